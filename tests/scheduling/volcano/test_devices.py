@@ -1,0 +1,83 @@
+"""Devices by class: limits on every level, claims that pods share, capacities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.actions import run
+from scheduling.volcano.devices import DeviceUse
+from scheduling.volcano.objects import Devices, QueueSettings, Task
+from scheduling.volcano.queues import Queues
+from scheduling.volcano.setup import Cluster, open_session
+from tests.scheduling.volcano.drawn import group, node, pod
+
+GPU, SIZE = "deviceclass/gpu.com", "memory.deviceclass/gpu.com"
+
+
+def tree(**limits: Devices) -> Queues:
+    """`P` with `Q` below it."""
+    queues = Queues()
+    for name, above in (("root", ""), ("P", "root"), ("Q", "P")):
+        queues.put(QueueSettings(name, above, devices=limits.get(name, {})))
+    return queues
+
+
+def claiming(name: str, claim: str, devices: Devices) -> Task:
+    return replace(pod(name, "g", "cpu=1"), claims={claim: devices})
+
+
+def test_a_limit_above_counts_and_a_class_without_one_is_free() -> None:
+    queues, use = tree(P={GPU: 2}), DeviceUse()
+    use.add(queues.tree.nodes["Q"].path(), claiming("a", "one", {GPU: 2}))
+    more = claiming("b", "two", {GPU: 1})
+
+    assert use.short_for_task(queues.tree.nodes["Q"], more) == ()
+    assert use.short_for_task(queues.tree.nodes["P"], more) == (Shortage("P", GPU, used=2, asked=1, limit=2),)
+
+
+def test_a_shared_claim_counts_once_and_until_its_last_pod_goes() -> None:
+    queues, use = tree(Q={GPU: 2}), DeviceUse()
+    node, a, b = queues.tree.nodes["Q"], claiming("a", "one", {GPU: 2}), claiming("b", "one", {GPU: 2})
+    use.add(node.path(), a)
+    assert use.short_for_task(node, b) == ()
+    use.add(node.path(), b)
+    use.remove(node.path(), a)
+    assert use.short_for_task(node, claiming("c", "two", {GPU: 1})) != ()
+
+    use.remove(node.path(), b)
+
+    assert use.short_for_task(node, claiming("c", "two", {GPU: 2})) == ()
+
+
+@pytest.mark.parametrize(("capacities", "short"), [(False, 0), (True, 1)])
+def test_capacities_count_where_that_is_switched_on(capacities: bool, short: int) -> None:
+    queues, use = tree(Q={GPU: 4, SIZE: 10}), DeviceUse(capacities=capacities)
+
+    found = use.short_for_task(queues.tree.nodes["Q"], claiming("a", "one", {GPU: 1, SIZE: 11}))
+
+    assert len(found) == short
+
+
+def test_a_capacity_of_a_class_without_limits_is_free() -> None:
+    queues, use = tree(Q={"deviceclass/other": 1}), DeviceUse(capacities=True)
+
+    assert use.short_for_task(queues.tree.nodes["Q"], claiming("a", "one", {GPU: 1, SIZE: 11})) == ()
+
+
+def test_a_podgroup_reserves_devices_when_it_enters() -> None:
+    queues = [QueueSettings("root"), QueueSettings("Q", devices={GPU: 2})]
+    groups = [group("a", "Q", "Pending"), group("g", "Q", "Pending", "cpu=1")]
+    first = replace(claiming("a", "one", {GPU: 2}), group="ns/a")
+
+    outcome = run(
+        open_session(Cluster(queues, groups, [first, claiming("b", "two", {GPU: 1})], [node("n1", "cpu=9")])),
+        ["enqueue"],
+    )
+
+    assert outcome.phases == {"ns/a": "Inqueue", "ns/g": "Pending"}
+    assert str(outcome.refusals["ns/g"][0]) == (
+        "queue Q would exceed its capability of devices: deviceclass/gpu.com 2 used + 1 asked > 2, 1 short"
+    )

@@ -275,6 +275,16 @@ def _outcome(session: Session, before: dict[str, Task]) -> Outcome:
         binds={name: node for name, node in got.items() if now[name].status is Status.ALLOCATED},
         evicted=tuple(sorted(name for name, task in changed.items() if task.status is Status.RELEASING)),
         pipelined={name: task.node for name, task in changed.items() if task.status is Status.PIPELINED},
-        phases={name: job.group.phase for name, job in session.jobs.items()},
+        phases={name: _phase(session, job, before) for name, job in session.jobs.items()},
         refusals={name: tuple(reasons) for name, reasons in session.refusals.items() if name not in changed},
     )
+
+
+def _phase(session: Session, job: Job, before: dict[str, Task]) -> str:
+    """The phase of the PodGroup after the session. What was placed just now does not count before it has started."""
+    started = [t for t in job.tasks.values() if t.status is not Status.PENDING and before[t.name].node]
+    if job.count(Status.RUNNING) and not session.ready(job):
+        return "Unknown"
+    if len(started) < job.group.members:
+        return "Inqueue" if job.group.phase == "Inqueue" else "Pending"
+    return "Completed" if all(task.status is Status.FINISHED for task in started) else "Running"

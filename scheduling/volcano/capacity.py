@@ -60,7 +60,10 @@ class Capacity(Plugin):
         self._ancestors: dict[str, list[Node]] = {}
 
     def open(self, jobs: Iterable[Job]) -> None:
-        """The beginning of a session. A job in a queue with children halts all decisions, as a broken tree does."""
+        """The beginning of a session; the queues hold no usage yet.
+
+        A job in a queue with children halts all decisions, as a broken tree does.
+        """
         self._opening.clear()
         self._leaves.clear()
         self._ancestors = {node.name: node.ancestors() for node in self.queues}

@@ -169,3 +169,25 @@ def test_running_pods_of_an_unknown_podgroup_take_room() -> None:
         "no pods may be taken that would make room for it",
         "it may not reclaim: queue A would exceed its deserved amount: cpu 0 used + 1m asked > 0, 1m short",
     ]
+
+
+@pytest.mark.parametrize(
+    ("phase", "statuses", "members", "expected"),
+    [
+        ("Inqueue", [Status.RUNNING, Status.RUNNING], 2, "Running"),
+        ("Inqueue", [Status.PENDING, Status.PENDING], 2, "Inqueue"),
+        ("Running", [Status.PENDING, Status.PENDING], 2, "Pending"),
+        ("Running", [Status.RUNNING, Status.PENDING], 2, "Unknown"),
+        ("Running", [Status.FINISHED, Status.FINISHED], 2, "Completed"),
+        ("Running", [Status.FINISHED, Status.RUNNING], 2, "Running"),
+    ],
+)
+def test_the_phase_follows_from_the_pods(phase: str, statuses: list[Status], members: int, expected: str) -> None:
+    pods = [
+        replace(pod(f"p{i}", "a", "cpu=1"), status=status, node="" if status is Status.PENDING else "n1")
+        for i, status in enumerate(statuses)
+    ]
+
+    outcome = run(session("A", [node("n1", "cpu=2")], group("a", "A", phase, members=members), *pods), ["enqueue"])
+
+    assert outcome.phases == {"ns/a": expected}

@@ -1,0 +1,101 @@
+"""Gangs of YuniKorn: the task groups that a Pod names, and the placeholders that hold their room.
+
+Source: YuniKorn after 1.9, k8shim `pkg/cache/metadata.go`, `pkg/common/utils/utils.go`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects import yunikorn
+from policies.dialects.core import YUNIKORN
+from policies.dialects.go_booleans import TRUE
+from policies.dialects.yunikorn_config.resources import Amounts, bounded, times, total
+from policies.dialects.yunikorn_pods import PODS
+from policies.model.quantity import INT64_MAX
+
+TASK_GROUP = YUNIKORN + "task-group-name"
+TASK_GROUPS = YUNIKORN + "task-groups"
+PLACEHOLDER = "internal." + YUNIKORN + "placeholder"
+
+_INT32_MAX = 2**31 - 1
+
+
+class BadTaskGroups(ValueError):
+    """Task groups that YuniKorn cannot read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGroup:
+    """`members` Pods at least, each of at least `each`, which has one of `pods`."""
+
+    name: str
+    members: int
+    each: Amounts
+
+
+def task_group(annotations: Mapping[str, str]) -> str:
+    """The group that the Pod is a member of; empty for none."""
+    return annotations.get(TASK_GROUP, "")
+
+
+def is_placeholder(annotations: Mapping[str, str]) -> bool:
+    """Whether the Pod only holds room for a member of its group."""
+    return annotations.get(PLACEHOLDER) in TRUE
+
+
+def task_groups(annotations: Mapping[str, str]) -> tuple[TaskGroup, ...]:
+    """The groups of the application; none where the Pod names none. Raises BadTaskGroups."""
+    text = annotations.get(TASK_GROUPS)
+    if not text:
+        return ()
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadTaskGroups(f"{TASK_GROUPS} is not JSON: {error}") from error
+    if not isinstance(values, list | None):
+        raise BadTaskGroups(f"{TASK_GROUPS} is not a list")
+    groups = tuple(map(_group, values or ()))
+    if any(amount > INT64_MAX for amount in _sums(groups).values()):
+        raise BadTaskGroups(f"{TASK_GROUPS} requests more than 64 bits hold")
+    return groups
+
+
+def together(groups: tuple[TaskGroup, ...]) -> Amounts:
+    """What all members of all groups request."""
+    return total(times(group.each, group.members) for group in groups)
+
+
+def _sums(groups: tuple[TaskGroup, ...]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for group in groups:
+        for name, amount in group.each.items():
+            sums[name] = sums.get(name, 0) + amount * group.members
+    return sums
+
+
+def _group(value: Any) -> TaskGroup:
+    fields = {key.casefold(): field for key, field in value.items()} if isinstance(value, dict) else {}
+    name, members, requests = fields.get("name"), fields.get("minmember"), fields.get("minresource")
+    if not isinstance(name, str) or not name:
+        raise BadTaskGroups(f"a group of {TASK_GROUPS} has no name")
+    if isinstance(members, bool) or not isinstance(members, int) or not 0 < members <= _INT32_MAX:
+        raise BadTaskGroups(f"minMember of the task group {name} is not a whole number above 0")
+    if not isinstance(requests, dict):
+        raise BadTaskGroups(f"the task group {name} has no minResource")
+    return TaskGroup(name, members, {PODS: 1, **_each(name, requests)})
+
+
+def _each(name: str, requests: Mapping[str, object]) -> Amounts:
+    texts = {key: str(value) for key, value in requests.items() if isinstance(value, str | int | float)}
+    amounts = yunikorn.resource(texts)
+    if amounts is None or len(texts) != len(requests):
+        raise BadTaskGroups(f"minResource of the task group {name} is not a map of quantities")
+    if {"cpu", yunikorn.VCORE} <= requests.keys() or PODS in requests:
+        raise BadTaskGroups(f"minResource of the task group {name} names pods, or vcore beside cpu")
+    if any(amount < 0 or bounded(amount) != amount for amount in amounts.values()):
+        raise BadTaskGroups(f"minResource of the task group {name} has an amount below 0")
+    return amounts

@@ -27,6 +27,7 @@ from tests.conformance import (
     yunikorn,
     yunikorn_admission,
     yunikorn_config,
+    yunikorn_queues,
 )
 from tests.conformance.suite import Suite
 
@@ -52,6 +53,7 @@ PROJECTS = (
     yunikorn,
     yunikorn_admission,
     yunikorn_config,
+    yunikorn_queues,
 )
 
 

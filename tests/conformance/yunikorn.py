@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from policies.dialects import yunikorn, yunikorn_pods
+from policies.dialects import yunikorn, yunikorn_gangs, yunikorn_pods
 from policies.dialects.core import Namespace, Pod, read_namespace, read_pod
 from policies.dialects.yunikorn_config import configmap
 from policies.model.forest import Forest
-from tests.conformance import yunikorn_admission, yunikorn_config
+from tests.conformance import yunikorn_admission, yunikorn_config, yunikorn_queues
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
 Answer = Callable[[Data], object]
@@ -22,7 +22,7 @@ _NOT_YET = "needs a part of YuniKorn that no rule reads yet"
 
 def suites(folder: Path) -> Iterator[Suite]:
     for file in sorted((folder / "yunikorn").glob("*.json")):
-        if file.stem in (*yunikorn_config.NAMES, *yunikorn_admission.CHECKS):
+        if file.stem in (*yunikorn_config.NAMES, *yunikorn_admission.CHECKS, *yunikorn_queues.NAMES):
             continue  # those modules run them
         yield _suite(file, *SUITES.get(file.stem, ("", {}, _NOT_YET)))
 
@@ -89,6 +89,10 @@ def _pod(given: Data) -> Pod:
     return read_pod(given["pod"])
 
 
+def _annotations(given: Data) -> dict[str, str]:
+    return given["pod"]["metadata"].get("annotations") or {}
+
+
 def _application_id(given: Data) -> object:
     uid = given["pod"]["metadata"].get("uid", "")
     return {"value": yunikorn.application_id(_pod(given), unique=given["generateUniqueAppIds"], uid=uid)}
@@ -139,8 +143,10 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
             "queue": lambda given: {"value": yunikorn.queue_of(_pod(given)) or ""},
             "user": _user,
             "queuesYaml": _queues_yaml,
+            "taskGroup": lambda given: {"value": yunikorn_gangs.task_group(_annotations(given))},
+            "placeholder": lambda given: {"value": yunikorn_gangs.is_placeholder(_annotations(given))},
         },
-        "gangs: task groups and their placeholders are the scheduler's own; no rule reads them",
+        _NOT_YET,
     ),
     "core-app-tags": (
         "op",

@@ -1,0 +1,103 @@
+"""Applications and what they request: the units that YuniKorn decides about.
+
+Source: YuniKorn core, `pkg/scheduler/objects/application.go`; k8shim `pkg/cache/application.go`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
+from policies.dialects.yunikorn_gangs import TaskGroup
+from scheduling.yunikorn.ordered import Ordered
+from scheduling.yunikorn.queue import Queue
+
+
+class State(StrEnum):
+    """As YuniKorn names them, as far as decisions differ."""
+
+    ACCEPTED = "Accepted"
+    RUNNING = "Running"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A Pod, or all placeholders of a gang: it gets its amounts or waits.
+
+    `originator`: the first Pod of its application. `optional`: it may be preempted before those that opt out.
+    `pinned`: it needs one certain node and is never preempted.
+    """
+
+    key: str
+    amounts: Amounts
+    priority: int = 0
+    created: int = 0
+    group: str = ""
+    originator: bool = False
+    optional: bool = True
+    pinned: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Application:
+    """`pending` has what waits and may be tried, `kept` what waits for the placeholders of its gang.
+
+    `pods` counts its Pods, which are not all of its asks. `placeholders` counts those that no Pod has replaced yet, by
+    group; None before they have their room.
+    """
+
+    name: str
+    leaf: Queue
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    submitted: int = 0
+    gang: tuple[TaskGroup, ...] = ()
+    state: State = State.ACCEPTED
+    pods: int = 0
+    pending: dict[str, Ask] = field(default_factory=dict)
+    order: Ordered[Ask] = field(default_factory=Ordered)
+    kept: dict[str, Ask] = field(default_factory=dict)
+    held: dict[str, Ask] = field(default_factory=dict)
+    allocated: Amounts = field(default_factory=dict)
+    placeholders: Counter[str] | None = None
+    _priorities: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def priority(self) -> int:
+        """The highest of what waits. Raises ValueError where nothing waits."""
+        return max(self._priorities)
+
+    def wait(self, ask: Ask) -> None:
+        self.pending[ask.key] = ask
+        self.order.put(ask.key, (-ask.priority, ask.created), ask)
+        self._priorities[ask.priority] += 1
+
+    def give_up(self, key: str) -> Ask:
+        """What no longer waits. Raises KeyError."""
+        ask = self.pending.pop(key)
+        self.order.drop(key)
+        self._priorities[ask.priority] -= 1
+        if not self._priorities[ask.priority]:
+            del self._priorities[ask.priority]
+        return ask
+
+    def hold(self, ask: Ask) -> None:
+        self.held[ask.key] = ask
+        self.allocated = plus(self.allocated, ask.amounts)
+
+    def let_go(self, key: str) -> Ask:
+        """What no longer holds its amounts. Raises KeyError."""
+        ask = self.held.pop(key)
+        self.allocated = {name: amount for name, amount in minus(self.allocated, ask.amounts).items() if amount}
+        return ask
+
+    def group(self, name: str) -> TaskGroup | None:
+        return next((group for group in self.gang if group.name == name), None)
+
+    def waiting(self) -> Iterator[Ask]:
+        """All that waits, in the order in which it is tried."""
+        yield from self.order
+        yield from sorted(self.kept.values(), key=lambda ask: (-ask.priority, ask.created, ask.key))

@@ -1,0 +1,186 @@
+"""Reads what YuniKorn decides about from manifests: Pods of its scheduler, and what surrounds them.
+
+Source: YuniKorn after 1.9, k8shim `pkg/cache`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policies.dialects import core, yunikorn
+from policies.dialects.core import Namespace, Pod
+from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, says_true
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.yunikorn_config import Config, read_config
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigMap, read_config_map, tree
+from policies.dialects.yunikorn_config.placement import Application as Submission
+from policies.dialects.yunikorn_config.resources import Amounts, plus
+from policies.dialects.yunikorn_gangs import is_placeholder, task_group
+from policies.dialects.yunikorn_pods import requests
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind
+from policies.model.quantity import BadQuantity, Quantity
+from scheduling.objects import times
+from scheduling.yunikorn.application import Ask
+
+NODE = GroupKind("", "Node")
+KINDS = (core.NAMESPACE, core.POD, CONFIG_MAP, NODE, PRIORITY_CLASS)
+BUILT_IN = """
+partitions:
+- name: default
+  placementrules: [{name: tag, value: namespace, create: true}]
+  queues: [{name: root, submitacl: "*"}]
+"""
+"""The configuration that YuniKorn runs with where no ConfigMap has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    """A Pod that YuniKorn schedules. `running`: it has a node already."""
+
+    pod: Pod
+    annotations: Mapping[str, str]
+    application: str
+    ask: Ask
+    running: bool
+
+    @property
+    def key(self) -> str:
+        return self.ask.key
+
+
+class Changes(NamedTuple):
+    """Pods that are new, in the order of their creation, and the keys of those that run now and that have ended."""
+
+    new: list[PodRequest]
+    bound: list[str]
+    ended: list[str]
+
+
+@dataclass(slots=True)
+class Intake:
+    """What was read so far; the newest version of each object counts, but of Pods the first."""
+
+    namespaces: dict[str, Namespace] = field(default_factory=dict)
+    pods: dict[str, PodRequest] = field(default_factory=dict)
+    nodes: dict[str, Amounts] = field(default_factory=dict)
+    _maps: dict[tuple[str, str], QueueConfigMap] = field(default_factory=dict)
+    _classes: dict[str, tuple[int, bool]] = field(default_factory=dict)
+
+    def put(self, manifests: Iterable[Manifest], now: int) -> Changes:
+        """Of a Pod that is known already, only that it runs and that it has ended counts."""
+        every = list(manifests)
+        for manifest in every:
+            self._surrounding(manifest)
+        changes = Changes([], [], [])
+        for manifest in every:
+            if _kind(manifest) == core.POD:
+                self._put_pod(core.read_pod(manifest), manifest, now, changes)
+        changes.new.sort(key=lambda request: (request.ask.created, not request.running))
+        return changes
+
+    def _put_pod(self, pod: Pod, manifest: Manifest, now: int, changes: Changes) -> None:
+        key = f"{pod.ref.namespace}/{pod.ref.name}"
+        if mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"):
+            if key in self.pods:
+                changes.ended.append(key)
+        elif key in self.pods:
+            if mapping(manifest.get("spec")).get("nodeName"):
+                changes.bound.append(key)
+        elif (request := self._pod(pod, key, manifest, now)) is not None:
+            self.pods[key] = request
+            changes.new.append(request)
+
+    def _surrounding(self, manifest: Manifest) -> None:
+        kind, name = _kind(manifest), text(metadata(manifest).get("name")) or ""
+        if kind == core.NAMESPACE:
+            self.namespaces[name] = core.read_namespace(manifest)
+        elif kind == CONFIG_MAP and (config_map := read_config_map(manifest)) is not None:
+            self._maps[config_map.ref.namespace, name] = config_map
+        elif kind == NODE:
+            self.nodes[name] = _amounts(mapping(manifest.get("status")).get("allocatable"))
+        elif kind == PRIORITY_CLASS:
+            value = manifest.get("value")
+            notes = texts(metadata(manifest).get("annotations"))
+            self._classes[name] = (value if isinstance(value, int) else 0, says_true(notes, ALLOW_PREEMPTION))
+
+    def _pod(self, pod: Pod, key: str, manifest: Manifest, now: int) -> PodRequest | None:
+        spec, annotations = mapping(manifest.get("spec")), texts(metadata(manifest).get("annotations"))
+        if pod.scheduler_name != yunikorn.SCHEDULER or is_placeholder(annotations):
+            return None
+        value, optional = self._classes.get(text(spec.get("priorityClassName")) or "", (0, True))
+        own, choice = spec.get("priority"), annotations.get(ALLOW_PREEMPTION)
+        owners = [mapping(owner).get("kind") for owner in listing(metadata(manifest).get("ownerReferences"))]
+        ask = Ask(
+            key,
+            requests(manifest),
+            own if isinstance(own, int) else value,
+            times.parse(metadata(manifest).get("creationTimestamp")) or now,
+            task_group(annotations),
+            optional=optional if choice not in ("true", "false") else choice == "true",
+            pinned="DaemonSet" in owners,
+        )
+        uid = text(metadata(manifest).get("uid")) or pod.ref.name
+        return PodRequest(
+            pod, annotations, yunikorn.application_id(pod, uid=uid), ask, running=bool(spec.get("nodeName"))
+        )
+
+    # --- what the scheduler is made of
+
+    @property
+    def capacity(self) -> Amounts | None:
+        """What all nodes offer together; None without nodes."""
+        if not self.nodes:
+            return None
+        sum_: Amounts = {}
+        for amounts in self.nodes.values():
+            sum_ = plus(sum_, amounts)
+        return sum_
+
+    @property
+    def surroundings(self) -> object:
+        """What the tree is made of, to be compared."""
+        return dict(self._maps), dict(self.nodes)
+
+    @property
+    def configured(self) -> bool:
+        return bool(self._maps)
+
+    def config(self) -> Config:
+        """The queues.yaml of the first namespace, by name, that has one, else the built-in one."""
+        forest = Forest().put_all(self._maps.values())
+        for namespace in sorted({namespace for namespace, _ in self._maps}):
+            found = tree(forest, namespace)
+            if found.text:
+                return found.config
+        return read_config(BUILT_IN)
+
+    def submission(self, request: PodRequest) -> Submission:
+        """How the application of the Pod asks for a queue."""
+        pod, name = request.pod, request.pod.ref.namespace
+        user, groups = yunikorn.user_of(pod)
+        namespace = self.namespaces.get(name)
+        tags = {"namespace": name, **(yunikorn.application_tags(namespace) if namespace else {})}
+        return Submission(yunikorn.queue_of(pod) or "", user, tuple(groups or ()), tags)
+
+
+def _kind(manifest: Manifest) -> GroupKind:
+    group, _, _ = str(manifest.get("apiVersion")).rpartition("/")
+    return GroupKind(group, str(manifest.get("kind")))
+
+
+def is_yunikorns(manifest: Manifest) -> bool:
+    """Whether a simulation of YuniKorn reads the object."""
+    return _kind(manifest) in KINDS
+
+
+def _amounts(values: object) -> Amounts:
+    found: dict[str, int] = {}
+    for name, value in mapping(values).items():
+        try:
+            found[yunikorn.type_of(name)] = yunikorn.amount(name, Quantity.parse(value))
+        except BadQuantity:
+            continue
+    return found

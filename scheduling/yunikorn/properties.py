@@ -1,0 +1,78 @@
+"""The properties of a queue that decisions read, with what managed queues inherit.
+
+A value that YuniKorn does not understand counts as its default.
+Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.configuration.kueue.durations import nanoseconds
+from policies.dialects.yunikorn_config.settings import QUOTA_DELAY
+from scheduling.objects.times import SECOND
+
+FIFO = "fifo"
+FAIR = "fair"
+DEFAULT = "default"
+FENCE = "fence"
+DISABLED = "disabled"
+
+_SORT = "application.sort.policy"
+_BY_PRIORITY = "application.sort.priority"
+_PRIORITY_POLICY = "priority.policy"
+_PRIORITY_OFFSET = "priority.offset"
+_PREEMPTION = "preemption.policy"
+_PREEMPTION_DELAY = "preemption.delay"
+_INHERITED = (_SORT, _BY_PRIORITY, _PREEMPTION_DELAY, QUOTA_DELAY)
+_DELAY = 30 * SECOND
+_INT32 = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """`sort` is the order of the applications in a leaf. Delays are in nanoseconds; a `quota_delay` of 0 is off."""
+
+    sort: str = FIFO
+    by_priority: bool = True
+    priority_fence: bool = False
+    priority_offset: int = 0
+    preemption: str = DEFAULT
+    preemption_delay: int = _DELAY
+    quota_delay: int = 0
+
+
+DEFAULTS = Properties()
+
+
+def inherited(own: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
+    """The texts that count for a managed queue below a queue for which `above` counts."""
+    handed = {key: above[key] for key in _INHERITED if key in above}
+    if above.get(_PREEMPTION) == DISABLED:
+        handed[_PREEMPTION] = DISABLED
+    return {**handed, **own}
+
+
+def read_properties(texts: Mapping[str, str]) -> Properties:
+    policy = texts.get(_PREEMPTION)
+    return Properties(
+        sort=FAIR if texts.get(_SORT) == FAIR else FIFO,
+        by_priority=texts.get(_BY_PRIORITY) != DISABLED,
+        priority_fence=texts.get(_PRIORITY_POLICY) == FENCE,
+        priority_offset=_offset(texts.get(_PRIORITY_OFFSET, "")),
+        preemption=policy if policy in (FENCE, DISABLED) else DEFAULT,
+        preemption_delay=_delay(texts.get(_PREEMPTION_DELAY), _DELAY),
+        quota_delay=_delay(texts.get(QUOTA_DELAY), 0),
+    )
+
+
+def _offset(text: str) -> int:
+    number = int(text) if re.fullmatch(r"[-+]?[0-9]{1,20}", text) else 0
+    return number if -_INT32 <= number < _INT32 else 0
+
+
+def _delay(text: str | None, otherwise: int) -> int:
+    found = nanoseconds(text)
+    return found if found is not None and found > 0 else otherwise

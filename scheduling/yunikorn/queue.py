@@ -1,0 +1,234 @@
+"""A queue of YuniKorn with what is in use and what waits in it: max, headroom and applications up the tree.
+
+Amounts are in YuniKorn's units (`vcore` in thousandths). None is no max at all; a type that a max does not name is
+unlimited, but for a root that stands for the nodes of a cluster: there it is 0.
+Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from policies.dialects.yunikorn_config.model import Limit
+from policies.dialects.yunikorn_config.resources import Amounts, least, minus, minus_existing, plus
+from policies.dialects.yunikorn_config.shares import fair_share
+from scheduling.yunikorn.properties import DEFAULTS, Properties
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """`managed`: declared in queues.yaml. Otherwise a placement rule made the queue. 0 applications is no limit."""
+
+    path: str
+    leaf: bool = True
+    managed: bool = True
+    maximum: Amounts | None = None
+    guaranteed: Amounts | None = None
+    max_applications: int = 0
+    properties: Properties = DEFAULTS
+    limits: tuple[Limit, ...] = ()
+
+
+class Lack(NamedTuple):
+    """`short` of `asked` is missing of a resource, because the queue has `limit` at most and uses `used`.
+
+    `whose` is empty for the max of the queue, else the user or group whose limit it is there, as in `user ann`.
+    """
+
+    queue: str
+    resource: str
+    asked: int
+    used: int
+    limit: int
+    whose: str = ""
+
+    @property
+    def short(self) -> int:
+        return self.asked + self.used - self.limit
+
+
+class OverMaximum(ValueError):
+    """Amounts that do not fit below the max of a queue; `queue` is the highest such queue on the path."""
+
+    def __init__(self, queue: Queue) -> None:
+        super().__init__(f"more than the max of {queue.path}")
+        self.queue = queue
+
+
+class OverReleased(ValueError):
+    """More is released than a queue has allocated."""
+
+    def __init__(self, queue: Queue) -> None:
+        super().__init__(f"more than {queue.path} has allocated")
+        self.queue = queue
+
+
+class Queue:
+    """`allocated`, `pending` and `preempting` are sums over the subtree, `running` counts its applications that run.
+
+    `is_cluster`: the max is what the nodes of a cluster offer, so that a type that it lacks does not exist.
+    """
+
+    __slots__ = ("allocated", "children", "is_cluster", "parent", "pending", "preempting", "running", "settings")
+
+    def __init__(self, settings: QueueSettings, parent: Queue | None = None, *, is_cluster: bool = False) -> None:
+        self.settings = settings
+        self.parent = parent
+        self.is_cluster = is_cluster
+        self.children: dict[str, Queue] = {}
+        self.allocated: Amounts = {}
+        self.pending: Amounts = {}
+        self.preempting: Amounts = {}
+        self.running = 0
+        if parent is not None:
+            parent.children[self.name] = self
+
+    @property
+    def path(self) -> str:
+        return self.settings.path
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.settings.leaf
+
+    def up(self) -> Iterator[Queue]:
+        """The queue, then the queues above it."""
+        here: Queue | None = self
+        while here is not None:
+            yield here
+            here = here.parent
+
+    def walk(self) -> Iterator[Queue]:
+        """The queue and all below it, parents first."""
+        waiting = [self]
+        while waiting:
+            here = waiting.pop()
+            yield here
+            waiting += reversed(here.children.values())
+
+    def walk_pending(self) -> Iterator[Queue]:
+        """The leaves below, or the queue itself, where something waits."""
+        waiting = [self]
+        while waiting:
+            here = waiting.pop()
+            if here.is_leaf and here.pending:
+                yield here
+            waiting += [child for child in reversed(here.children.values()) if child.pending]
+
+    @property
+    def is_under_guarantee(self) -> bool:
+        """Whether it uses less of a resource than it is guaranteed, while something waits in it."""
+        guaranteed = self.settings.guaranteed
+        if not guaranteed or not self.pending:
+            return False
+        return any(self.allocated.get(name, 0) < amount for name, amount in guaranteed.items())
+
+    # --- max and headroom
+
+    def maximum(self, *, with_top: bool = True) -> Amounts | None:
+        """The smallest max on the path, by type. Without the top queue, only what was configured counts."""
+        most: Amounts | None = None
+        for queue in self._down(with_top):
+            own = queue.settings.maximum
+            most = own if most is None else least(most, own) if own is not None else most
+        return most
+
+    def headroom(self, *, with_top: bool = True) -> Amounts | None:
+        """The smallest max less allocated on the path, by type; below 0 where more is allocated."""
+        room: Amounts | None = None
+        for queue in self._down(with_top):
+            own = minus_existing(queue.settings.maximum, queue.allocated)
+            room = own if room is None else least(room, own) if own is not None else room
+        return room
+
+    def fair_maximum(self) -> Amounts | None:
+        """What shares are measured by where nothing is guaranteed: the max of the top, and over it those below."""
+        whole: Amounts | None = None
+        for queue in self._down(with_top=True):
+            own = queue.settings.maximum
+            whole = own if queue.parent is None else {**whole, **(own or {})} if whole else whole
+        return whole
+
+    def share(self) -> float:
+        """The largest ratio of allocated to guaranteed, or to the fair maximum: the queue with the least is first."""
+        return fair_share(self.allocated, self.settings.guaranteed, self.fair_maximum())
+
+    def _down(self, with_top: bool) -> list[Queue]:
+        path = list(self.up())[::-1]
+        return path if with_top else path[1:]
+
+    # --- what fits
+
+    def lacks(self, amounts: Amounts) -> list[Lack]:
+        """What is short of the amounts at this queue alone, by resource."""
+        most = self.settings.maximum
+        if most is None and not self.is_cluster:
+            return []
+        found = []
+        for name in sorted(amounts):
+            limit = (most or {}).get(name, 0 if self.is_cluster else None)
+            used = self.allocated.get(name, 0)
+            if limit is not None and amounts[name] + used > max(0, limit):
+                found.append(Lack(self.path, name, amounts[name], used, limit))
+        return found
+
+    def fits(self, amounts: Amounts) -> bool:
+        """Whether the amounts fit next to what is allocated in this queue alone."""
+        most, allocated = self.settings.maximum, self.allocated
+        if most is None:
+            return not self.is_cluster or all(amount + allocated.get(name, 0) <= 0 for name, amount in amounts.items())
+        for name, amount in amounts.items():
+            limit = most.get(name, 0) if self.is_cluster else most.get(name)
+            if limit is not None and amount + allocated.get(name, 0) > max(0, limit):
+                return False
+        return True
+
+    def full(self) -> Queue | None:
+        """The nearest queue on the path where no further application may run; None where one may."""
+        for queue in self.up():
+            if 0 < queue.settings.max_applications <= queue.running:
+                return queue
+        return None
+
+    # --- bookkeeping, for the whole path or not at all
+
+    def allocate(self, amounts: Amounts) -> None:
+        """Raises OverMaximum."""
+        for queue in self._down(with_top=True):
+            if not queue.fits(amounts):
+                raise OverMaximum(queue)
+        self.hold(amounts)
+
+    def hold(self, amounts: Amounts) -> None:
+        """Count the amounts whether they fit or not, as for what runs already."""
+        for queue in self.up():
+            queue.allocated = plus(queue.allocated, amounts)
+
+    def release(self, amounts: Amounts) -> None:
+        """Raises OverReleased."""
+        for queue in self._down(with_top=True):
+            if any(amount > max(0, queue.allocated.get(name, 0)) for name, amount in amounts.items()):
+                raise OverReleased(queue)
+        for queue in self.up():
+            queue.allocated = _less(queue.allocated, amounts)
+
+    def wait(self, amounts: Amounts, sign: int) -> None:
+        """Count what waits (1), or no longer (-1)."""
+        for queue in self.up():
+            queue.pending = plus(queue.pending, amounts) if sign > 0 else _less(queue.pending, amounts)
+
+    def run(self, change: int) -> None:
+        """Count an application that runs (1), or no longer (-1)."""
+        for queue in self.up():
+            queue.running += change
+
+
+def _less(whole: Amounts, part: Amounts) -> Amounts:
+    """The difference, without types that are used up."""
+    return {name: amount for name, amount in minus(whole, part).items() if amount}

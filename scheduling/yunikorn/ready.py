@@ -1,0 +1,96 @@
+"""Where in the tree something waits that could run, as far as the limits below a queue say.
+
+A full subtree is not visited at all. What changes in a leaf costs the depth of the tree and the logarithm of the number
+of siblings on each level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.model.trie import Trie
+from scheduling.yunikorn.leaf_work import Reach, joined
+from scheduling.yunikorn.ordered import Ordered
+from scheduling.yunikorn.queue import Queue
+
+_INT32 = 2**31
+
+
+class Ready:
+    """For each queue the children with work that their own limits allow, in the order in which they are tried."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Queue, Reach] = {}
+        self._below: dict[Queue, Trie[str, Reach, Reach | None]] = {}
+        self._order: dict[Queue, Ordered[Queue]] = {}
+        self._shown: dict[Queue, Reach] = {}
+
+    def put(self, leaf: Queue, reach: Reach | None) -> None:
+        """What waits in the leaf, or what is allocated on its path, has changed."""
+        if reach is None:
+            self._waiting.pop(leaf, None)
+        else:
+            self._waiting[leaf] = reach
+        self.refresh(leaf)
+
+    def refresh(self, queue: Queue) -> None:
+        """The limits of the queue, or what is allocated on its path, have changed."""
+        for here in queue.up():
+            below = self._below.get(here)
+            found = self._waiting.get(here) or (below.total if below is not None else None)
+            fits = found is not None and here.fits(found.least)
+            self._show(here, found if fits else None)
+
+    def drop(self, queue: Queue) -> None:
+        """The queue is removed. Nothing waits in it."""
+        self._waiting.pop(queue, None)
+        self._show(queue, None)
+        self._below.pop(queue, None)
+        self._order.pop(queue, None)
+
+    def _show(self, queue: Queue, reach: Reach | None) -> None:
+        above = queue.parent
+        if reach is None:
+            if self._shown.pop(queue, None) is not None and above is not None:
+                self._below[above] = self._below[above].drop(queue.name)
+                self._order[above].drop(queue.name)
+            return
+        self._shown[queue] = reach
+        if above is None:
+            return
+        priority = _priority(queue, reach.priority)
+        below = self._below.get(above) or Trie(joined)
+        self._below[above] = below.put(queue.name, Reach(reach.least, priority))
+        share = queue.share()
+        key = (-priority, share) if above.settings.properties.by_priority else (share, -priority)
+        self._order.setdefault(above, Ordered()).put(queue.name, key, queue)
+
+    def leaves(self, root: Queue, closed: set[Queue]) -> Iterator[Queue]:
+        """The leaves where something may fit, in the order in which they are tried; `closed` ones are left out."""
+        if root not in self._shown:
+            return
+        stack = [iter([root])]
+        path: list[Queue] = []
+        while stack:
+            queue = next(stack[-1], None)
+            if queue is None:
+                stack.pop()
+                if path:
+                    path.pop()
+                continue
+            least = self._shown[queue].least
+            if queue in closed or not all(above.fits(least) for above in path):
+                continue
+            if queue.is_leaf:
+                yield queue
+            else:
+                path.append(queue)
+                stack.append(iter(self._order[queue]))
+
+
+def _priority(queue: Queue, priority: int) -> int:
+    """What a queue shows of the priority of its work to the queue above."""
+    properties = queue.settings.properties
+    if properties.priority_fence:
+        return properties.priority_offset
+    return max(-_INT32, min(priority + properties.priority_offset, _INT32 - 1))

@@ -1,0 +1,320 @@
+"""Decides which Pods of which applications run, one at a time, as YuniKorn's core does without its nodes.
+
+Every change costs the depth of the tree. What did not fit is tried again once something was released.
+Source: YuniKorn core, `pkg/scheduler`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from policies.dialects.yunikorn_config.resources import Amounts, times
+from policies.dialects.yunikorn_gangs import together
+from scheduling.yunikorn.application import Application, Ask, State
+from scheduling.yunikorn.leaf_work import LeafWork, Sort
+from scheduling.yunikorn.queue import Lack, Queue
+from scheduling.yunikorn.ready import Ready
+from scheduling.yunikorn.tree import Tree
+from scheduling.yunikorn.user_limits import UserLimits
+from scheduling.yunikorn.victims import Victim, Work, victims
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """The ask runs, after the victims have left."""
+
+    application: Application
+    ask: Ask
+    victims: tuple[Victim, ...] = ()
+
+
+class Scheduler:
+    """`applications` by id, `owners` the application of each ask. `preempts` is the switch of the partition."""
+
+    def __init__(self, tree: Tree, *, preempts: bool = True) -> None:
+        self.tree = tree
+        self.preempts = preempts
+        self.applications: dict[str, Application] = {}
+        self.owners: dict[str, Application] = {}
+        self.limits = UserLimits()
+        self.work = Work()
+        self._ready = Ready()
+        self._leaves: dict[Queue, LeafWork] = {}
+        self._closed: set[Queue] = set()
+
+    # --- events
+
+    def submit(self, application: Application) -> None:
+        """A new application, without anything that waits or runs."""
+        self.applications[application.name] = application
+        self.work.setdefault(application.leaf, {})[application.name] = application
+        self.limits.add(application)
+        self.changed(application.leaf)
+        if application.gang:
+            self._wait(application, _gang_ask(application))
+
+    def add(self, application: Application, ask: Ask) -> None:
+        """A Pod that waits."""
+        self._own(application, ask)
+        if application.gang and application.placeholders is None:
+            application.kept[ask.key] = ask
+        else:
+            self._join(application, ask)
+
+    def add_running(self, application: Application, ask: Ask) -> None:
+        """A Pod that runs already; it counts, whether it fits or not."""
+        self._own(application, ask)
+        self._start(application)
+        application.leaf.hold(ask.amounts)
+        self._hold(application, ask)
+
+    def bind(self, key: str) -> None:
+        """Somebody else lets this Pod run, whether it fits or not; one that runs goes on. Raises KeyError."""
+        application = self.owners[key]
+        ask = application.kept.pop(key, None) or application.pending.get(key)
+        if ask is None:
+            return
+        if key in application.pending:
+            self._give_up(application, ask)
+        self._start(application)
+        application.leaf.hold(ask.amounts)
+        self._hold(application, ask)
+
+    def _own(self, application: Application, ask: Ask) -> None:
+        self.owners[ask.key] = application
+        application.pods += 1
+
+    def remove(self, key: str) -> None:
+        """A Pod is gone. The last one of an application ends it. Raises KeyError."""
+        application = self.owners.pop(key)
+        if key in application.kept:
+            del application.kept[key]
+        elif key in application.pending:
+            self._give_up(application, application.pending[key])
+        else:
+            self._release(application, key)
+        application.pods -= 1
+        if not application.pods:
+            self._end(application)
+
+    def adopt(self, application: Application, keys: Iterable[str]) -> None:
+        """An application of another scheduler, with what it holds and what waits; `keys` are its Pods."""
+        leaf = application.leaf = self.tree.adopt(application.leaf)
+        self.applications[application.name] = application
+        self.work.setdefault(leaf, {})[application.name] = application
+        self.owners.update(dict.fromkeys(keys, application))
+        leaf.hold(application.allocated)
+        self.limits.add(application)
+        for ask in application.pending.values():
+            leaf.wait(ask.amounts, 1)
+            self._work(leaf).wait(application, ask, self.tree.capacity)
+        if application.state is State.RUNNING:
+            leaf.run(1)
+            self.limits.run(application, 1)
+        self._refresh(application)
+
+    def changed(self, queue: Queue) -> None:
+        """The limits of the queue have changed."""
+        self._closed.clear()
+        self._ready.refresh(queue)
+
+    # --- decisions
+
+    def step(self, now: int) -> Allocated | None:
+        """Decide about one ask and carry that out; None where nothing can run."""
+        return self._fitting() or (self._preempting(now) if self.preempts else None)
+
+    def lacks(self, application: Application, ask: Ask) -> list[Lack]:
+        """Why the ask does not fit now, from its leaf up; the limits of users and groups come last."""
+        found = [lack for queue in application.leaf.up() for lack in queue.lacks(ask.amounts)]
+        return [*found, *self.limits.lacks(application, ask.amounts)]
+
+    def may_run(self, application: Application) -> bool:
+        """Whether the limits on the number of applications allow it, or have allowed it before."""
+        if application.state is State.RUNNING:
+            return True
+        return application.leaf.full() is None and self.limits.full(application) is None
+
+    def _fitting(self) -> Allocated | None:
+        for leaf in self._ready.leaves(self.tree.root, self._closed):
+            for application, ask in self._tried(leaf):
+                if not any(True for _ in self.limits.lacks(application, ask.amounts)):
+                    self._allocate(application, ask)
+                    return Allocated(application, ask)
+            self._closed.add(leaf)
+        return None
+
+    def _tried(self, leaf: Queue) -> Iterator[tuple[Application, Ask]]:
+        """What fits into the queues, in order."""
+        work, path = self._leaves[leaf], list(leaf.up())
+        misfits: set[Sort] = set()
+        for application in work.applications:
+            if not self.may_run(application):
+                continue
+            for ask in application.order:
+                sort = work.sorts[ask.key]
+                if sort in misfits:
+                    continue
+                if all(queue.fits(ask.amounts) for queue in path):
+                    yield application, ask
+                else:
+                    misfits.add(sort)
+
+    def _preempting(self, now: int) -> Allocated | None:
+        """The first ask, by leaf, that has waited long enough and for which others have to leave."""
+        visited: set[Queue] = set()
+        for claim in self.tree.under_guarantee():
+            for leaf in claim.walk_pending():
+                if leaf not in visited:
+                    visited.add(leaf)
+                    if (found := self._preempting_in(leaf, now)) is not None:
+                        return found
+        return None
+
+    def _preempting_in(self, leaf: Queue, now: int) -> Allocated | None:
+        work = self._work(leaf)
+        tried: set[tuple[Sort, int]] = set()
+        for application in work.applications:
+            for ask in application.order if self.may_run(application) else ():
+                kind = (work.sorts[ask.key], ask.priority)
+                if kind in tried or now < ask.created + leaf.settings.properties.preemption_delay:
+                    continue
+                if any(True for _ in self.limits.lacks(application, ask.amounts)):
+                    continue
+                tried.add(kind)
+                if found := victims(leaf, ask, self.work):
+                    return self._preempt(application, ask, found, now)
+        return None
+
+    def _preempt(self, application: Application, ask: Ask, found: list[Victim], now: int) -> Allocated:
+        """The victims leave at once; what replaces them waits from now on."""
+        for victim in found:
+            self._release(victim.application, victim.ask.key)
+            self._wait(victim.application, replace(victim.ask, created=now))
+        self._allocate(application, ask)
+        return Allocated(application, ask, tuple(found))
+
+    # --- bookkeeping
+
+    def _allocate(self, application: Application, ask: Ask) -> None:
+        self._give_up(application, ask)
+        self._start(application)
+        application.leaf.allocate(ask.amounts)
+        if ask.key in self.owners:
+            self._hold(application, ask)
+        else:
+            self._hold_places(application)
+
+    def _start(self, application: Application) -> None:
+        if application.state is State.ACCEPTED:
+            application.state = State.RUNNING
+            application.leaf.run(1)
+            self.limits.run(application, 1)
+
+    def _hold(self, application: Application, ask: Ask) -> None:
+        application.hold(ask)
+        self.limits.hold(application, ask.amounts, 1)
+        self._refresh(application)
+
+    def _release(self, application: Application, key: str) -> None:
+        ask = application.let_go(key)
+        application.leaf.release(ask.amounts)
+        self.limits.hold(application, ask.amounts, -1)
+        self._closed.clear()
+        self._refresh(application)
+
+    def _wait(self, application: Application, ask: Ask) -> None:
+        application.wait(ask)
+        application.leaf.wait(ask.amounts, 1)
+        self._closed.discard(application.leaf)
+        self._work(application.leaf).wait(application, ask, self.tree.capacity)
+        self._refresh(application)
+
+    def _give_up(self, application: Application, ask: Ask) -> None:
+        application.give_up(ask.key)
+        application.leaf.wait(ask.amounts, -1)
+        self._work(application.leaf).give_up(application, ask, self.tree.capacity)
+        self._refresh(application)
+
+    def _refresh(self, application: Application) -> None:
+        leaf = application.leaf
+        work = self._work(leaf)
+        work.place(application, self.tree.capacity)
+        self._ready.put(leaf, work.reach())
+
+    def _work(self, leaf: Queue) -> LeafWork:
+        return self._leaves.get(leaf) or self._leaves.setdefault(leaf, LeafWork(leaf))
+
+    def _end(self, application: Application) -> None:
+        """Nothing is left of it but placeholders, and an ask for them."""
+        for key in [*application.held]:
+            self._release(application, key)
+        for ask in [*application.pending.values()]:
+            self._give_up(application, ask)
+        if application.state is State.RUNNING:
+            application.leaf.run(-1)
+            self.limits.run(application, -1)
+        self.limits.drop(application)
+        del self.applications[application.name]
+        del self.work[application.leaf][application.name]
+        self._closed.clear()
+        if not self.work[application.leaf]:
+            self._drop_leaf(application.leaf)
+
+    def _drop_leaf(self, leaf: Queue) -> None:
+        for gone in self.tree.drop_empty(leaf):
+            self.forget(gone)
+
+    def forget(self, queue: Queue) -> None:
+        """The queue is no longer in the tree."""
+        self._ready.drop(queue)
+        self._leaves.pop(queue, None)
+        self.work.pop(queue, None)
+
+    # --- gangs
+
+    def _hold_places(self, application: Application) -> None:
+        """The placeholders have their room; Pods that wait for them take their places."""
+        application.placeholders = Counter()
+        for group in application.gang:
+            application.placeholders[group.name] += group.members
+            self._hold(application, _places(application, group.name, group.members))
+        kept, application.kept = application.kept, {}
+        for ask in sorted(kept.values(), key=lambda each: (-each.priority, each.created, each.key)):
+            self._join(application, ask)
+
+    def _join(self, application: Application, ask: Ask) -> None:
+        """The Pod takes the place of a placeholder of its group, if there is one that is large enough, or waits."""
+        places, group = application.placeholders, application.group(ask.group)
+        if places is None or group is None or not places[ask.group]:
+            self._wait(application, ask)
+            return
+        self._release(application, _places_key(application, ask.group))
+        places[ask.group] -= 1
+        if places[ask.group]:
+            left = _places(application, ask.group, places[ask.group])
+            application.leaf.hold(left.amounts)
+            self._hold(application, left)
+        if all(amount <= group.each.get(name, 0) for name, amount in ask.amounts.items()):
+            application.leaf.hold(ask.amounts)
+            self._hold(application, ask)
+        else:
+            self._wait(application, ask)
+
+
+def _gang_ask(application: Application) -> Ask:
+    """All placeholders: they get their room together or not at all."""
+    return Ask(f"gang {application.name}", together(application.gang), created=application.submitted, pinned=True)
+
+
+def _places_key(application: Application, group: str) -> str:
+    return f"placeholders {group} of {application.name}"
+
+
+def _places(application: Application, group: str, count: int) -> Ask:
+    """The placeholders of a group that no Pod has replaced yet. They are never preempted."""
+    each: Amounts = next(found.each for found in application.gang if found.name == group)
+    gang = _gang_ask(application)
+    return replace(gang, key=_places_key(application, group), amounts=times(each, count), group=group)

@@ -1,0 +1,244 @@
+"""Plays YuniKorn's queues and applications from manifests: Pods come and end, and time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from policies.dialects import yunikorn_flaws
+from policies.dialects.reading import Manifest
+from policies.dialects.yunikorn_config.dynamic import gang_excess
+from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_groups, together
+from scheduling.yunikorn.application import Application
+from scheduling.yunikorn.intake import Intake, PodRequest
+from scheduling.yunikorn.properties import FIFO
+from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.scheduler import Allocated, Scheduler
+from scheduling.yunikorn.tree import Tree
+
+_LEAST_STEPS = 1000
+_STEPS_EACH = 20
+"""Decisions for each Pod before a simulation counts as one that never settles."""
+
+
+REJECTED = "ApplicationRejected"
+"""YuniKorn's own reason, on the Pod."""
+UNREADABLE_QUOTA = "UnreadableQuota"
+
+
+class Refusal(NamedTuple):
+    """Why an application is in no queue."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of the input, as the user wrote it."""
+
+    at: int
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The Pod, or the placeholders of a gang, of the application got its room in the queue."""
+
+    at: int
+    key: str
+    application: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The Pod was preempted in its queue for `preemptor` in another."""
+
+    at: int
+    key: str
+    queue: str
+    preemptor: str
+    preemptor_queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    at: int
+    key: str
+
+
+Trace: TypeAlias = Event | Ran | Left | Ended
+
+
+class Simulation:
+    """`refused` has the Pods of applications that are in no queue.
+
+    In `strict` a quota annotation that YuniKorn cannot read admits nothing new; YuniKorn takes it for no quota.
+    """
+
+    def __init__(self, start: int, *, strict: bool = True) -> None:
+        self.start = self.now = start
+        self.strict = strict
+        self.intake = Intake()
+        self.trace: list[Trace] = []
+        self.refused: dict[str, Refusal] = {}
+        self.unsettled = False
+        self.faults: list[str] = []
+        self.scheduler = self._new()
+
+    # --- events
+
+    def announce(self, event: str) -> None:
+        """Note in the trace that this event comes now."""
+        self.trace.append(Event(self.now, event))
+
+    def change(self, manifests: Iterable[Manifest]) -> None:
+        """Add or change objects, in any order, without a decision: `settle` is for the caller."""
+        every = list(manifests)
+        before = self.intake.surroundings
+        changes = self.intake.put(every, self.now)
+        if self.intake.surroundings != before:
+            self._rebuild()
+        retried = [self.intake.pods[key] for key in self.refused] if every else []
+        for request in {request.key: request for request in (*retried, *changes.new)}.values():
+            self._arrive(request)
+        for key in changes.bound:
+            if key in self.scheduler.owners:
+                self.scheduler.bind(key)
+        for key in dict.fromkeys(changes.ended):
+            self._end(key)
+
+    def finish(self, key: str) -> bool:
+        """End the Pod `namespace/name`, then settle; False where there is none."""
+        if key not in self.intake.pods:
+            return False
+        self._end(key)
+        self.settle()
+        return True
+
+    def _end(self, key: str) -> None:
+        del self.intake.pods[key]
+        if self.refused.pop(key, None) is None:
+            self.scheduler.remove(key)
+        self.trace.append(Ended(self.now, key))
+
+    def at(self, moment: int) -> None:
+        """Let time pass up to `moment`; who may preempt by then does so on the way."""
+        for due in sorted({each for each in self._delays() if self.now < each <= moment}):
+            self.now = due
+            self.settle()
+        self.now = max(self.now, moment)
+        self.settle()
+
+    def settle(self) -> None:
+        """Decide until nothing moves. Victims stop at once and wait again."""
+        for _ in range(_LEAST_STEPS + _STEPS_EACH * len(self.intake.pods)):
+            decision = self.scheduler.step(self.now)
+            if decision is None:
+                return
+            self._note(decision)
+        self.unsettled = True
+
+    # --- what there is
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there are Pods of YuniKorn, or were."""
+        return bool(self.intake.pods) or any(not isinstance(each, Event) for each in self.trace)
+
+    def application_of(self, key: str) -> Application | None:
+        return self.scheduler.owners.get(key)
+
+    def _delays(self) -> Iterable[int]:
+        """When Pods that wait may begin to preempt."""
+        for application in self.scheduler.applications.values():
+            for ask in application.pending.values():
+                yield ask.created + application.leaf.settings.properties.preemption_delay
+
+    # --- applications
+
+    def _arrive(self, request: PodRequest) -> None:
+        key = request.key
+        if key in self.scheduler.owners:
+            return
+        application = self.scheduler.applications.get(request.application)
+        if application is None:
+            found = self._submitted(request)
+            if isinstance(found, Refusal):
+                self.refused[key] = found
+                return
+            application = found
+        self.refused.pop(key, None)
+        if request.running:
+            self.scheduler.add_running(application, request.ask)
+        else:
+            self.scheduler.add(application, request.ask)
+
+    def _submitted(self, request: PodRequest) -> Application | Refusal:
+        """The application of its first Pod, or why it is in no queue."""
+        submission, tree = self.intake.submission(request), self.scheduler.tree
+        placement = tree.place(submission)
+        if not placement.queue:
+            return Refusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
+        known = tree.queues.get(placement.queue.lower())
+        if (known is None or not known.settings.managed) and (flaw := self._flaw(request)):
+            return Refusal(UNREADABLE_QUOTA, flaw)
+        try:
+            gang = task_groups(request.annotations) if not request.running else ()
+        except BadTaskGroups as error:
+            return Refusal(REJECTED, str(error))
+        leaf = tree.leaf(placement.queue, submission)
+        if gang and (excess := _gang_excess(leaf, gang)):
+            for gone in tree.drop_empty(leaf) if not self.scheduler.work.get(leaf) else ():
+                self.scheduler.forget(gone)
+            return Refusal(REJECTED, excess)
+        user, groups, name = submission.user, submission.groups, request.application
+        application = Application(name, leaf, user, groups, request.ask.created, gang)
+        self.scheduler.submit(application)
+        return application
+
+    def _flaw(self, request: PodRequest) -> str:
+        """Why the quota of the namespace cannot be read; empty where it can, and where that does not count."""
+        namespace = self.intake.namespaces.get(request.pod.ref.namespace)
+        flaw = next(yunikorn_flaws.flaws(namespace), None) if namespace is not None and self.strict else None
+        return f"{flaw.annotation} of {namespace.ref} cannot be read: {flaw.message}" if flaw and namespace else ""
+
+    def _note(self, decision: Allocated) -> None:
+        queue = decision.application.leaf.path
+        for victim in decision.victims:
+            left = Left(self.now, victim.ask.key, victim.application.leaf.path, decision.ask.key, queue)
+            self.trace.append(left)
+        self.trace.append(Ran(self.now, decision.ask.key, decision.application.name, queue))
+
+    # --- another configuration
+
+    def _new(self) -> Scheduler:
+        config = self.intake.config()
+        partition = config.partition
+        self.faults = [problem.message for problem in config.problems]
+        if partition is None or partition.root is None:
+            self.faults.append("queues.yaml has no default partition with queues")
+            partition = Intake().config().partition
+        assert partition is not None
+        return Scheduler(Tree(partition, self.intake.capacity))
+
+    def _rebuild(self) -> None:
+        """The applications go on in the queues of their names."""
+        old, self.scheduler = self.scheduler, self._new()
+        keys: dict[str, list[str]] = {}
+        for key, application in old.owners.items():
+            keys.setdefault(application.name, []).append(key)
+        for application in old.applications.values():
+            self.scheduler.adopt(application, keys.get(application.name, ()))
+
+
+def _gang_excess(leaf: Queue, gang: tuple[TaskGroup, ...]) -> str:
+    """Why a queue can never hold the gang; empty where it can."""
+    if leaf.settings.properties.sort != FIFO:
+        return f"{leaf.path} does not sort its applications by fifo, so that it takes no gang"
+    wanted = together(gang)
+    maxima = [queue.settings.maximum for queue in leaf.up() if queue.parent is not None]
+    above = gang_excess(maxima, wanted)
+    return f"its task groups request more {', '.join(above)} than {leaf.path} may ever use" if above else ""

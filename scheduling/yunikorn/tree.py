@@ -1,0 +1,185 @@
+"""The queues of a partition: those of queues.yaml, and those that placement rules make.
+
+Source: YuniKorn core, `pkg/scheduler/partition.go`, `objects/queue.go`, `objects/template`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from policies.dialects.yunikorn_config import Partition
+from policies.dialects.yunikorn_config import Queue as Declared
+from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
+from policies.dialects.yunikorn_config.model import ROOT, Template, amounts
+from policies.dialects.yunikorn_config.placement import Application as Submission
+from policies.dialects.yunikorn_config.placement import Configured, Placement, placed
+from policies.dialects.yunikorn_config.resources import Amounts, is_positive
+from scheduling.yunikorn.properties import inherited, read_properties
+from scheduling.yunikorn.queue import Queue, QueueSettings
+
+
+class Tree:
+    """`queues` by path in lower case. `capacity` is what the nodes offer together, None where they are not known.
+
+    It answers the questions of placement rules, for dynamic queues too.
+    """
+
+    def __init__(self, partition: Partition, capacity: Amounts | None = None) -> None:
+        self.partition = partition
+        self.capacity = capacity
+        self.queues: dict[str, Queue] = {}
+        self.draining: set[Queue] = set()
+        self._guaranteed: dict[str, Queue] = {}
+        self._texts: dict[str, Mapping[str, str]] = {}
+        self._declared: dict[str, Declared] = {}
+        self._configured = Configured(partition)
+        declared = partition.root or Declared(ROOT, ROOT, "", 0, parent=True)
+        self.root = self._declare(declared, None)
+
+    def _declare(self, top: Declared, parent: Queue | None) -> Queue:
+        waiting: list[tuple[Declared, Queue | None]] = [(top, parent)]
+        while waiting:
+            declared, above = waiting.pop()
+            queue = self._add(self._settings(declared, above), above)
+            self._declared[queue.path] = declared
+            waiting += [(child, queue) for child in reversed(declared.queues)]
+        return self.queues[top.path.lower()]
+
+    def _settings(self, declared: Declared, above: Queue | None) -> QueueSettings:
+        own = {key: value.text for key, value in declared.properties.items()}
+        texts = inherited(own, self._texts[above.path]) if above else own
+        path = declared.path.lower()
+        self._texts[path] = texts
+        return QueueSettings(
+            path=path,
+            leaf=above is not None and declared.is_leaf,
+            maximum=_set(amounts(declared.maximum)) if above else self.capacity,
+            guaranteed=_set(amounts(declared.guaranteed)),
+            max_applications=declared.max_applications,
+            properties=read_properties(texts),
+            limits=declared.limits or (() if above else self.partition.limits),
+        )
+
+    def _add(self, settings: QueueSettings, above: Queue | None) -> Queue:
+        queue = Queue(settings, above, is_cluster=above is None and self.capacity is not None)
+        self.queues[settings.path] = queue
+        self._note_guarantee(queue)
+        return queue
+
+    def _note_guarantee(self, queue: Queue) -> None:
+        if queue.settings.guaranteed:
+            self._guaranteed[queue.path] = queue
+        else:
+            self._guaranteed.pop(queue.path, None)
+
+    def under_guarantee(self) -> list[Queue]:
+        """The queues where something waits although they use less than they are guaranteed, in a fixed order."""
+        return [queue for queue in self._guaranteed.values() if queue.is_under_guarantee]
+
+    # --- what placement rules ask
+
+    def exists(self, path: str) -> bool:
+        return path.lower() in self.queues
+
+    def is_leaf(self, path: str) -> bool:
+        queue = self.queues.get(path.lower())
+        return queue is not None and queue.is_leaf and queue not in self.draining
+
+    def may_submit(self, path: str, application: Submission) -> bool:
+        """Dynamic queues have no ACL of their own."""
+        while path.lower() not in self._declared and "." in path:
+            path = path.rpartition(".")[0]
+        return self._configured.may_submit(path, application)
+
+    def place(self, submission: Submission) -> Placement:
+        return placed(self.partition.rules, self, submission)
+
+    # --- dynamic queues
+
+    def leaf(self, path: str, submission: Submission) -> Queue:
+        """The leaf where the application goes, made if need be, with what the tags of its namespace set."""
+        queue = self.queues.get(path.lower()) or self._make(path.lower())
+        own = queue.settings
+        if not own.managed:
+            tagged = with_tags(Leaf(own.path, False, own.maximum, own.guaranteed, own.max_applications), submission)
+            queue.settings = replace(
+                own,
+                maximum=tagged.maximum,
+                guaranteed=tagged.guaranteed,
+                max_applications=tagged.max_applications,
+            )
+            self._note_guarantee(queue)
+        return queue
+
+    def _make(self, path: str) -> Queue:
+        above, _, _ = path.rpartition(".")
+        parent = self.queues.get(above) or self._make_parent(above)
+        template = self._template(parent)
+        if template is None:
+            return self._add(QueueSettings(path, managed=False), parent)
+        texts = {key: value.text for key, value in template.properties.items()}
+        settings = QueueSettings(
+            path=path,
+            managed=False,
+            maximum=_set(amounts(template.maximum)),
+            guaranteed=_set(amounts(template.guaranteed)),
+            max_applications=template.max_applications,
+            properties=read_properties(texts),
+        )
+        return self._add(settings, parent)
+
+    def _make_parent(self, path: str) -> Queue:
+        above, _, _ = path.rpartition(".")
+        parent = self.queues.get(above) or self._make_parent(above)
+        return self._add(QueueSettings(path, leaf=False, managed=False), parent)
+
+    def _template(self, queue: Queue) -> Template | None:
+        """The child template of the nearest queue that has one."""
+        for each in queue.up():
+            declared = self._declared.get(each.path)
+            if declared is not None and declared.template is not None:
+                return declared.template
+        return None
+
+    def adopt(self, leaf: Queue) -> Queue:
+        """The leaf of another tree in this one. One that is no longer declared drains: it takes nothing new."""
+        found = self.queues.get(leaf.path)
+        if found is not None and found.is_leaf:
+            return found
+        path = leaf.path
+        while path in self.queues or not self._has_room_for(path):
+            above, _, name = path.rpartition(".")
+            path = f"{above.rpartition('.')[0] or ROOT}.{name}-draining"
+        above = path.rpartition(".")[0]
+        parent = self.queues.get(above) or self._make_parent(above)
+        own = leaf.settings
+        queue = self._add(replace(own, path=path, managed=False, limits=()), parent)
+        if own.managed or path != leaf.path:
+            self.draining.add(queue)
+        return queue
+
+    def _has_room_for(self, path: str) -> bool:
+        """Whether no queue on the way is a leaf."""
+        steps = path.split(".")
+        above = (self.queues.get(".".join(steps[:length])) for length in range(1, len(steps)))
+        return not any(queue is not None and queue.is_leaf for queue in above)
+
+    def drop_empty(self, queue: Queue) -> list[Queue]:
+        """Remove a dynamic queue that has nothing left, and its dynamic parents that it leaves empty."""
+        gone = []
+        here: Queue | None = queue
+        while here is not None and not here.settings.managed and not here.children:
+            gone.append(here)
+            del self.queues[here.path]
+            self._guaranteed.pop(here.path, None)
+            self.draining.discard(here)
+            if here.parent is not None:
+                del here.parent.children[here.name]
+            here = here.parent
+        return gone
+
+
+def _set(found: Amounts) -> Amounts | None:
+    """Amounts of only zeros count as none."""
+    return found if is_positive(found) else None

@@ -1,0 +1,164 @@
+"""Which Pods are preempted so that a queue gets what it is guaranteed.
+
+An ask may preempt for a resource only as far as its queue, or the nearest queue above it that is guaranteed some of the
+resource, stays within that guarantee. Victims are outside of these queues, and no queue that they are in falls below
+its own guarantee. So each preemption brings a queue nearer to its guarantee and takes none further away: two queues
+never preempt each other in turn. YuniKorn leaves that open.
+Source: YuniKorn core, `pkg/scheduler/objects/preemption.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
+from scheduling.yunikorn.application import Application, Ask
+from scheduling.yunikorn.properties import DISABLED, FENCE
+from scheduling.yunikorn.queue import Queue
+
+
+class Victim(NamedTuple):
+    application: Application
+    ask: Ask
+
+
+class Work(dict[Queue, dict[str, Application]]):
+    """The applications of each leaf, by name."""
+
+
+def victims(leaf: Queue, ask: Ask, work: Work) -> list[Victim]:
+    """Whose Pods have to leave for the ask; empty where it may not preempt or nobody can make room."""
+    lacking = [queue for queue in leaf.up() if queue.lacks(ask.amounts)]
+    short = {lack.resource for queue in lacking for lack in queue.lacks(ask.amounts)}
+    claims = [_claim(leaf, ask, resource) for resource in short]
+    if not lacking or not all(claims):
+        return []
+    fence, priorities = _fence(leaf, ask.priority)
+    outermost = max((claim for claim in claims if claim), key=lambda claim: -claim.path.count("."))
+    candidates = _candidates(fence, priorities, outermost, work)
+    return _Search(leaf, ask, lacking).of(sorted(candidates, key=_order))
+
+
+def _claim(leaf: Queue, ask: Ask, resource: str) -> Queue | None:
+    """The nearest queue that is guaranteed some of the resource, if the ask stays within that."""
+    for queue in leaf.up():
+        guaranteed = (queue.settings.guaranteed or {}).get(resource, 0)
+        if guaranteed > 0:
+            used = queue.allocated.get(resource, 0) - queue.preempting.get(resource, 0)
+            return queue if used + ask.amounts[resource] <= guaranteed else None
+    return None
+
+
+def _fence(leaf: Queue, priority: int) -> tuple[Queue, dict[Queue, int]]:
+    """The highest queue below which victims are, and the priority of the ask in each queue on the way to it."""
+    priorities: dict[Queue, int] = {}
+    for queue in leaf.up():
+        properties = queue.settings.properties
+        priority = properties.priority_offset + (0 if properties.priority_fence else priority)
+        priorities[queue] = priority
+        if properties.preemption == FENCE:
+            break
+    return queue, priorities
+
+
+def _candidates(fence: Queue, priorities: dict[Queue, int], claim: Queue, work: Work) -> Iterator[Victim]:
+    """All Pods that may leave, of an equal or lower priority; behind a priority fence all of them."""
+    waiting = [(fence, priorities[fence], False)]
+    while waiting:
+        queue, priority, fenced = waiting.pop()
+        if queue is claim or not queue.allocated:
+            continue
+        if not queue.is_leaf:
+            waiting += [
+                found
+                for child in queue.children.values()
+                if (found := _below(child, priority, fenced, priorities)) is not None
+            ]
+        elif queue.settings.properties.preemption != DISABLED:
+            for application in work.get(queue, {}).values():
+                for ask in application.held.values():
+                    if not ask.pinned and (fenced or ask.priority <= priority):
+                        yield Victim(application, ask)
+
+
+def _below(child: Queue, priority: int, fenced: bool, priorities: dict[Queue, int]) -> tuple[Queue, int, bool] | None:
+    if child in priorities:
+        return child, priorities[child], fenced
+    properties = child.settings.properties
+    if not properties.priority_fence:
+        return child, priority - properties.priority_offset, fenced
+    return None if properties.priority_offset > priority else (child, priority, True)
+
+
+def _order(victim: Victim) -> tuple[bool, bool, int, int, str]:
+    """Who leaves first: those that do not mind, those that started nothing, the least important, the youngest."""
+    ask = victim.ask
+    return not ask.optional, ask.originator, ask.priority, -ask.created, ask.key
+
+
+class _Search:
+    """The amounts of each queue as if the ask ran and the victims so far had left."""
+
+    def __init__(self, leaf: Queue, ask: Ask, lacking: Iterable[Queue]) -> None:
+        self._path = set(leaf.up())
+        self._ask = ask
+        self._lacking = set(lacking)
+        self._after: dict[Queue, Amounts] = {queue: plus(queue.allocated, ask.amounts) for queue in self._path}
+
+    def of(self, candidates: list[Victim]) -> list[Victim]:
+        chosen: list[Victim] = []
+        for victim in candidates:
+            if not self._excess():
+                break
+            if self._helps(victim) and self._leaves(victim):
+                chosen.append(victim)
+        if self._excess():
+            return []
+        return [victim for victim in chosen if not self._stays(victim)]
+
+    def _excess(self) -> dict[Queue, set[str]]:
+        """The queues on the path of the ask that are still above their max, and in which of its resources."""
+        found = {}
+        for queue in self._lacking:
+            most = queue.settings.maximum or {}
+            above = {
+                name
+                for name in self._ask.amounts
+                if (limit := most.get(name, 0 if queue.is_cluster else None)) is not None
+                and self._after[queue].get(name, 0) > max(0, limit)
+            }
+            if above:
+                found[queue] = above
+        return found
+
+    def _helps(self, victim: Victim) -> bool:
+        here = set(victim.application.leaf.up())
+        return any(queue in here and victim.ask.amounts.keys() & above for queue, above in self._excess().items())
+
+    def _leaves(self, victim: Victim) -> bool:
+        """Take the victim away unless that would take a queue below its guarantee."""
+        path = list(victim.application.leaf.up())
+        after = {queue: minus(self._after.get(queue, queue.allocated), victim.ask.amounts) for queue in path}
+        if any(_harmed(queue, after[queue], victim.ask) for queue in path):
+            return False
+        self._after.update(after)
+        return True
+
+    def _stays(self, victim: Victim) -> bool:
+        """Put the victim back if the ask fits all the same."""
+        path = list(victim.application.leaf.up())
+        before = {queue: self._after[queue] for queue in path}
+        self._after.update({queue: plus(self._after[queue], victim.ask.amounts) for queue in path})
+        if self._excess():
+            self._after.update(before)
+            return False
+        return True
+
+
+def _harmed(queue: Queue, after: Amounts, victim: Ask) -> bool:
+    """Whether the queue has less than it is guaranteed afterwards, and less than before."""
+    return any(
+        after.get(name, 0) < min((queue.settings.guaranteed or {}).get(name, 0), queue.allocated.get(name, 0))
+        for name in victim.amounts
+    )

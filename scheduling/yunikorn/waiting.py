@@ -1,0 +1,70 @@
+"""Why a Pod of YuniKorn waits: which queue, which resource, how much is short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scheduling.yunikorn.application import Application, Ask
+from scheduling.yunikorn.queue import Lack
+from scheduling.yunikorn.scheduler import Scheduler
+from scheduling.yunikorn.simulation import Simulation
+
+QUEUE_QUOTA = "NotEnoughQueueQuota"
+USER_QUOTA = "NotEnoughUserQuota"
+APPLICATIONS = "MaxApplications"
+GANG = "WaitsForGang"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """`key` is a Pod, or the placeholders of a gang; `queue` is empty where the application is in none.
+
+    ApplicationRejected and the reasons about quota are YuniKorn's own, on the Pod; it does not say what is short.
+    """
+
+    key: str
+    application: str
+    queue: str
+    reason: str
+    message: str = ""
+    lacks: tuple[Lack, ...] = ()
+
+
+def waiting(simulation: Simulation) -> Iterator[Waiting]:
+    """All that waits: by queue, in the order in which it is tried; rejected Pods come last."""
+    scheduler = simulation.scheduler
+    for application in sorted(scheduler.applications.values(), key=_place):
+        for ask in application.waiting():
+            yield _waits(scheduler, application, ask)
+    for key, refusal in sorted(simulation.refused.items()):
+        yield Waiting(key, simulation.intake.pods[key].application, "", *refusal)
+
+
+def found(simulation: Simulation, name: str) -> list[Waiting]:
+    """What waits of the Pod `namespace/name`, or of the application of this name."""
+    return [each for each in waiting(simulation) if name in (each.key, each.application)]
+
+
+def _place(application: Application) -> tuple[str, int, int, str]:
+    priority = -application.priority if application.pending else 0
+    return application.leaf.path, priority, application.submitted, application.name
+
+
+def _waits(scheduler: Scheduler, application: Application, ask: Ask) -> Waiting:
+    name, queue = application.name, application.leaf.path
+    if ask.key in application.kept:
+        return Waiting(ask.key, name, queue, GANG, "its gang has no room yet for all its placeholders")
+    if not scheduler.may_run(application):
+        return Waiting(ask.key, name, queue, APPLICATIONS, _full(scheduler, application))
+    lacks = tuple(scheduler.lacks(application, ask))
+    reason = QUEUE_QUOTA if any(not lack.whose for lack in lacks) else USER_QUOTA
+    return Waiting(ask.key, name, queue, reason, lacks=lacks)
+
+
+def _full(scheduler: Scheduler, application: Application) -> str:
+    full = application.leaf.full()
+    if full is not None:
+        return f"{full.path} runs {full.running} applications, and {full.settings.max_applications} is its limit"
+    bound = scheduler.limits.full(application)
+    return f"{bound.whose} may run {bound.applications} applications in {bound.key[0]}" if bound else ""

@@ -1,0 +1,105 @@
+"""YuniKorn's own tables of its queues: max, headroom, what fits, and the amounts that preemption reckons with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scheduling.yunikorn.preemptable import Level, preemptable, remaining_guaranteed
+from scheduling.yunikorn.queue import OverMaximum, OverReleased, Queue, QueueSettings
+from tests.conformance.suite import Data, Suite, mismatch, suite
+
+NAMES = ("core-queue", "core-preemption-amounts")
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for name, (answers, check) in _TABLES.items():
+        yield suite(
+            "yunikorn", folder / "yunikorn" / f"{name}.json", check, lambda case, known=answers: _why(case, known)
+        )
+
+
+def _why(case: Data, known: dict[str, Any]) -> str:
+    operation = case["given"]["op"]
+    return "" if operation in known else f"an operation that is not known here: {operation}"
+
+
+# -- queues ------------------------------------------------------------------------------------------------------------
+
+
+def _queue(data: Data, parent: Queue | None, found: dict[str, Queue]) -> None:
+    settings = QueueSettings(
+        path=data["path"],
+        leaf=data["leaf"],
+        managed=data["managed"],
+        maximum=data["max"],
+        guaranteed=data["guaranteed"],
+        max_applications=data["maxRunningApps"],
+    )
+    queue = Queue(settings, parent, is_cluster=parent is None)
+    queue.allocated, queue.preempting = data["allocated"] or {}, data["preempting"] or {}
+    queue.running = data["runningApps"] + data["allocatingAcceptedApps"]
+    found[queue.path] = queue
+    for child in data["children"]:
+        _queue(child, queue, found)
+
+
+def _fails(change: Callable[[], None]) -> bool:
+    try:
+        change()
+    except (OverMaximum, OverReleased):
+        return True
+    return False
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "getHeadRoom": lambda queue: queue.headroom(),
+    "getMaxHeadRoom": lambda queue: queue.headroom(with_top=False),
+    "GetMaxResource": lambda queue: queue.maximum(),
+    "GetMaxQueueSet": lambda queue: queue.maximum(with_top=False),
+    "GetFairMaxResource": lambda queue: queue.fair_maximum(),
+    "allocatedResFits": lambda queue, amounts: queue.fits(amounts or {}),
+    "canRunApp": lambda queue, _: queue.full() is None,
+}
+CHANGES: dict[str, Callable[..., Any]] = {
+    "TryIncAllocatedResource": lambda queue, amounts: queue.allocate(amounts or {}),
+    "DecAllocatedResource": lambda queue, amounts: queue.release(amounts or {}),
+}
+
+
+def _of_queue(case: Data) -> str | None:
+    given, expect, found = case["given"], case["expect"], dict[str, Queue]()
+    _queue(given["tree"], None, found)
+    queue, operation = found[given["queue"]], given["op"]
+    if operation in OPERATIONS:
+        return mismatch(expect["result"], OPERATIONS[operation](queue, *given["args"]))
+    before = {path: dict(each.allocated) for path, each in found.items()}
+    failed = _fails(lambda: CHANGES[operation](queue, *given["args"]))
+    changed = any(dict(each.allocated) != before[path] for path, each in found.items())
+    return mismatch(expect["error"] is not None, failed) or mismatch(failed and changed, False)
+
+
+# -- amounts for preemption --------------------------------------------------------------------------------------------
+
+
+def _levels(chain: list[Data] | None) -> list[Level]:
+    return [Level(each["path"], each["allocated"], each["guaranteed"], each["preempting"]) for each in chain or ()]
+
+
+AMOUNTS: dict[str, Callable[[Data], Any]] = {
+    "GetPreemptableResource": lambda snapshot: preemptable(_levels(snapshot["chain"])),
+    "GetRemainingGuaranteedResource": lambda snapshot: remaining_guaranteed(
+        _levels(snapshot["chain"]), _levels(snapshot["askQueue"])
+    ),
+}
+
+
+def _amounts(case: Data) -> str | None:
+    return mismatch(case["expect"]["result"], AMOUNTS[case["given"]["op"]](case["given"]["snapshot"]))
+
+
+_TABLES: dict[str, tuple[dict[str, Any], Callable[[Data], str | None]]] = {
+    "core-queue": ({**OPERATIONS, **CHANGES}, _of_queue),
+    "core-preemption-amounts": (AMOUNTS, _amounts),
+}

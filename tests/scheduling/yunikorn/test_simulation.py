@@ -1,0 +1,193 @@
+"""YuniKorn played from manifests: placement, quotas of Namespaces, and a configuration that changes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scheduling.objects.times import SECOND
+from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Left, Simulation
+from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, waiting
+from tests.scheduling.yunikorn.manifests import Manifest, namespace, node, pod, queues_yaml
+
+DYNAMIC = queues_yaml("")
+BELOW_PARENT = (
+    "[{name: tag, value: namespace, create: true, parent: {name: tag, value: namespace.parentqueue}},"
+    " {name: tag, value: namespace, create: true}]"
+)
+
+
+def played(*manifests: Manifest, strict: bool = True) -> Simulation:
+    simulation = Simulation(0, strict=strict)
+    add(simulation, *manifests)
+    return simulation
+
+
+def add(simulation: Simulation, *manifests: Manifest) -> None:
+    simulation.change(manifests)
+    simulation.settle()
+
+
+def runs(simulation: Simulation) -> list[str]:
+    return sorted(key for each in simulation.scheduler.applications.values() for key in each.held)
+
+
+def most(simulation: Simulation, queue: str = "root.dev") -> object:
+    return simulation.scheduler.tree.queues[queue].settings.maximum
+
+
+def test_a_quota_counts_from_the_next_new_application_on_for_all() -> None:
+    simulation = played(DYNAMIC, namespace("dev", namespace_quota='{"cpu":"1"}'), pod("a", "app1"), pod("b", "app1"))
+    assert (runs(simulation), most(simulation)) == (["dev/a"], {"vcore": 1000})
+
+    add(simulation, namespace("dev", namespace_quota='{"cpu":"8"}'))
+    assert (runs(simulation), most(simulation)) == (["dev/a"], {"vcore": 1000})
+
+    add(simulation, pod("c", "app2"))
+    assert (runs(simulation), most(simulation)) == (["dev/a", "dev/b", "dev/c"], {"vcore": 8000})
+
+    add(simulation, namespace("dev"), pod("d", "app3"))
+    assert most(simulation) == {"vcore": 8000}
+
+    add(simulation, namespace("dev", namespace_guaranteed='{"cpu":"1"}'), pod("e", "app4"))
+    assert most(simulation) is None
+
+
+def test_the_queue_goes_with_its_last_application() -> None:
+    simulation = played(DYNAMIC, namespace("dev", namespace_quota='{"cpu":"1"}'), pod("a", "app1"))
+    simulation.finish("dev/a")
+    assert list(simulation.scheduler.tree.queues) == ["root"]
+
+    add(simulation, namespace("dev"), pod("b", "app2"))
+    assert most(simulation) is None
+
+
+def test_the_legacy_pair_is_a_quota_too_and_never_beside_the_new_one() -> None:
+    legacy = namespace("dev", namespace_max_cpu="1")
+    both = namespace("dev", namespace_max_cpu="1", namespace_quota='{"cpu":"5"}')
+
+    assert most(played(DYNAMIC, legacy, pod("a", "app"))) == {"vcore": 1000}
+    assert most(played(DYNAMIC, both, pod("a", "app"))) == {"vcore": 5000}
+
+
+@pytest.mark.parametrize("quota", ['{"cpu":64}', "{'cpu':'1'}", '{"cpu":"-1","memory":"1G"}', '{"cpu":"1x"}'])
+def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(quota: str) -> None:
+    broken = namespace("dev", namespace_quota=quota, namespace_max_cpu="1")
+    simulation = played(DYNAMIC, broken, pod("a", "app"))
+    (refusal,) = simulation.refused.values()
+    assert refusal.reason == UNREADABLE_QUOTA
+    assert "namespace.quota of Namespace dev cannot be read" in refusal.message
+    assert runs(played(DYNAMIC, broken, pod("a", "app"), strict=False)) == ["dev/a"]
+
+    add(simulation, namespace("dev", namespace_quota='{"cpu":"1"}'))
+    assert runs(simulation) == ["dev/a"]
+
+
+def test_a_queue_that_is_declared_ignores_the_namespace() -> None:
+    simulation = played(
+        queues_yaml("- {name: dev, resources: {max: {vcore: 2}}}"),
+        namespace("dev", namespace_quota="broken"),
+        *(pod(name, "app") for name in "abc"),
+    )
+
+    assert runs(simulation) == ["dev/a", "dev/b"]
+
+
+def test_a_namespace_below_its_parentqueue_keeps_the_limits_of_both() -> None:
+    config = queues_yaml("- {name: production, parent: true, resources: {max: {vcore: 3}}}", BELOW_PARENT)
+    spaces = [namespace(name, parentqueue="root.production", namespace_quota='{"cpu":"2"}') for name in ("x", "y")]
+    pods = [pod(f"p{number}", f"app-{space}", space=space) for space in ("x", "y") for number in range(3)]
+    simulation = played(config, *spaces, *pods)
+
+    assert len(runs(simulation)) == 3
+    assert {lack.queue for each in waiting(simulation) for lack in each.lacks} == {
+        "root.production",
+        "root.production.x",
+    }
+
+
+def test_an_application_without_a_queue_is_rejected_and_tried_again_with_another_configuration() -> None:
+    provided = "[{name: provided, create: false}]"
+    simulation = played(queues_yaml("- {name: a}", provided), pod("a", "app", queue="root.b"))
+    assert [each.reason for each in waiting(simulation)] == [REJECTED]
+
+    add(simulation, queues_yaml("- {name: b}", provided))
+    assert runs(simulation) == ["dev/a"]
+
+
+def test_without_a_configuration_each_namespace_gets_a_queue() -> None:
+    assert list(played(pod("a", "app")).scheduler.tree.queues) == ["root", "root.dev"]
+
+
+def test_a_lower_max_evicts_nobody_and_a_removed_queue_drains() -> None:
+    simulation = played(queues_yaml("- {name: dev, resources: {max: {vcore: 3}}}"), *(pod(n, "app") for n in "abcd"))
+    add(simulation, queues_yaml("- {name: dev, resources: {max: {vcore: 1}}}"))
+    assert runs(simulation) == ["dev/a", "dev/b", "dev/c"]
+
+    provided = queues_yaml("- {name: other}", "[{name: tag, value: namespace, create: false}]")
+    add(simulation, provided, pod("new", "app2"))
+    assert runs(simulation) == ["dev/a", "dev/b", "dev/c"]
+    assert simulation.refused.keys() == {"dev/new"}
+    for name in "abcd":
+        simulation.finish(f"dev/{name}")
+    assert sorted(simulation.scheduler.tree.queues) == ["root", "root.other"]
+
+
+def test_pods_that_run_already_count_although_there_is_no_room() -> None:
+    quota = namespace("dev", namespace_quota='{"cpu":"1"}')
+    simulation = played(DYNAMIC, quota, pod("new", "app"), pod("a", "app", node="n"), pod("b", "app", node="n"))
+
+    assert runs(simulation) == ["dev/a", "dev/b"]
+    assert [each.lacks[0].short for each in waiting(simulation)] == [2000]
+
+
+def test_nodes_are_the_max_of_root_and_guarantees_are_taken_back_in_time() -> None:
+    config = queues_yaml("- {name: dev, resources: {guaranteed: {vcore: 1}}}\n- {name: b}")
+    greedy = [pod(f"b{number}", "greedy", space="b") for number in range(2)]
+    simulation = played(config, node(cpu="2"), *greedy)
+    add(simulation, pod("a", "app"))
+    assert runs(simulation) == ["b/b0", "b/b1"]
+
+    simulation.at(60 * SECOND)
+
+    assert runs(simulation) == ["b/b0", "dev/a"] or runs(simulation) == ["b/b1", "dev/a"]
+    assert [event.preemptor for event in simulation.trace if isinstance(event, Left)] == ["dev/a"]
+
+
+def test_max_apps_and_gangs_say_why_they_wait() -> None:
+    groups = json.dumps([{"name": "g", "minMember": 3, "minResource": {"cpu": "1"}}])
+    gang = {"task_groups": groups, "task_group_name": "g"}
+    limited = namespace("dev", namespace_quota='{"cpu":"4"}')
+    simulation = played(DYNAMIC, limited, pod("a", "one", "2"), pod("b", "team", **gang))
+    assert [(each.key, each.reason) for each in waiting(simulation)] == [
+        ("gang team", QUEUE_QUOTA),
+        ("dev/b", GANG),
+    ]
+
+    one = Simulation(0)
+    add(one, DYNAMIC, {**limited, "metadata": namespace("dev", namespace_maxApps="1")["metadata"]})
+    add(one, pod("a", "first"))
+    add(one, pod("b", "second"))
+    assert [(each.reason, each.message) for each in waiting(one)] == [
+        (APPLICATIONS, "root.dev runs 1 applications, and 1 is its limit")
+    ]
+
+
+def test_a_gang_larger_than_its_queue_is_rejected() -> None:
+    groups = json.dumps([{"name": "g", "minMember": 9, "minResource": {"cpu": "1"}}])
+    simulation = played(DYNAMIC, namespace("dev", namespace_quota='{"cpu":"4"}'), pod("b", "gang", task_groups=groups))
+
+    (refusal,) = simulation.refused.values()
+    assert refusal == (REJECTED, "its task groups request more vcore than root.dev may ever use")
+
+
+def test_a_pod_that_is_read_again_runs_or_has_ended_and_keeps_its_amounts_otherwise() -> None:
+    quota = namespace("dev", namespace_quota='{"cpu":"1"}')
+    simulation = played(DYNAMIC, quota, pod("a", "app"), pod("b", "app"))
+    add(simulation, pod("b", "app", "9"), pod("b", "app", node="n"))
+    assert runs(simulation) == ["dev/a", "dev/b"]
+
+    add(simulation, *({**pod(name, "app"), "status": {"phase": "Succeeded"}} for name in ("a", "unknown")))
+    assert runs(simulation) == ["dev/b"]
+    assert simulation.scheduler.tree.queues["root.dev"].allocated == {"pods": 1, "vcore": 1000}

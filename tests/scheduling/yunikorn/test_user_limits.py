@@ -1,0 +1,85 @@
+"""Limits on users and groups, beside the max of queues."""
+
+from __future__ import annotations
+
+from scheduling.yunikorn.application import Application, Ask
+from scheduling.yunikorn.queue import Lack
+from scheduling.yunikorn.scheduler import Scheduler
+from tests.scheduling.yunikorn.drawn import running, scheduler, settle
+
+QUEUES = """
+- name: p
+  limits:
+  - {limit: all, users: ["*"], maxresources: {vcore: 3m}}
+  queues:
+  - name: a
+    limits: [{limit: ann, users: [ann], maxresources: {vcore: 2m}, maxapplications: 1}]
+  - name: b
+"""
+
+
+GROUPS = "- {name: p, limits: [{limit: g, groups: [dev, '*'], maxresources: {vcore: 5m}}], queues: [{name: b}]}"
+
+
+def submit(engine: Scheduler, name: str, leaf: str, user: str, *groups: str, pods: int = 9) -> Application:
+    application = Application(name, engine.tree.queues[leaf], user, groups)
+    engine.submit(application)
+    for number in range(pods):
+        engine.add(application, Ask(f"{name}-{number}", {"vcore": 1}))
+    return application
+
+
+def count(engine: Scheduler, name: str) -> int:
+    return sum(key.startswith(f"{name}-") for key in running(engine))
+
+
+def test_each_user_is_limited_alone_at_every_level() -> None:
+    engine = scheduler(QUEUES)
+    ann = submit(engine, "ann", "root.p.a", "ann")
+    submit(engine, "ann2", "root.p.b", "ann")
+    submit(engine, "bob", "root.p.b", "bob")
+    settle(engine)
+
+    assert [count(engine, name) for name in ("ann", "ann2", "bob")] == [2, 1, 3]
+    assert engine.lacks(ann, next(iter(ann.pending.values()))) == [
+        Lack("root.p.a", "vcore", 1, 2, 2, "user ann"),
+        Lack("root.p", "vcore", 1, 3, 3, "user ann"),
+    ]
+
+
+def test_a_group_counts_together_and_all_unnamed_groups_as_one() -> None:
+    engine = scheduler(GROUPS)
+    for name, group in (("a", "dev"), ("b", "dev"), ("c", "ops"), ("d", "hr")):
+        submit(engine, name, "root.p.b", name, "staff" if group == "hr" else group)
+    settle(engine)
+
+    assert count(engine, "a") + count(engine, "b") == 5
+    assert count(engine, "c") + count(engine, "d") == 5
+
+
+def test_an_application_counts_for_the_first_group_from_the_leaf_up() -> None:
+    engine = scheduler(
+        """
+- name: p
+  limits: [{limit: g, groups: [dev], maxresources: {vcore: 1m}}]
+  queues: [{name: a, limits: [{limit: g, groups: [ops], maxresources: {vcore: 2m}}]}]
+"""
+    )
+    submit(engine, "x", "root.p.a", "x", "dev", "ops")
+    settle(engine)
+
+    assert count(engine, "x") == 2
+
+
+def test_applications_beyond_the_limit_of_a_user_wait() -> None:
+    engine = scheduler(QUEUES)
+    submit(engine, "one", "root.p.a", "ann", pods=1)
+    two = submit(engine, "two", "root.p.a", "ann", pods=1)
+    settle(engine)
+    assert running(engine) == ["one-0"]
+    assert (bound := engine.limits.full(two)) is not None
+    assert bound.whose == "user ann"
+
+    engine.remove("one-0")
+    settle(engine)
+    assert running(engine) == ["two-0"]

@@ -1,0 +1,152 @@
+"""Who is preempted so that a queue gets what it is guaranteed, and who never is."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.objects.times import SECOND
+from scheduling.yunikorn.application import Ask
+from scheduling.yunikorn.scheduler import Scheduler
+from tests.scheduling.yunikorn.drawn import run, running, scheduler, settle
+
+NODES = {"vcore": 10, "memory": 10}
+TWO = """
+- {name: a, resources: {guaranteed: {vcore: 6m}}}
+- name: b
+  resources: {guaranteed: {vcore: 4m}}
+"""
+
+
+def full(queues: str = TWO, *, priority: int = 0) -> Scheduler:
+    """`b` uses the whole cluster, and Pods of `a` arrive."""
+    engine = scheduler(queues, NODES)
+    run(engine, "b", "root.b", 10, {"vcore": 1}, priority=priority)
+    settle(engine)
+    run(engine, "a", "root.a", 10, {"vcore": 2}, at=1)
+    return engine
+
+
+def test_a_queue_gets_its_guarantee_back_after_the_delay_and_no_more() -> None:
+    engine = full()
+    assert not settle(engine, at=30)
+
+    decisions = settle(engine, at=31)
+
+    assert [len(decision.victims) for decision in decisions] == [2, 2, 2]
+    assert [engine.tree.queues[path].allocated for path in ("root.a", "root.b")] == [{"vcore": 6}, {"vcore": 4}]
+    assert not settle(engine, at=1000)
+
+
+def test_the_victims_cannot_preempt_in_turn() -> None:
+    engine = full()
+    settle(engine, at=31)
+    before = running(engine)
+
+    settle(engine, at=10_000)
+
+    assert running(engine) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "preempts"),
+    [
+        ("priority: 0", True),
+        ("preemption.policy: disabled", False),
+        ("priority.offset: '1'", False),
+        ("priority.offset: '-1'", True),
+        ("priority.policy: fence", True),
+    ],
+)
+def test_policies_of_the_queue_that_uses_too_much(change: str, preempts: bool) -> None:
+    engine = full(TWO + f"  properties: {{{change}}}\n")
+
+    assert bool(settle(engine, at=31)) is preempts
+
+
+def test_a_fence_keeps_victims_outside_of_it() -> None:
+    queues = """
+- name: f
+  properties: {preemption.policy: fence}
+  queues: [{name: a, resources: {guaranteed: {vcore: 6m}}}]
+- {name: b}
+"""
+    engine = scheduler(queues, NODES)
+    run(engine, "b", "root.b", 10, {"vcore": 1})
+    settle(engine)
+    run(engine, "a", "root.f.a", 1, {"vcore": 1})
+
+    assert not settle(engine, at=100)
+
+
+def test_pods_of_a_higher_priority_stay() -> None:
+    assert not settle(full(priority=1), at=100)
+
+
+def test_nobody_preempts_for_a_resource_without_a_guarantee() -> None:
+    engine = scheduler(TWO, NODES)
+    run(engine, "b", "root.b", 10, {"memory": 1})
+    settle(engine)
+    run(engine, "a", "root.a", 1, {"vcore": 1, "memory": 1})
+
+    assert not settle(engine, at=100)
+
+
+def test_nobody_preempts_within_the_guarantee_that_both_share() -> None:
+    queues = "- {name: p, resources: {guaranteed: {vcore: 10m}}, queues: [{name: x}, {name: y}]}"
+    engine = scheduler(queues, {"vcore": 4})
+    run(engine, "x", "root.p.x", 4, {"vcore": 1})
+    settle(engine)
+    run(engine, "y", "root.p.y", 4, {"vcore": 1})
+
+    assert not settle(engine, at=100)
+
+
+def test_the_guarantee_of_a_parent_counts_for_children_without_one() -> None:
+    queues = "- {name: p, resources: {guaranteed: {vcore: 2m}}, queues: [{name: x}]}\n- {name: b}"
+    engine = scheduler(queues, {"vcore": 4})
+    run(engine, "b", "root.b", 4, {"vcore": 1})
+    settle(engine)
+    run(engine, "x", "root.p.x", 4, {"vcore": 1})
+    settle(engine, at=100)
+
+    assert engine.tree.queues["root.p"].allocated == {"vcore": 2}
+
+
+def test_those_that_do_not_mind_leave_first_then_the_youngest() -> None:
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 2m}}}\n- {name: b}", {"vcore": 4})
+    application = run(engine, "b", "root.b", 0, {})
+    for key, created, more in (
+        ("old", 1, {}),
+        ("young", 3, {}),
+        ("minds", 4, {"optional": False}),
+        ("pinned", 5, {"pinned": True}),
+    ):
+        engine.add(application, Ask(key, {"vcore": 1}, 0, created * SECOND, **more))  # type: ignore[arg-type]
+    settle(engine)
+    run(engine, "a", "root.a", 2, {"vcore": 1}, at=10)
+
+    victims = [victim.ask.key for decision in settle(engine, at=100) for victim in decision.victims]
+
+    assert victims == ["young", "old"]
+
+
+def test_no_victim_leaves_in_vain() -> None:
+    """Small Pods are chosen first, and stay once a large one alone makes the room."""
+    engine = scheduler("- {name: a, resources: {guaranteed: {vcore: 4m}}}\n- {name: b}", {"vcore": 5})
+    run(engine, "large", "root.b", 1, {"vcore": 4}, at=0)
+    run(engine, "small", "root.b", 1, {"vcore": 1}, at=1)
+    settle(engine)
+    run(engine, "a", "root.a", 1, {"vcore": 4}, at=2)
+
+    (decision,) = settle(engine, at=100)
+
+    assert [victim.ask.key for victim in decision.victims] == ["large-1"]
+
+
+def test_the_partition_may_switch_preemption_off() -> None:
+    engine = scheduler(TWO, NODES, preempts=False)
+    run(engine, "b", "root.b", 10, {"vcore": 1})
+    settle(engine)
+    run(engine, "a", "root.a", 1, {"vcore": 1})
+
+    assert not settle(engine, at=100)

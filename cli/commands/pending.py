@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -14,17 +15,20 @@ from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.snapshot import Names
 from cli.output import emit, json_text
+from cli.report.yunikorn_json import waiting_json
+from cli.report.yunikorn_text import waiting_lines
 from cli.watching.again import watchable
 from policies.model.printing import plain
 from reconciler.api.pending import Row, homeless, item, local_rows, rows
 from scheduling.world.world import World
+from scheduling.yunikorn.waiting import waiting
 
 _EMPTY = "no pending workloads"
 
 
 @click.command()
 @watchable
-@click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE]", default="")
+@click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE | QUEUE]", default="")
 @click.option(
     "--against",
     type=AgainstType(),
@@ -47,6 +51,8 @@ def pending(
 ) -> None:
     """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues.
 
+    With --against files:DIR also what waits in YuniKorn's queues, or at and below one of them, such as root.team.
+
     \b
     Examples:
       quotree pending
@@ -55,8 +61,17 @@ def pending(
       quotree pending --watch
     """
     found = snapshot.take(against, kubeconfig, engine)
-    queues = list(_queues(found.world, queue, limit))
-    emit(_json(queues) if output == "json" else "\n".join(_text(found.names, queues)) or _EMPTY)
+    yunikorn = list(waiting(found.yunikorn)) if found.yunikorn is not None else []
+    if found.yunikorn is not None and queue.lower() in found.yunikorn.scheduler.tree.queues:
+        queues, yunikorn = [], [each for each in yunikorn if f"{each.queue}.".startswith(f"{queue.lower()}.")]
+    elif queue:
+        queues, yunikorn = list(_queues(found.world, queue, limit)), []
+    else:
+        queues = list(_queues(found.world, queue, limit))
+    if output == "json":
+        emit(json_text({**_json(queues), **({"yunikorn": waiting_json(yunikorn)} if yunikorn else {})}))
+    else:
+        emit("\n".join([*_text(found.names, queues), *waiting_lines(yunikorn)]) or _EMPTY)
     click.get_current_context().exit(found.exit)
 
 
@@ -95,13 +110,12 @@ def _local_queue(world: World, name: str, limit: int) -> _Queue:
     return _Queue("LocalQueue", name, local_rows(world, name, 0, limit), sum(1 for _ in world.queues.waiting_at(name)))
 
 
-def _json(queues: list[_Queue]) -> str:
+def _json(queues: list[_Queue]) -> dict[str, Any]:
     items = [
         {"kind": each.kind, "name": each.name, "pending": each.count, "items": list(map(item, each.shown))}
         for each in queues
     ]
-    answer = {"apiVersion": "quotree.dev/v1alpha1", "kind": "PendingWorkloads", "queues": items}
-    return json_text(answer)
+    return {"apiVersion": "quotree.dev/v1alpha1", "kind": "PendingWorkloads", "queues": items}
 
 
 def _text(names: Names, queues: list[_Queue]) -> Iterator[str]:

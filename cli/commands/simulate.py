@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from cli.exits import strongest
 from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import engine as engine_options
-from cli.input.simulation import exit_codes, note_problems, start
+from cli.input.simulation import Simulations, start
 from cli.input.simulation_events import CommandWithEvents, Event, events, play
-from cli.output import emit
+from cli.output import emit, json_text
 from cli.report.simulation_json import simulation_json
 from cli.report.simulation_text import simulation_text
+from cli.report.yunikorn_json import yunikorn_json
+from cli.report.yunikorn_text import yunikorn_text
 
 
 @click.command(cls=CommandWithEvents)
@@ -22,24 +23,37 @@ from cli.report.simulation_text import simulation_text
 def simulate(
     paths: tuple[str, ...], filenames: tuple[str, ...], output: str, events: list[Event], engine: EngineOptions
 ) -> None:
-    """Simulate how Kueue would schedule the work in PATH... on its ClusterQueues, Cohorts and LocalQueues.
+    """Simulate how Kueue and YuniKorn would schedule the work in PATH... on their queues.
 
     No cluster is needed. Work is Workloads, batch Jobs, Pods, groups of Pods, and the other kinds of jobs that Kueue
-    queues. Scheduling cycles run until nothing moves; then the events follow in the order of the command line, and
-    after each one cycles run again until nothing moves. A preempted job stops at once and queues again. A job runs
-    until --finish ends it.
+    queues; and Pods of YuniKorn's scheduler, by application. Scheduling cycles run until nothing moves; then the events
+    follow in the order of the command line, and after each one cycles run again until nothing moves. What is preempted
+    stops at once and queues again. A job or a Pod of YuniKorn runs until --finish ends it.
 
     \b
     Examples:
       quotree simulate queues/ work/
       quotree simulate queues/ --add work.yaml --at +1h --finish ml/train
     """
-    files, simulation = start(input_paths(paths, filenames), engine)
+    simulations = start(input_paths(paths, filenames), engine)
     for event in events:
-        play(simulation, event, files)
-    note_problems(files, simulation)
-    if output == "json":
-        emit(simulation_json(simulation, files.forest, files.unreadable))
-    else:
-        emit(simulation_text(simulation, files.forest))
-    click.get_current_context().exit(strongest(exit_codes(files, simulation)))
+        play(simulations, event)
+    simulations.note_problems()
+    emit(_json(simulations) if output == "json" else _text(simulations))
+    click.get_current_context().exit(simulations.exit)
+
+
+def _json(simulations: Simulations) -> str:
+    files, yunikorn = simulations.files, simulations.yunikorn
+    more = {"yunikorn": yunikorn_json(yunikorn)} if yunikorn.has_work else {}
+    return json_text({**simulation_json(simulations.kueue, files.forest, files.unreadable), **more})
+
+
+def _text(simulations: Simulations) -> str:
+    kueue, yunikorn = simulations.kueue, simulations.yunikorn
+    texts = []
+    if not yunikorn.has_work or kueue.names or kueue.world.state.queues:
+        texts.append(simulation_text(kueue, simulations.files.forest))
+    if yunikorn.has_work:
+        texts.append(yunikorn_text(yunikorn))
+    return "\n\n".join(texts)

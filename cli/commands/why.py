@@ -6,16 +6,18 @@ import time
 
 import click
 
-from cli.exits import Misused, strongest
+from cli.exits import Misused
 from cli.input import snapshot
 from cli.input.context import Against, AgainstType
 from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
-from cli.input.simulation import exit_codes, note_problems, start
+from cli.input.simulation import Simulations, start
 from cli.output import emit, json_text
-from cli.report.simulation_json import why_json
+from cli.report.simulation_json import API_VERSION, why_json
 from cli.report.simulation_text import why_text
 from cli.report.waiting_text import elsewhere_lines, running_text, waiting_lines
+from cli.report.yunikorn_json import why_json as yunikorn_why_json
+from cli.report.yunikorn_text import why_text as yunikorn_why_text
 from policies.model.errors import PolicyError
 from policies.model.printing import plain
 from scheduling.placement.objects import multikueue_state
@@ -53,16 +55,30 @@ def why(workload: str, against: Against, kubeconfig: str | None, output: str, en
 
 
 def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
-    files, simulation = start([folder], engine)
-    note_problems(files, simulation)
+    simulations = start([folder], engine)
+    simulations.note_problems()
+    emit(_json_of(simulations, workload) if output == "json" else _text_of(simulations, workload))
+    click.get_current_context().exit(simulations.exit)
+
+
+def _text_of(simulations: Simulations, workload: str) -> str:
+    """Of YuniKorn's queues where it has such a Pod or application, else of Kueue's. Raises Misused."""
+    if found := yunikorn_why_text(simulations.yunikorn, workload):
+        return found
     try:
-        if output == "json":
-            emit(json_text(why_json(simulation, workload)))
-        else:
-            emit(why_text(simulation, workload))
+        return why_text(simulations.kueue, workload)
     except PolicyError as error:
         raise Misused(str(error)) from error
-    click.get_current_context().exit(strongest(exit_codes(files, simulation)))
+
+
+def _json_of(simulations: Simulations, workload: str) -> str:
+    found = yunikorn_why_json(simulations.yunikorn, workload)
+    if found["running"] or found["waiting"]:
+        return json_text({"apiVersion": API_VERSION, "kind": "ApplicationExplanation", **found})
+    try:
+        return json_text(why_json(simulations.kueue, workload))
+    except PolicyError as error:
+        raise Misused(str(error)) from error
 
 
 def _from_cluster(name: str, against: Against, kubeconfig: str | None, output: str, engine: EngineOptions) -> None:

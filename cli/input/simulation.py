@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cli.exits import Exit, Misused
+from cli.exits import Exit, Misused, strongest
 from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable, read
 from cli.input.given import Given, Placed, gather
@@ -27,6 +27,8 @@ from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import Simulation, begin
 from scheduling.simulation.validation import faults
+from scheduling.yunikorn.intake import is_yunikorns
+from scheduling.yunikorn.simulation import Simulation as YuniKorn
 
 _NOT_KUEUES = ("metadata.annotations",)
 """Fields whose defects Kueue ignores."""
@@ -34,12 +36,16 @@ _NOT_KUEUES = ("metadata.annotations",)
 
 @dataclass(slots=True)
 class SimulatedFiles:
-    """All that was read so far. The forest is for drawing; `trees` False leaves the nodes of trees out of it."""
+    """All that was read so far. The forest is for drawing; `trees` False leaves the nodes of trees out of it.
+
+    `yunikorn` has what was read of YuniKorn since it was last taken.
+    """
 
     configuration: Configuration
     trees: bool = True
     forest: Forest = field(default_factory=lambda: Forest(frozenset(DECLARED)))
     unreadable: list[Unreadable] = field(default_factory=list)
+    yunikorn: list[Manifest] = field(default_factory=list)
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
         """The manifests of these files as they would be stored, without those that no API server would accept."""
@@ -53,6 +59,9 @@ class SimulatedFiles:
         rest = [document for document in rest if not self._has_wrong_structure(document)]
         accepted = {ref: placed for ref, placed in played.items() if not self._is_refused(placed)}
         written = [Parsed(placed.thing, placed.document.manifest) for placed in accepted.values()]
+        self.yunikorn += [_named(each) for each in written if is_yunikorns(each.manifest or {})]
+        self.yunikorn += [document.manifest for document in rest if is_yunikorns(document.manifest)]
+        self.yunikorn += _beside(files)
         complete = stored(written, self.forest, self.configuration)
         self.forest = self.forest.put_all(it.object for it in complete if self.trees or not isinstance(it.object, Node))
         return [*map(_named, complete), *(document.manifest for document in rest)]
@@ -77,30 +86,65 @@ class SimulatedFiles:
             self.unreadable.append(Unreadable(document.place(defect.field), message))
 
 
-def start(paths: Sequence[str], engine: EngineOptions) -> tuple[SimulatedFiles, Simulation]:
-    """The simulation of these files when nothing moves any more. Raises Misused."""
+def _beside(files: Given) -> list[Manifest]:
+    """What YuniKorn reads and Kueue does not."""
+    objects = (placed.document.manifest for placed in files.objects.values())
+    every = [*objects, *(document.manifest for document in files.rest)]
+    return [manifest for manifest in every if is_yunikorns(manifest) and not is_played(manifest)]
+
+
+@dataclass(slots=True)
+class Simulations:
+    """The same files in Kueue's queues and in YuniKorn's, at the same time."""
+
+    files: SimulatedFiles
+    kueue: Simulation
+    yunikorn: YuniKorn
+
+    def note_problems(self) -> None:
+        note_problems(self.files, self.kueue, self.yunikorn)
+
+    @property
+    def exit(self) -> Exit:
+        return strongest(exit_codes(self.files, self.kueue, self.yunikorn))
+
+    def bring(self) -> None:
+        """Hand over what was read of YuniKorn since the last time, and settle."""
+        self.yunikorn.at(self.kueue.now)
+        self.yunikorn.change(self.files.yunikorn)
+        self.files.yunikorn = []
+        self.yunikorn.settle()
+
+
+def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
+    """The simulations of these files when nothing moves any more. Raises Misused."""
     files = SimulatedFiles(settings(engine.config, paths, engine.profile))
     decisions = engine_settings(engine, files.configuration)
     manifests = files.take(paths)
-    simulation = Simulation(decisions, begin(manifests))
+    simulation = Simulation(decisions, begin([*manifests, *files.yunikorn]))
+    yunikorn = YuniKorn(simulation.start, strict=files.configuration.profile is Profile.STRICT)
     simulation.add(manifests)
-    return files, simulation
+    simulations = Simulations(files, simulation, yunikorn)
+    simulations.bring()
+    return simulations
 
 
-def note_problems(files: SimulatedFiles, simulation: Simulation) -> None:
+def note_problems(files: SimulatedFiles, simulation: Simulation, yunikorn: YuniKorn | None = None) -> None:
     """Write to standard error what cannot be read and what is not simulated."""
     for item in files.unreadable:
         note(str(item))
+    for fault in yunikorn.faults if yunikorn else ():
+        note(f"queues.yaml: {fault}")
     for section in simulation.settings.unplayed:
         note(f"{section} is not simulated")
-    if simulation.unsettled:
+    if simulation.unsettled or (yunikorn is not None and yunikorn.unsettled):
         note("the simulation was stopped, since it never settles: the workloads at its end take turns without end")
 
 
-def exit_codes(files: SimulatedFiles, simulation: Simulation) -> Iterator[Exit]:
+def exit_codes(files: SimulatedFiles, simulation: Simulation, yunikorn: YuniKorn | None = None) -> Iterator[Exit]:
     if files.unreadable:
         yield Exit.UNREADABLE
-    if simulation.unsettled:
+    if simulation.unsettled or (yunikorn is not None and yunikorn.unsettled):
         yield Exit.UNJUDGED
 
 

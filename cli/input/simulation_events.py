@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from cli.exits import Misused
-from cli.input.simulation import SimulatedFiles
+from cli.input.simulation import Simulations
 from policies.configuration.kueue.durations import duration
 from policies.model.errors import BadConfiguration, PolicyError
 from scheduling.objects import times
@@ -69,15 +69,18 @@ def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return [Event(option, value) for option, _, value in (each.partition("=") for each in values)]
 
 
-def play(simulation: Simulation, event: Event, files: SimulatedFiles) -> None:
+def play(simulations: Simulations, event: Event) -> None:
     """Raises Misused where the event is not possible now."""
     option, value = event
+    simulation, yunikorn = simulations.kueue, simulations.yunikorn
     simulation.announce(str(event))
+    yunikorn.announce(str(event))
     try:
         if option == "--add":
-            simulation.add(files.take([value]))
+            simulation.add(simulations.files.take([value]))
         elif option == "--finish":
-            simulation.finish(value)
+            if not yunikorn.finish(value):
+                simulation.finish(value)
         elif option == "--not-ready":
             simulation.lose_pods(value)
         elif option == "--check":
@@ -86,6 +89,7 @@ def play(simulation: Simulation, event: Event, files: SimulatedFiles) -> None:
             simulation.at(_time(value, simulation))
     except PolicyError as error:
         raise Misused(f"{event}: {error}") from error
+    simulations.bring()
 
 
 def _time(value: str, simulation: Simulation) -> int:

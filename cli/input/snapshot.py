@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cli.exits import Exit, Misused, OutOfReach, strongest
+from cli.exits import Exit, Misused, OutOfReach
 from cli.input import snapshot_file
 from cli.input.context import Against
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
-from cli.input.simulation import engine_settings, exit_codes, note_problems, start
+from cli.input.simulation import engine_settings, start
 from scheduling.objects.times import written
 from scheduling.simulation.settings import Settings
 from scheduling.visibility.as_json import job_of
 from scheduling.world.world import World
+from scheduling.yunikorn.simulation import Simulation as YuniKorn
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,12 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`exit` says how well it could be read."""
+    """`exit` says how well it could be read. `yunikorn` is the simulation of YuniKorn's queues, of files only."""
 
     world: World
     names: Names
     exit: Exit = Exit.CLEAN
+    yunikorn: YuniKorn | None = None
 
 
 def take(against: Against, kubeconfig: str | None, engine: EngineOptions) -> Snapshot:
@@ -77,10 +79,11 @@ def _of_cluster(world: World) -> Snapshot:
 
 
 def _of_files(folder: str, engine: EngineOptions) -> Snapshot:
-    files, simulation = start([folder], engine)
-    note_problems(files, simulation)
+    simulations = start([folder], engine)
+    simulations.note_problems()
+    simulation = simulations.kueue
     names = Names(lambda key: str(simulation.names[key]), written)
-    return Snapshot(simulation.world, names, strongest(exit_codes(files, simulation)))
+    return Snapshot(simulation.world, names, simulations.exit, simulations.yunikorn)
 
 
 def key_of(world: World, name: str) -> str:

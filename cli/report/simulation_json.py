@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from cli.input.documents import Unreadable
-from cli.output import json_text
 from cli.report.as_json import place_json
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
@@ -24,10 +23,10 @@ from scheduling.visibility.workloads import holding, running, waiting, waits
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence[Unreadable]) -> str:
+def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence[Unreadable]) -> dict[str, Any]:
     job, seconds = partial(_job, simulation), partial(_seconds, simulation)
     finished = sorted(key for key, workload in simulation.world.workloads.items() if workload.finished)
-    answer = {
+    return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
         "start": times.written(simulation.start),
@@ -44,7 +43,6 @@ def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
         "unreadable": [{**place_json(item.place), "message": item.message} for item in unreadable],
     }
-    return json_text(answer)
 
 
 def why_json(simulation: Simulation, name: str) -> dict[str, Any]:

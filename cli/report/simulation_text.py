@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from cli.input.snapshot import Names
 from cli.report.drawing import glyphs, lines
+from cli.report.elapsed import elapsed
 from cli.report.trees import walk
 from cli.report.usage import QuotasInUse
 from cli.report.waiting_text import placed_text, running_text, waiting_lines
@@ -13,12 +14,9 @@ from policies.dialects import kueue
 from policies.model.forest import Forest
 from policies.model.printing import plain
 from scheduling.flavors.messages import written
-from scheduling.objects.times import SECOND
 from scheduling.simulation.simulation import Simulation
 from scheduling.simulation.trace import Admitted, Evicted, Loan, Played, Preempted, Reserved, TraceEvent
 from scheduling.visibility.workloads import holding, waiting, waits
-
-_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def simulation_text(simulation: Simulation, forest: Forest) -> str:
@@ -62,16 +60,7 @@ def _section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterat
 
 def _happened(simulation: Simulation) -> Iterator[str]:
     for each in simulation.trace:
-        yield plain(f"{after(simulation, each.at):<6} {_event(each, simulation)}")
-
-
-def after(simulation: Simulation, time: int) -> str:
-    """The time since the start, such as +1h30m."""
-    rest, text = max(0, time - simulation.start) // SECOND, ""
-    for seconds, unit in _UNITS:
-        count, rest = divmod(rest, seconds)
-        text += f"{count}{unit}" if count else ""
-    return f"+{text or '0s'}"
+        yield plain(f"{elapsed(simulation.start, each.at):<6} {_event(each, simulation)}")
 
 
 def _event(each: TraceEvent, simulation: Simulation) -> str:
@@ -126,7 +115,7 @@ def why_text(simulation: Simulation, name: str) -> str:
 
 
 def _names(simulation: Simulation) -> Names:
-    return Names(lambda key: str(simulation.names[key]), lambda time: after(simulation, time))
+    return Names(lambda key: str(simulation.names[key]), lambda time: elapsed(simulation.start, time))
 
 
 # --- the trees

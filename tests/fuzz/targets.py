@@ -30,6 +30,8 @@ from cli.report.migration_text import migration_text
 from cli.report.model import report
 from cli.report.simulation_json import simulation_json
 from cli.report.simulation_text import simulation_text
+from cli.report.yunikorn_json import yunikorn_json
+from cli.report.yunikorn_text import yunikorn_text
 from cluster.store import FixedCache
 from policies import dialects
 from policies.configuration.file import read_configuration
@@ -226,9 +228,11 @@ def simulations(chance: random.Random, mutator: Mutator) -> Status:
     """The whole of `quotree simulate -`: a world that the engine plays."""
     shown = io.StringIO()
     with _StandardInput(_manifests(chance, mutator)), redirect_stderr(shown), redirect_stdout(shown):
-        taken, simulation = start(["-"], EngineOptions(None, None, None, False))
-        text = simulation_text(simulation, taken.forest)
+        played = start(["-"], EngineOptions(None, None, None, False))
+        taken, simulation = played.files, played.kueue
+        text = f"{simulation_text(simulation, taken.forest)}\n{yunikorn_text(played.yunikorn)}"
     simulation_json(simulation, taken.forest, taken.unreadable)
+    yunikorn_json(played.yunikorn)
     assert all(line.isprintable() for line in text.split("\n"))
     return "unreadable" if taken.unreadable else "played"
 

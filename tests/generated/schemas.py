@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.generated.yunikorn_schema import yunikorn
+
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
@@ -179,12 +181,16 @@ def _simulation() -> Schema:
         "unreadable": _list(_object({**place, "message": _TEXT})),
     }
     parts = {**_WORK, "event": _event(), "node": _node()}
-    return _whole("simulation", "Output of quotree simulate", "Simulation", fields, parts)
+    return _whole(
+        "simulation", "Output of quotree simulate", "Simulation", fields, parts, {"yunikorn": yunikorn(_object)}
+    )
 
 
-def _whole(name: str, title: str, kind: str, fields: Schema, definitions: Schema) -> Schema:
-    """A document of which all fields are required."""
-    body = _object(fields)
+def _whole(
+    name: str, title: str, kind: str, required: Schema, definitions: Schema, optional: Schema | None = None
+) -> Schema:
+    """A document of an object, with its `required` and `optional` fields."""
+    body = _object(required, optional)
     del body["properties"]["apiVersion"], body["properties"]["kind"]
     document = _document(name, title, kind, {}, definitions)
     document["properties"] |= body.pop("properties")

@@ -17,6 +17,7 @@ from cli.input.simulation import SimulatedFiles
 from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
 from tests.cli.organisations import KUEUE, local, org_queue
 from tests.cli.runs import run, write
+from tests.scheduling.yunikorn import manifests as yunikorn
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "b"}
 ORGANISATION: list[dict[str, Any]] = [
@@ -58,6 +59,11 @@ ORGANISATION: list[dict[str, Any]] = [
             "workerGroupSpecs": [{"groupName": "w", "replicas": 1, "template": template(1)}],
         },
     },
+    yunikorn.queues_yaml("- {name: q, resources: {max: {vcore: 2}}}"),
+    yunikorn.namespace("dev", namespace_quota='{"cpu":"1"}', namespace_max_cpu="1", namespace_maxApps="1"),
+    yunikorn.pod("y1", "app"),
+    yunikorn.pod("y2", "app", task_groups='[{"name": "g", "minMember": 2, "minResource": {"cpu": "1"}}]'),
+    yunikorn.node(),
 ]
 _NONSENSE = st.sampled_from(
     [

@@ -1,0 +1,96 @@
+"""The outcome of a simulation of YuniKorn's queues as JSON. Amounts are written as in queues.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cli.report.yunikorn_text import assumptions
+from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.resources import Amounts
+from scheduling.objects.times import SECOND
+from scheduling.yunikorn.queue import Lack, Queue
+from scheduling.yunikorn.simulation import Ended, Event, Left, Ran, Simulation, Trace
+from scheduling.yunikorn.waiting import Waiting, found, waiting
+
+
+def yunikorn_json(simulation: Simulation) -> dict[str, Any]:
+    scheduler = simulation.scheduler
+    return {
+        "settled": not simulation.unsettled,
+        "assumptions": list(assumptions(simulation)),
+        "happened": [_happening(simulation, each) for each in simulation.trace],
+        "running": _running(simulation, ""),
+        "waiting": waiting_json(waiting(simulation)),
+        "queues": [_queue(queue) for queue in scheduler.tree.root.walk()],
+    }
+
+
+def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
+    """What runs and what waits of a Pod, or of an application; both empty where there is none of this name."""
+    return {"running": _running(simulation, name), "waiting": waiting_json(found(simulation, name))}
+
+
+def _running(simulation: Simulation, name: str) -> list[dict[str, Any]]:
+    return [
+        {"pod": key, "application": each.name, "queue": each.leaf.path, "amounts": _amounts(ask.amounts)}
+        for each in sorted(simulation.scheduler.applications.values(), key=lambda each: each.name)
+        for key, ask in sorted(each.held.items())
+        if name in ("", key, each.name)
+    ]
+
+
+def _happening(simulation: Simulation, each: Trace) -> dict[str, Any]:
+    event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
+    if isinstance(each, Event):
+        return {**event, "event": each.event}
+    event["pod"] = each.key
+    if isinstance(each, Ran):
+        return {**event, "application": each.application, "queue": each.queue}
+    if isinstance(each, Left):
+        return {**event, "queue": each.queue, "for": each.preemptor, "forQueue": each.preemptor_queue}
+    return event
+
+
+_WORDS = {Event: "played", Ran: "runs", Left: "preempted", Ended: "ended"}
+
+
+def waiting_json(every: Iterable[Waiting]) -> list[dict[str, Any]]:
+    return list(map(_waiting, every))
+
+
+def _waiting(each: Waiting) -> dict[str, Any]:
+    return {
+        "pod": each.key,
+        "application": each.application,
+        "queue": each.queue,
+        "reason": each.reason,
+        "message": each.message,
+        "lacks": list(map(_lack, each.lacks)),
+    }
+
+
+def _lack(lack: Lack) -> dict[str, str]:
+    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    texts = {word: shown(lack.resource, amount) for word, amount in amounts.items()}
+    return {"queue": lack.queue, "resource": lack.resource, "whose": lack.whose, **texts}
+
+
+def _queue(queue: Queue) -> dict[str, Any]:
+    own = queue.settings
+    return {
+        "path": queue.path,
+        "leaf": queue.is_leaf,
+        "managed": own.managed,
+        "max": _amounts(own.maximum),
+        "guaranteed": _amounts(own.guaranteed),
+        "used": _amounts(queue.allocated),
+        "pending": _amounts(queue.pending),
+        "applications": queue.running,
+        "maxApplications": own.max_applications,
+    }
+
+
+def _amounts(amounts: Amounts | None) -> dict[str, str] | None:
+    """None for no amounts at all, which is no limit."""
+    return None if amounts is None else {name: shown(name, amount) for name, amount in sorted(amounts.items())}

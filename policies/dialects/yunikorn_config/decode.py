@@ -56,9 +56,9 @@ def _partition(node: Node, at: str, faults: Faults) -> Partition:
     limits = _limits(entry, faults)
     sort_type, weights = _sort_policy(entry, faults)
     preemption = entry.inner("preemption")
-    quota_preemption, preempts = False, True
+    preempts, quota_preemption = True, False
     if preemption is not None:
-        preempts = preemption.node("enabled") is None or preemption.flag("enabled")
+        preempts = preemption.flag("enabled", absent=True)
         quota_preemption = preemption.flag("quotapreemptionenabled")
         preemption.done()
     resolver = entry.inner("usergroupresolver")
@@ -72,8 +72,8 @@ def _partition(node: Node, at: str, faults: Faults) -> Partition:
         sort_type=sort_type,
         weights=weights,
         resolver=resolver.text("type") if resolver else Text(),
-        quota_preemption=quota_preemption,
         preempts=preempts,
+        quota_preemption=quota_preemption,
     )
     if resolver is not None:
         resolver.done()

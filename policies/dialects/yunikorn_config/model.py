@@ -163,8 +163,8 @@ class Partition:
     sort_type: Text = NONE
     weights: Mapping[str, tuple[Text, float]] = made(default_factory=dict)
     resolver: Text = NONE
-    quota_preemption: bool = False
     preempts: bool = True
+    quota_preemption: bool = False
 
     @property
     def called(self) -> str:

@@ -97,14 +97,14 @@ class Fields:
             return Text()
         return text(node, self.path(key), self._faults)
 
-    def flag(self, key: str) -> bool:
+    def flag(self, key: str, *, absent: bool = False) -> bool:
         node = self.node(key)
         if node is None:
-            return False
+            return absent
         if isinstance(node, Scalar) and isinstance(value := node.value, bool):
             return value
         _wrong(node, self.path(key), "true or false", self._faults)
-        return False
+        return absent
 
     def count(self, key: str) -> int:
         """A whole number from 0 to what 64 bits hold."""

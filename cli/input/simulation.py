@@ -134,7 +134,7 @@ def note_problems(files: SimulatedFiles, simulation: Simulation, yunikorn: YuniK
     for item in files.unreadable:
         note(str(item))
     for fault in yunikorn.faults if yunikorn else ():
-        note(f"queues.yaml: {fault}")
+        note(f"queues.yaml is refused: {fault}")
     for section in simulation.settings.unplayed:
         note(f"{section} is not simulated")
     if simulation.unsettled or (yunikorn is not None and yunikorn.unsettled):
@@ -142,7 +142,7 @@ def note_problems(files: SimulatedFiles, simulation: Simulation, yunikorn: YuniK
 
 
 def exit_codes(files: SimulatedFiles, simulation: Simulation, yunikorn: YuniKorn | None = None) -> Iterator[Exit]:
-    if files.unreadable:
+    if files.unreadable or (yunikorn is not None and yunikorn.faults):
         yield Exit.UNREADABLE
     if simulation.unsettled or (yunikorn is not None and yunikorn.unsettled):
         yield Exit.UNJUDGED

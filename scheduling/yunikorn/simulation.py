@@ -8,7 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from policies.dialects import yunikorn_flaws
 from policies.dialects.reading import Manifest
+from policies.dialects.yunikorn_config import Partition, read_config
 from policies.dialects.yunikorn_config.dynamic import gang_excess
+from policies.dialects.yunikorn_config.validation import refusals
 from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_groups, together
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.intake import Intake, PodRequest
@@ -25,6 +27,8 @@ _STEPS_EACH = 20
 REJECTED = "ApplicationRejected"
 """YuniKorn's own reason, on the Pod."""
 UNREADABLE_QUOTA = "UnreadableQuota"
+NOBODY = "partitions: [{name: default, queues: [{name: root}]}]"
+"""Queues in which nobody may submit."""
 
 
 class Refusal(NamedTuple):
@@ -86,6 +90,7 @@ class Simulation:
         self.refused: dict[str, Refusal] = {}
         self.unsettled = False
         self.faults: list[str] = []
+        self._loaded = False
         self.scheduler = self._new()
 
     # --- events
@@ -214,15 +219,23 @@ class Simulation:
 
     # --- another configuration
 
-    def _new(self) -> Scheduler:
+    def _partition(self) -> Partition:
+        """What YuniKorn runs with: a queues.yaml that it refuses changes nothing, and at the start admits nobody."""
         config = self.intake.config()
-        partition = config.partition
-        self.faults = [problem.message for problem in config.problems]
-        if partition is None or partition.root is None:
-            self.faults.append("queues.yaml has no default partition with queues")
-            partition = Intake().config().partition
-        assert partition is not None
-        return Scheduler(Tree(partition, self.intake.capacity))
+        self.faults = [problem.message for problem in refusals(config)]
+        if not self.faults and config.partition is not None and config.partition.root is not None:
+            self._loaded = self.intake.configured
+            return config.partition
+        self.faults = self.faults or ["it has no default partition with queues"]
+        if self._loaded:
+            return self.scheduler.tree.partition
+        nobody = read_config(NOBODY).partition
+        assert nobody is not None
+        return nobody
+
+    def _new(self) -> Scheduler:
+        partition = self._partition()
+        return Scheduler(Tree(partition, self.intake.capacity), preempts=partition.preempts)
 
     def _rebuild(self) -> None:
         """The applications go on in the queues of their names."""

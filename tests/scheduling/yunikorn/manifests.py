@@ -11,10 +11,10 @@ PREFIX = "yunikorn.apache.org/"
 
 def queues_yaml(queues: str, rules: str = "[{name: tag, value: namespace, create: true}]") -> Manifest:
     """`queues` is the YAML of root's queues."""
-    inner = textwrap.indent(textwrap.dedent(queues).strip("\n"), "    ") if queues else "    []"
+    inner = "\n" + textwrap.indent(textwrap.dedent(queues).strip("\n"), "    ") if queues else " []"
     text = (
         f"partitions:\n- name: default\n  placementrules: {rules}\n"
-        f'  queues:\n  - name: root\n    submitacl: "*"\n    queues:\n{inner}\n'
+        f'  queues:\n  - name: root\n    submitacl: "*"\n    queues:{inner}\n'
     )
     meta = {"name": "yunikorn-configs", "namespace": "yunikorn"}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"queues.yaml": text}}

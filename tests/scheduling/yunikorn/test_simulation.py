@@ -155,6 +155,17 @@ def test_nodes_are_the_max_of_root_and_guarantees_are_taken_back_in_time() -> No
     assert [event.preemptor for event in simulation.trace if isinstance(event, Left)] == ["dev/a"]
 
 
+@pytest.mark.parametrize(("enabled", "victims"), [("{enabled: false}", 0), ("{quotapreemptionenabled: true}", 1)])
+def test_the_partition_may_switch_preemption_off(enabled: str, victims: int) -> None:
+    config = queues_yaml("- {name: dev, resources: {guaranteed: {vcore: 1}}}\n- {name: b}")
+    text = config["data"]["queues.yaml"].replace("- name: default", f"- name: default\n  preemption: {enabled}", 1)
+    simulation = played({**config, "data": {"queues.yaml": text}}, node(cpu="1"), pod("b", "greedy", space="b"))
+    add(simulation, pod("a", "app"))
+    simulation.at(60 * SECOND)
+
+    assert sum(isinstance(event, Left) for event in simulation.trace) == victims
+
+
 def test_max_apps_and_gangs_say_why_they_wait() -> None:
     groups = json.dumps([{"name": "g", "minMember": 3, "minResource": {"cpu": "1"}}])
     gang = {"task_groups": groups, "task_group_name": "g"}
@@ -191,3 +202,18 @@ def test_a_pod_that_is_read_again_runs_or_has_ended_and_keeps_its_amounts_otherw
     add(simulation, *({**pod(name, "app"), "status": {"phase": "Succeeded"}} for name in ("a", "unknown")))
     assert runs(simulation) == ["dev/b"]
     assert simulation.scheduler.tree.queues["root.dev"].allocated == {"pods": 1, "vcore": 1000}
+
+
+def test_a_configuration_that_yunikorn_refuses_admits_nobody_at_the_start_and_changes_nothing_later() -> None:
+    refused = queues_yaml("- {name: a, resources: {max: {vcore: 1}, guaranteed: {vcore: 2}}}")
+    simulation = played(refused, pod("a", "app"))
+    assert [each.reason for each in waiting(simulation)] == [REJECTED]
+    assert simulation.faults
+
+    add(simulation, queues_yaml("- {name: dev, resources: {max: {vcore: 1}}}"))
+    assert (runs(simulation), simulation.faults) == (["dev/a"], [])
+
+    add(simulation, refused, node(cpu="1"))
+    assert (most(simulation), most(simulation, "root")) == ({"vcore": 1000}, simulation.intake.capacity)
+    assert runs(simulation) == ["dev/a"]
+    assert simulation.faults

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import errno
 import pkgutil
-import traceback
 from importlib import import_module
-from importlib.abc import InspectLoader
-from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import click
@@ -66,6 +62,10 @@ class CommandGroup(click.Group):
 
 def summary(command: str) -> str:
     """The first line of the docstring of the command's file, read without importing it."""
+    import ast  # these here, since only help needs them
+    from importlib.abc import InspectLoader
+    from importlib.util import find_spec
+
     spec = find_spec(f"{commands.__name__}.{_modules()[command]}")
     source = spec.loader.get_source(spec.name) if spec and isinstance(spec.loader, InspectLoader) else None
     return (ast.get_docstring(ast.parse(source or "")) or "").partition("\n")[0]
@@ -87,6 +87,8 @@ def _complete(command: click.Command) -> None:
 
 def _report(error: Exception, verbose: bool) -> None:
     if verbose:
+        import traceback
+
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     what = " ".join(str(error).split())
     hint = "" if verbose else "; -v shows where"

@@ -13,23 +13,19 @@ from cli.input.context import Against, load
 from cli.input.documents import read
 from cli.input.given import identify
 from cli.input.options import against as against_option
-from cli.input.options import input_paths, inputs
+from cli.input.options import configured, input_paths, inputs
 from cli.input.settings import settings
 from cli.output import emit, note
 from cli.report.fixing import Fixing, fixed
 from cli.report.replacing import replace_text
 from policies.judging.sentence import sentence
-from policies.model.findings import Profile
 from policies.model.printing import plain
 
 
 @click.command()
 @inputs
 @against_option
-@click.option(
-    "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
-)
-@click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate.")
+@configured
 @click.option("--write", is_flag=True, help="Change the files.")
 @click.option("--check", is_flag=True, help="Exit 1 if a file would change.")
 def fix(

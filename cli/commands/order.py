@@ -8,27 +8,19 @@ import click
 
 from cli.exits import Exit, strongest
 from cli.input.change_set import ChangeRequest, ChangeSet, change_options, read_change
-from cli.input.options import output
+from cli.input.options import configured, output
 from cli.input.rollout import Rollout, rollout
 from cli.input.settings import settings
 from cli.output import emit, note
 from cli.report.rollout_json import rollout_json
 from cli.report.rollout_text import rollout_text
 from cli.report.wave_files import write_waves as write_files
-from policies.model.findings import Profile
 
 
 @click.command()
 @change_options
 @output
-@click.option(
-    "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
-)
-@click.option(
-    "--config",
-    metavar="FILE",
-    help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
-)
+@configured
 @click.option(
     "--write-waves", metavar="DIR", help="Write the manifests with Argo CD's sync waves to this new folder, by step."
 )

@@ -11,12 +11,11 @@ import click
 from cli.exits import Exit, OutOfReach, strongest
 from cli.input.context import Against, Context, load
 from cli.input.options import against as against_option
-from cli.input.options import output
+from cli.input.options import configured, output
 from cli.input.settings import settings
 from cli.output import emit, json_text, note
 from policies.configuration.settings import Configuration
 from policies.judge import State, stored_state
-from policies.model.findings import Profile
 
 if TYPE_CHECKING:
     from webhook.replay import Replay
@@ -34,10 +33,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whose answer it is.",
 )
-@click.option(
-    "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
-)
-@click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate.")
+@configured
 def review(
     file: str,
     against: Against,

@@ -15,7 +15,6 @@ from cli.input.documents import Unreadable
 from cli.input.given import Given, gather
 from cli.input.options import against as against_option
 from cli.input.pruning import missing
-from cli.input.revision import read_base
 from cli.input.selection import Selection, read, selected
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.reading import Manifest, metadata
@@ -114,6 +113,8 @@ def _base(request: ChangeRequest) -> tuple[str, Given]:
     if request.base is None:
         return "", NO_FILES
     if not request.base.startswith(_FILES):
+        from cli.input.revision import read_base  # here, since what runs programs loads slowly
+
         revision, files = read_base(request.base, request.selection)
         return f"{revision.name} (commit {revision.commit[:12]})", files
     folder = request.base.removeprefix(_FILES)

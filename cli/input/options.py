@@ -12,6 +12,7 @@ import click
 from cli.exits import Misused
 from cli.input.context import AgainstType
 from cli.input.contexts import complete_context
+from policies.model.findings import Profile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,6 +84,18 @@ def output(command: F) -> F:
     )(command)
 
 
+def configured(command: F) -> F:
+    """--config and --profile, for `cli.input.settings`."""
+    command = click.option(
+        "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
+    )(command)
+    return click.option(
+        "--config",
+        metavar="FILE",
+        help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
+    )(command)
+
+
 def engine(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of EngineOptions; the command gets them as `engine`."""
 
@@ -99,10 +112,6 @@ def engine(command: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in (
         click.option(
-            "--profile", type=click.Choice(["strict", "compat"]), help="Overrides the profile of the configuration."
-        ),
-        click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate."),
-        click.option(
             "--kueue-config",
             metavar="FILE",
             help="Kueue's Configuration: fairSharing, resources, waitForPodsReady, featureGates.",
@@ -110,4 +119,4 @@ def engine(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--fair-sharing", is_flag=True, help="Enable fair sharing with Kueue's defaults."),
     ):
         with_engine = option(with_engine)
-    return with_engine
+    return configured(with_engine)

@@ -12,7 +12,7 @@ import click
 from cli.exits import Misused
 from cli.input.context import Against
 from cli.input.options import against as against_option
-from policies.model.findings import Profile
+from cli.input.options import configured
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,6 @@ def asked(command: Callable[..., Any]) -> Callable[..., Any]:
             help="The Git revision that the change begins at: only what the change makes worse fails, and objects that"
             " it removes are deleted.",
         ),
-        click.option(
-            "--config",
-            metavar="FILE",
-            help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
-        ),
-        click.option(
-            "--profile",
-            type=click.Choice([it.value for it in Profile]),
-            help="Overrides the profile of the configuration.",
-        ),
     ):
         with_question = option(with_question)
-    return against_option(with_question)
+    return against_option(configured(with_question))

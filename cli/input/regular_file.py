@@ -33,4 +33,7 @@ def read_regular(path: str | Path, most: int) -> tuple[bytes, os.stat_result]:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):  # something else has taken its place since
             raise OSError(0, f"it is {_KINDS.get(stat.S_IFMT(status.st_mode), 'no file')}, not a file")
-        return file.read(most), status
+        found = file.read(min(most, status.st_size + 1))  # `most` alone would ask for that much memory, for each file
+        if len(found) > status.st_size:  # it has grown since, or is one of those that do not say how large they are
+            found += file.read(most - len(found))
+        return found, status

@@ -15,7 +15,6 @@ from cli.input.documents import STDIN, Document, Unreadable
 from cli.input.documents import read as read_documents
 from cli.input.given import Given, identify
 from cli.input.options import inputs
-from cli.input.rendering import helm, kustomize
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,10 @@ def read(selection: Selection) -> Given:
 
 
 def _rendered(selection: Selection) -> Iterator[Document | Unreadable]:
+    if not selection.kustomizations and not selection.charts:
+        return
+    from cli.input.rendering import helm, kustomize  # here, since what runs programs loads slowly
+
     for folder in selection.kustomizations:
         yield from kustomize(folder)
     for chart in selection.charts:

@@ -8,7 +8,6 @@ from cli.exits import OutOfReach
 from cli.input.context import Revision, load
 from cli.input.given import Given
 from cli.input.question import Question
-from cli.input.revision import read_base
 from cli.input.selection import Selection, read
 from cli.input.settings import settings
 from cli.judgement import judge
@@ -42,6 +41,8 @@ def answer(selection: Selection, question: Question) -> Answer:
 def _base(revision: str | None, selection: Selection) -> tuple[Revision, Given] | None:
     if revision is None:
         return None
+    from cli.input.revision import read_base  # here, since what runs programs loads slowly
+
     commit, inputs = read_base(revision, selection)
     for item in inputs.unreadable:
         note(f"{item}; what it holds counts as new")

@@ -28,7 +28,7 @@ class Potential(NamedTuple):
 
 def countable(forest: Forest, ref: Ref) -> bool:
     """Whether the way up from the node ends at a root."""
-    return not any(map(forest.on_cycle, (ref, *forest.ancestors(ref))))
+    return forest.ends_at_root(ref)
 
 
 def root_of(forest: Forest, ref: Ref) -> Ref:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from policies.dialects.kueue_kinds import (
     CLUSTER_QUEUE,
@@ -76,6 +77,12 @@ def _steps(*at: int) -> Iterator[str | int]:
         yield index
 
 
+@lru_cache(maxsize=1024)  # the same few in all queues
+def _quota_field(group: int, flavor: int, resource: int, key: str) -> str:
+    """The path of a quota's amount; `key` is none of the user's."""
+    return fields.join("spec", *_steps(group, flavor, resource), key)
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
     """A node's quota of one resource in one flavor. An amount that is None is absent or was unusable.
@@ -88,20 +95,24 @@ class ResourceQuota:
     borrowing_limit: Quantity | None
     lending_limit: Quantity | None
     at: tuple[int, int, int]
+    _terms: Terms = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        nominal, borrowing, lending = (
+            None if amount is None else count(self.name, amount)
+            for amount in (self.nominal, self.borrowing_limit, self.lending_limit)
+        )
+        object.__setattr__(self, "_terms", Terms(nominal or 0, borrowing, lending))  # rules ask for them often
 
     def field(self, key: str) -> str:
-        return fields.join("spec", *_steps(*self.at), key)
+        return _quota_field(*self.at, key)
 
     def pointer(self, key: str) -> str:
         return fields.pointer("spec", *_steps(*self.at), key)
 
     def terms(self) -> Terms:
         """The amounts as Kueue counts them; one that was unusable counts as absent."""
-        nominal, borrowing, lending = (
-            None if amount is None else count(self.name, amount)
-            for amount in (self.nominal, self.borrowing_limit, self.lending_limit)
-        )
-        return Terms(nominal or 0, borrowing, lending)
+        return self._terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +339,7 @@ def _flavor(reader: Reader, flavor: Mapping[str, object], g: int, f: int) -> Fla
 
 def _resource(reader: Reader, resource: Mapping[str, object], at: tuple[int, int, int]) -> ResourceQuota:
     def amount(key: str) -> Quantity | None:
-        return reader.quantity(resource.get(key), fields.join("spec", *_steps(*at), key))
+        return reader.quantity(resource.get(key), _quota_field(*at, key))
 
     return ResourceQuota(
         name=text(resource.get("name")) or "",

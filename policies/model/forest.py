@@ -139,6 +139,15 @@ class Forest:
         place = self._places.get(ref)
         return place is not None and place.on_cycle
 
+    def ends_at_root(self, ref: Ref) -> bool:
+        """Whether neither the node nor one above it lies on a cycle."""
+        place = self._places.get(ref)
+        while place is not None and not place.on_cycle:
+            if place.node.parent is None:
+                return True
+            place = self._places.get(place.node.parent)
+        return place is None
+
     def cycle(self, ref: Ref) -> tuple[Ref, ...]:
         """The cycle that `ref` lies on, from `ref` upward; empty where it lies on none."""
         return (ref, *self.ancestors(ref)) if self.on_cycle(ref) else ()
@@ -170,40 +179,24 @@ class Forest:
 
     def put(self, thing: KubeObject) -> Forest:
         """The forest with this object in it, in place of the one of the same identity."""
-        if self.get(thing.ref) == thing:
-            return self
-        draft = _Draft(self)
-        draft.note(thing.ref, self.get(thing.ref), thing)
-        if isinstance(thing, Node):
-            draft.place(thing.ref, thing)
-        else:
-            draft.hang(thing.ref, thing)
-        return draft.forest()
+        return self.put_all((thing,))
 
     def drop(self, ref: Ref) -> Forest:
         """The forest without this object; its children stay and hang on the bare name."""
-        if self.get(ref) is None:
-            return self
-        draft = _Draft(self)
-        draft.note(ref, self.get(ref), None)
-        if ref in self._places:
-            draft.place(ref, None)
-        else:
-            draft.hang(ref, None)
-        return draft.forest()
+        return self.drop_all((ref,))
 
     def put_all(self, things: Iterable[KubeObject]) -> Forest:
         """The forest with all of these in it: the deepest first, so that no node is settled once for each below."""
-        forest = self
+        draft = _Draft(self)
         for thing in children_first(things):
-            forest = forest.put(thing)
-        return forest
+            draft.put(thing)
+        return draft.forest()
 
     def drop_all(self, refs: Iterable[Ref]) -> Forest:
-        forest = self
+        draft = _Draft(self)
         for ref in refs:
-            forest = forest.drop(ref)
-        return forest
+            draft.drop(ref)
+        return draft.forest()
 
     @classmethod
     def of(cls, things: Iterable[KubeObject], known: Iterable[GroupKind] = ()) -> Forest:
@@ -211,10 +204,12 @@ class Forest:
 
 
 class _Draft:
-    """The next Forest while it is made; nobody else sees it."""
+    """The next Forest while it is made; nobody else sees it, so that it writes into the pages that it made."""
 
     def __init__(self, base: Forest):
-        self.known = base.known
+        self.base = base
+        self.owner = object()
+        self.changed = False
         self.places = base._places
         self.edges = base._children
         self.objects = base._objects
@@ -223,7 +218,37 @@ class _Draft:
         self.groups = base._groups
 
     def forest(self) -> Forest:
-        return Forest(self.known, self.places, self.edges, self.objects, self.attached, self.users, self.groups)
+        """The very same one where nothing changed."""
+        if not self.changed:
+            return self.base
+        known = self.base.known
+        return Forest(known, self.places, self.edges, self.objects, self.attached, self.users, self.groups)
+
+    def get(self, ref: Ref) -> KubeObject | None:
+        place = self.places.get(ref)
+        return place.node if place else self.objects.get(ref)
+
+    def put(self, thing: KubeObject) -> None:
+        old = self.get(thing.ref)
+        if old == thing:
+            return
+        self.changed = True
+        self.note(thing.ref, old, thing)
+        if isinstance(thing, Node):
+            self.place(thing.ref, thing)
+        else:
+            self.hang(thing.ref, thing)
+
+    def drop(self, ref: Ref) -> None:
+        old = self.get(ref)
+        if old is None:
+            return
+        self.changed = True
+        self.note(ref, old, None)
+        if isinstance(old, Node):
+            self.place(ref, None)
+        else:
+            self.hang(ref, None)
 
     def note(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
         """Keep the index of who uses what, and of who shares quota with whom."""
@@ -231,9 +256,10 @@ class _Draft:
         before, after = old.uses() if old else frozenset(), new.uses() if new else frozenset()
         for used in before - after:
             rest = (self.users.get(used) or NO_USERS).drop(ref)
-            self.users = self.users.put(used, rest) if len(rest) else self.users.drop(used)
+            self.users = self.users.put(used, rest, self.owner) if len(rest) else self.users.drop(used)
         for used in after - before:
-            self.users = self.users.put(used, (self.users.get(used) or NO_USERS).put(ref, ref))
+            more = (self.users.get(used) or NO_USERS).put(ref, ref, self.owner)
+            self.users = self.users.put(used, more, self.owner)
 
     def _regroup(self, ref: Ref, old: tuple[Ref, Share] | None, new: tuple[Ref, Share] | None) -> None:
         if old == new:
@@ -241,22 +267,25 @@ class _Draft:
         if old is not None:
             self._share(old[0], self._sharing(old[0]).drop(ref))
         if new is not None:
-            self._share(new[0], self._sharing(new[0]).put(ref, new[1]))
+            self._share(new[0], self._sharing(new[0]).put(ref, new[1], self.owner))
 
     def _sharing(self, name: Ref) -> Children:
         return (self.groups.get(name.group_kind) or NO_GROUPS).get(name) or NO_CHILDREN
 
     def _share(self, name: Ref, sharing: Children) -> None:
         names = self.groups.get(name.group_kind) or NO_GROUPS
-        names = names.put(name, sharing) if len(sharing) else names.drop(name)
-        self.groups = self.groups.put(name.group_kind, names)
+        names = names.put(name, sharing, self.owner) if len(sharing) else names.drop(name)
+        self.groups = self.groups.put(name.group_kind, names, self.owner)
 
     def place(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)
         broken = self._loop(ref) if old and old.on_cycle else []
         if old:
             self._cut(old.node)
-        self.places = self.places.drop(ref) if node is None else self.places.put(ref, _Place(node, NOTHING, False))
+        if node is None:
+            self.places = self.places.drop(ref)
+        else:
+            self._set(ref, _Place(node, NOTHING, False))
         closed = self._loop(ref)
         for member in closed:
             self._settle(member, on_cycle=True)
@@ -269,15 +298,21 @@ class _Draft:
             self._settle(ref, on_cycle=False)
             self._climb(node.parent)
 
+    def _set(self, ref: Ref, place: _Place) -> None:
+        self.places = self.places.put(ref, place, self.owner)
+
     def hang(self, ref: Ref, thing: KubeObject | None) -> None:
         old = self.objects.get(ref)
         if isinstance(old, Attached) and old.queue:
             rest = (self.attached.get(old.queue) or NONE_ATTACHED).drop(ref)
-            self.attached = self.attached.put(old.queue, rest) if len(rest) else self.attached.drop(old.queue)
-        self.objects = self.objects.drop(ref) if thing is None else self.objects.put(ref, thing)
+            self._attach(old.queue, rest)
+        self.objects = self.objects.drop(ref) if thing is None else self.objects.put(ref, thing, self.owner)
         if isinstance(thing, Attached) and thing.queue:
-            more = (self.attached.get(thing.queue) or NONE_ATTACHED).put(ref, thing)
-            self.attached = self.attached.put(thing.queue, more)
+            self._attach(thing.queue, (self.attached.get(thing.queue) or NONE_ATTACHED).put(ref, thing, self.owner))
+
+    def _attach(self, queue: Ref, all_of_it: Attachments) -> None:
+        queues = self.attached
+        self.attached = queues.put(queue, all_of_it, self.owner) if len(all_of_it) else queues.drop(queue)
 
     def _loop(self, ref: Ref) -> list[Ref]:
         """`ref` and the nodes above it if the way up leads back to it, else nothing."""
@@ -294,7 +329,7 @@ class _Draft:
     def _cut(self, node: Node) -> None:
         if node.parent is not None:
             rest = (self.edges.get(node.parent) or NO_CHILDREN).drop(node.ref)
-            self.edges = self.edges.put(node.parent, rest) if len(rest) else self.edges.drop(node.parent)
+            self.edges = self.edges.put(node.parent, rest, self.owner) if len(rest) else self.edges.drop(node.parent)
 
     def _settle(self, ref: Ref, on_cycle: bool) -> bool:
         """Compute the node's share and hand it to the parent; whether that changed anything for the parent."""
@@ -303,14 +338,14 @@ class _Draft:
             return False
         below = NOTHING if on_cycle else (self.edges.get(ref) or NO_CHILDREN).total
         share = place.node.share(below)
-        self.places = self.places.put(ref, _Place(place.node, share, on_cycle))
+        self._set(ref, _Place(place.node, share, on_cycle))
         parent = place.node.parent
         if parent is None:
             return False
         siblings = self.edges.get(parent) or NO_CHILDREN
         if siblings.get(ref) == share:
             return False
-        self.edges = self.edges.put(parent, siblings.put(ref, share))
+        self.edges = self.edges.put(parent, siblings.put(ref, share, self.owner), self.owner)
         return True
 
     def _climb(self, ref: Ref | None) -> None:

@@ -28,6 +28,8 @@ Format: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 INT64_MAX = 2**63 - 1
 MAX_LENGTH = 1000
 """Characters of a quantity's text that are read; the longest that means anything in a cluster has about 20."""
+_SHORT = 32
+"""Characters of a quantity that is worth to be kept for the next one that is written so."""
 MAX_EXPONENT = 900
 """Largest power of ten, up or down; below MAX_LENGTH, so that the canonical text of what was read can be read again."""
 
@@ -66,7 +68,7 @@ class Quantity:
     def parse(value: object) -> Quantity:
         """What a text or an integer of a manifest means. Raises BadQuantity, for booleans and floats too."""
         if isinstance(value, str):
-            return _parse(value)
+            return _parse_short(value) if len(value) <= _SHORT else _parse(value)
         if isinstance(value, int) and not isinstance(value, bool):
             if (
                 value.bit_length() > 3321
@@ -189,6 +191,9 @@ def _parse(text: str) -> Quantity:
     decimals = fraction or ""
     nano, kind = _magnitude(text, whole + decimals, len(decimals), suffix)
     return Quantity(-nano if sign == "-" else nano, kind, text)
+
+
+_parse_short = lru_cache(maxsize=4096)(_parse)  # the quotas of a cluster repeat themselves
 
 
 def _magnitude(text: str, digits: str, decimals: int, suffix: str) -> tuple[int, Format]:

@@ -1,13 +1,17 @@
 """A persistent map that also keeps a total over its values.
 
 `put` and `drop` return a new map that shares all but one path with the old one, so a snapshot costs nothing and
-a change costs the logarithm of the size. The total (a sum, a maximum, ...) is cached in every branch, which is what
-lets a parent know the sum over 5 000 children after one of them changed without looking at the other 4 999.
+a change costs the logarithm of the size. The total (a sum, a maximum, ...) is kept in every page that was asked for
+it, which is what lets a parent know the sum over 5 000 children after one of them changed without looking at the other
+4 999.
+
+Many changes at once may name an owner, an object of their own: they write again and again into the pages that they
+made, which nobody else has yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -20,16 +24,26 @@ _MASK = _FANOUT - 1
 _DEEPEST = 60  # hashes have 64 bits; below this level equal hashes share a leaf of any length
 
 
+_UNKNOWN: Any = object()
+"""Stands for a total that nobody has asked for yet."""
+
+
 class _Page(Generic[K, V]):
-    """Either a leaf (`entries`) or a branch (`pages`), with the size and the total of what is under it."""
+    """Either a leaf (`entries`) or a branch (`pages`), with the size and the total of what is under it.
 
-    __slots__ = ("entries", "pages", "size", "total")
+    Whoever holds `owner` may change the page.
+    """
 
-    def __init__(self, entries: dict[K, V] | None, pages: tuple[_Page[K, V] | None, ...], size: int, total: Any):
+    __slots__ = ("entries", "owner", "pages", "size", "total")
+
+    def __init__(
+        self, entries: dict[K, V] | None, pages: list[_Page[K, V] | None], size: int, owner: object | None = None
+    ):
         self.entries = entries
         self.pages = pages
         self.size = size
-        self.total = total
+        self.total: Any = _UNKNOWN
+        self.owner = owner
 
 
 class Trie(Generic[K, V, T]):
@@ -43,11 +57,11 @@ class Trie(Generic[K, V, T]):
 
     def __init__(self, join: Callable[[Iterable[Any]], T], page: _Page[K, V] | None = None):
         self._join = join
-        self._page = page if page is not None else _Page({}, (), 0, join(()))
+        self._page = page if page is not None else _Page({}, [], 0)
 
     @property
     def total(self) -> T:
-        total: T = self._page.total
+        total: T = _total(self._page, self._join)
         return total
 
     def __len__(self) -> int:
@@ -79,60 +93,79 @@ class Trie(Generic[K, V, T]):
     def values(self) -> Iterator[V]:
         return (value for _, value in _pairs(self._page))
 
-    def put(self, key: K, value: V) -> Trie[K, V, T]:
-        return Trie(self._join, self._put(self._page, hash(key), 0, key, value))
+    def put(self, key: K, value: V, owner: object | None = None) -> Trie[K, V, T]:
+        """The map with this pair. An `owner` must not use the map itself any more."""
+        return Trie(self._join, _put(self._page, hash(key), 0, key, value, owner))
 
     def drop(self, key: K) -> Trie[K, V, T]:
         """The map without `key`; the map itself where it has no such key."""
         if self.get(key) is None:
             return self
-        return Trie(self._join, self._drop(self._page, hash(key), key))
+        return Trie(self._join, _drop(self._page, hash(key), key))
 
-    def _put(self, page: _Page[K, V], path: int, level: int, key: K, value: V) -> _Page[K, V]:
-        if page.entries is not None:
-            entries = {**page.entries, key: value}
-            if len(entries) <= _FANOUT or level >= _DEEPEST:
-                return self._leaf(entries)
-            return self._split(entries, level)
-        pages, slot = list(page.pages), path & _MASK
-        below = pages[slot]
-        pages[slot] = (
-            self._leaf({key: value}) if below is None else self._put(below, path >> _BITS, level + _BITS, key, value)
-        )
-        return self._branch(pages)
 
-    def _drop(self, page: _Page[K, V], path: int, key: K) -> _Page[K, V] | None:
-        if page.entries is not None:
-            entries = {k: v for k, v in page.entries.items() if k != key}
-            return self._leaf(entries) if entries else None
-        pages, slot = list(page.pages), path & _MASK
-        below = pages[slot]
-        pages[slot] = None if below is None else self._drop(below, path >> _BITS, key)
-        if sum(p.size for p in pages if p) <= _FANOUT // 2:  # half, so that put and drop in turn do not split each time
-            entries = {k: v for p in pages if p for k, v in _pairs(p)}
-            return self._leaf(entries) if entries else None
-        return self._branch(pages)
+def _total(page: _Page[K, V], join: Callable[[Iterable[Any]], T]) -> T:
+    """Threads that ask at one moment find the same."""
+    total: T = page.total
+    if total is _UNKNOWN:
+        below = (_total(each, join) for each in page.pages if each is not None)
+        page.total = total = join(page.entries.values() if page.entries is not None else below)
+    return total
 
-    def _split(self, entries: dict[K, V], level: int) -> _Page[K, V]:
-        slots: list[dict[K, V]] = [{} for _ in range(_FANOUT)]
-        for key, value in entries.items():
-            slots[hash(key) >> level & _MASK][key] = value
-        pages = [
-            None
-            if not slot
-            else self._split(slot, level + _BITS)
-            if len(slot) > _FANOUT and level + _BITS < _DEEPEST
-            else self._leaf(slot)
-            for slot in slots
-        ]
-        return self._branch(pages)
 
-    def _leaf(self, entries: dict[K, V]) -> _Page[K, V]:
-        return _Page(entries, (), len(entries), self._join(entries.values()))
+def _put(page: _Page[K, V], path: int, level: int, key: K, value: V, owner: object | None) -> _Page[K, V]:
+    own = owner is not None and page.owner is owner
+    if page.entries is not None:
+        entries = page.entries if own else {**page.entries}
+        entries[key] = value
+        if len(entries) > _FANOUT and level < _DEEPEST:
+            return _split(entries, level, owner)
+        if not own:
+            return _Page(entries, [], len(entries), owner)
+        page.size, page.total = len(entries), _UNKNOWN
+        return page
+    pages, slot = page.pages if own else [*page.pages], path & _MASK
+    below = pages[slot]
+    if below is None:
+        size, made = page.size + 1, _Page({key: value}, [], 1, owner)
+    else:
+        size = page.size - below.size
+        made = _put(below, path >> _BITS, level + _BITS, key, value, owner)
+        size += made.size
+    pages[slot] = made
+    if not own:
+        return _Page(None, pages, size, owner)
+    page.size, page.total = size, _UNKNOWN
+    return page
 
-    def _branch(self, pages: Sequence[_Page[K, V] | None]) -> _Page[K, V]:
-        live = [page for page in pages if page is not None]
-        return _Page(None, tuple(pages), sum(page.size for page in live), self._join([page.total for page in live]))
+
+def _drop(page: _Page[K, V], path: int, key: K) -> _Page[K, V] | None:
+    if page.entries is not None:
+        entries = {k: v for k, v in page.entries.items() if k != key}
+        return _Page(entries, [], len(entries)) if entries else None
+    pages, slot = [*page.pages], path & _MASK
+    below = pages[slot]
+    pages[slot] = None if below is None else _drop(below, path >> _BITS, key)
+    size = sum(p.size for p in pages if p)
+    if size <= _FANOUT // 2:  # half, so that put and drop in turn do not split each time
+        entries = {k: v for p in pages if p for k, v in _pairs(p)}
+        return _Page(entries, [], len(entries)) if entries else None
+    return _Page(None, pages, size)
+
+
+def _split(entries: dict[K, V], level: int, owner: object | None) -> _Page[K, V]:
+    slots: list[dict[K, V]] = [{} for _ in range(_FANOUT)]
+    for key, value in entries.items():
+        slots[hash(key) >> level & _MASK][key] = value
+    pages = [
+        None
+        if not slot
+        else _split(slot, level + _BITS, owner)
+        if len(slot) > _FANOUT and level + _BITS < _DEEPEST
+        else _Page(slot, [], len(slot), owner)
+        for slot in slots
+    ]
+    return _Page(None, pages, len(entries), owner)
 
 
 def _pairs(page: _Page[K, V]) -> Iterator[tuple[K, V]]:

@@ -9,9 +9,9 @@ from policies.configuration.settings import Configuration
 from policies.dialects.kueue import QuotaNode
 from policies.dialects.reading import Parsed
 from policies.judge import judge
-from policies.judging.changes import change
+from policies.judging.changes import change as change_of
 from policies.judging.verdict import Judged
-from policies.model.change import Circumstances, Operation
+from policies.model.change import Change, Circumstances, Operation
 from policies.model.findings import Severity
 from policies.model.forest import Forest
 from policies.model.objects import NOTHING, Node, Ref, Share
@@ -29,16 +29,18 @@ class Edit:
     detour: bool = False
 
     @property
+    def change(self) -> Change:
+        """The same without the manifests."""
+        before, after = (it.object if it else None for it in (self.before, self.after))
+        return Change(before, after)
+
+    @property
     def ref(self) -> Ref:
-        parsed = self.after or self.before
-        assert parsed is not None
-        return parsed.object.ref
+        return self.change.ref
 
     @property
     def operation(self) -> Operation:
-        if self.before is None:
-            return Operation.CREATE
-        return Operation.DELETE if self.after is None else Operation.UPDATE
+        return self.change.operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Site:
 
     def after(self, edit: Edit) -> tuple[Site, tuple[Judged, ...]]:
         """The next moment, and what the webhook refuses the edit for; nothing where it is allowed."""
-        found = judge(self.world, [change(edit.before, edit.after)], self.configuration, self.circumstances)
+        found = judge(self.world, [change_of(edit.before, edit.after)], self.configuration, self.circumstances)
         return replace(self, world=found.proposal.after), found.verdict.of(Severity.ERROR)
 
 
@@ -60,7 +62,7 @@ def direction(edit: Edit) -> int:
 
     0 for everything else: a move, a change of limits, some amounts up and others down.
     """
-    before, after = (it.object if it else None for it in (edit.before, edit.after))
+    before, after = edit.change.before, edit.change.after
     if not isinstance(before or after, Node):
         return 0
     if before is None or after is None:

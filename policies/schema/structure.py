@@ -11,7 +11,7 @@ here though the API server refuses it where a CEL rule reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -116,6 +116,8 @@ def _acceptable(found: list[tuple[Path, Defect]]) -> bool:
 def _duplicates(compiled: Compiled, manifest: Manifest) -> Iterator[tuple[Path, Defect]]:
     """Entries of sets and keyed lists that are, or have the key of, an earlier entry."""
     for keyed in compiled.keyed:
+        if not any(isinstance(entries, list) and len(entries) > 1 for entries in _values(manifest, keyed.steps)):
+            continue  # nearly always, so paths are not made
         for path, entries in _located(manifest, keyed.steps):
             if isinstance(entries, list) and len(entries) > 1:
                 yield from _repeated(entries, keyed.keys, path)
@@ -172,6 +174,25 @@ def _broken_transitions(compiled: Compiled, before: Manifest, after: Manifest) -
                 for below in TRANSITIONS[rule.id](value, old[path]):
                     at = (*path, *below)
                     yield at, Defect(fields.join("", *at), rule.message)
+
+
+def _values(value: Any, steps: tuple[str, ...]) -> list[Any]:
+    """The values at this place, without their paths."""
+    found = [value]
+    for step in steps:
+        if not found:
+            break
+        if step == "*":
+            found = [each for holder in found for each in _entries(holder)]
+        else:
+            found = [each for holder in found if isinstance(holder, dict | Mapping) and (each := holder.get(step))]
+    return found
+
+
+def _entries(holder: Any) -> Iterable[Any]:
+    if isinstance(holder, list):
+        return holder
+    return holder.values() if isinstance(holder, Mapping) else ()
 
 
 def _located(value: Any, steps: tuple[str, ...], path: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -34,6 +35,8 @@ from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
 MAX_COPIED = 300_000
 """Values of one file that aliases may repeat: beyond any real use, and still about 70 MiB of memory only."""
 
+_SHORT = 64
+"""Characters of a key that is worth to be kept for the next one."""
 _SEPARATOR = re.compile(r"^---(?![^ \t\r\n])", re.MULTILINE)
 _EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive: no memory for ways back, however many lines
 _DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
@@ -171,6 +174,8 @@ class _Builder(Composer[Any]):
             value = following()
             if depth == 0 and key == "items" and value.__class__ is SequenceStartEvent and value.anchor is None:
                 result[key] = self._list(depth + 1, self._items)
+            elif value.__class__ is ScalarEvent and value.anchor is None:  # nearly all of them
+                result[key] = self._scalar(value)
             else:
                 result[key] = self._node(value, depth + 1)
         self._end = _end(event)
@@ -188,6 +193,8 @@ class _Builder(Composer[Any]):
     def _key(self, event: Any) -> str:
         if event.__class__ is not ScalarEvent:
             raise BadText(self._offset(event), "a key must be a string")
+        if event.tag is None and len(event.value) <= _SHORT and (key := _usual_key(event.value, event.implicit[0])):
+            return key
         value = self._scalar(event)
         if value is None:
             raise BadText(self._offset(event), "a key must be a string, this one is null")
@@ -221,16 +228,25 @@ class _Builder(Composer[Any]):
 
     def _scalar(self, event: Any) -> Any:
         text = event.value
-        if event.tag is not None:
+        if event.tag is None:
+            if not event.implicit[0]:
+                return text
+            value = resolve(text)
+        else:
             try:
                 value = resolve_tagged(_short(event.tag), text)
             except ValueError as misused:
                 raise BadText(self._offset(event), str(misused)) from None
-        else:
-            value = resolve(text) if event.implicit[0] else text
         if value is NO_NUMBER:
             raise BadText(self._offset(event), f"{text} is not a number in JSON")
         return value
+
+
+@lru_cache(maxsize=4096)  # manifests repeat their keys
+def _usual_key(text: str, plain: bool) -> str | None:
+    """The key that this is, where it is a string and not empty."""
+    value = resolve(text) if plain else text
+    return sys.intern(value) if isinstance(value, str) and value else None
 
 
 def _short(tag: str) -> str:

@@ -53,12 +53,17 @@ def main() -> int:
 
 
 def commands(folder: Path, runs: int) -> None:
-    print(f"{'command':42} {'seconds':>8} {'peak MiB':>9}")
+    print(f"{'command':42} {'seconds':>8} {'processor s':>12} {'peak MiB':>9}")
     row("quotree --version", [QUOTREE, "--version"], runs)
     for count, wanted in ((100, runs), (10_000, 3)):
         path = folder / f"{count}.yaml"
         organisation.write(path, organisation.organisation(count))
         row(f"quotree validate, {count} queues", [QUOTREE, "validate", str(path)], wanted)
+    manifests = folder / "small"
+    manifests.mkdir()
+    for number, manifest in enumerate(organisation.organisation(5_000)):
+        organisation.write(manifests / f"{number}.yaml", [manifest])
+    row("quotree validate, 5000 small files", [QUOTREE, "validate", str(manifests)], 3)
     row("quotree diff, 10000 queues", [QUOTREE, "diff", *changed(folder)], 3)
     path = folder / "yunikorn.yaml"
     organisation.write(path, [organisation.queue_config(10_000)])
@@ -77,19 +82,22 @@ def changed(folder: Path) -> list[str]:
 
 def row(name: str, command: list[str], runs: int) -> None:
     measured = [timed(command) for _ in range(runs)]
-    seconds, peak = median(m[0] for m in measured), max(m[1] for m in measured)
-    print(f"{name:42} {seconds:8.3f} {peak:9.0f}", flush=True)
+    seconds, processor = (median(column) for column in list(zip(*measured, strict=True))[:2])
+    print(f"{name:42} {seconds:8.3f} {processor:12.3f} {max(m[2] for m in measured):9.0f}", flush=True)
 
 
-def timed(command: list[str]) -> tuple[float, float]:
-    """Wall seconds and peak resident MiB of one run. Raises RuntimeError unless it ends with 0 or 1."""
+def timed(command: list[str]) -> tuple[float, float, float]:
+    """Wall seconds, processor seconds (user and system) and peak resident MiB of one run.
+
+    Raises RuntimeError unless it ends with 0 or 1.
+    """
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    return time.perf_counter() - started, usage.ru_maxrss / MIB
+    return time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MIB
 
 
 def webhook(folder: Path, requests: int) -> None:

@@ -49,8 +49,10 @@ def _over(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> tuple[int,
 
     For a node that may borrow without limit only its root counts.
     """
-    node, own = forest.node(ref), arithmetic.terms(forest, ref, pair)
-    work, most = _held(proposal, forest, ref, pair), arithmetic.subtree(forest, ref, pair)
+    work = _held(proposal, forest, ref, pair)
+    if work <= 0:
+        return 0, 0, work
+    node, own, most = forest.node(ref), arithmetic.terms(forest, ref, pair), arithmetic.subtree(forest, ref, pair)
     if node is not None and node.parent is not None:
         if own.borrowing is None:
             return 0, most, work

@@ -33,11 +33,14 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield missing
             return
         stood = before.terms() if before is not None and before.parent == node.parent else {}
-        beside = proposal.after.beside(node.ref).pools
+        together = proposal.after.below(node.parent).pools
         for pair, _, quota in listed(node):
-            own, others = quota.terms().nominal, beside.get(pair, NO_POOL)
+            own, every = quota.terms().nominal, together.get(pair, NO_POOL)
             if own in (0, UNLIMITED) or (pair in stood and stood[pair].nominal == own):
                 continue
+            if own < _FACTOR * every.smallest and every.largest < _FACTOR * own:
+                continue  # nearly always, and known without taking the node out of the total
+            others = proposal.after.beside(node.ref).pools.get(pair, NO_POOL)
             if others.smallest and own >= _FACTOR * others.smallest:
                 yield _finding(proposal.after, node, quota, pair, others.smallest)
             elif others.largest >= _FACTOR * own:

@@ -64,6 +64,46 @@ def test_a_change_leaves_the_older_version_as_it_was(steps: list[tuple[Clash, in
     assert dict(trie.items()) == before
 
 
+@given(steps, steps)
+def test_an_owner_writes_into_its_own_pages_only(
+    before: list[tuple[Clash, int | None]], changes: list[tuple[Clash, int | None]]
+) -> None:
+    old: Trie[Clash, int, int] = Trie(total)
+    for key, value in before:
+        old = old.put(key, value or 1)
+    stood, model, owner = dict(old.items()), dict(old.items()), object()
+
+    new = old
+    for key, value in changes:
+        if value is None:
+            new = new.drop(key)
+            model.pop(key, None)
+        else:
+            new = new.put(key, value, owner)
+            model[key] = value
+        assert len(new) == len(model)
+        assert new.total == sum(model.values())
+
+    assert dict(new.items()) == model
+    assert dict(old.items()) == stood
+    assert old.total == sum(stood.values())
+
+
+def test_a_total_that_nobody_asks_for_is_not_taken() -> None:
+    taken = 0
+
+    def counting(values: Iterable[int]) -> int:
+        nonlocal taken
+        taken += 1
+        return sum(values)
+
+    trie: Trie[int, int, int] = Trie(counting)
+    for key in range(100):
+        trie = trie.put(key, 1)
+
+    assert (taken, trie.total) == (0, 100)
+
+
 def test_a_change_among_many_totals_a_few_pages_only() -> None:
     counted = 0
 
@@ -76,6 +116,7 @@ def test_a_change_among_many_totals_a_few_pages_only() -> None:
     trie: Trie[int, int, int] = Trie(counting)
     for key in range(5000):
         trie = trie.put(key, 1)
+    assert trie.total == 5000
     counted = 0
 
     trie = trie.put(4321, 7)

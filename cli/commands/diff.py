@@ -7,20 +7,19 @@ import click
 from cli.exits import strongest
 from cli.input.change_set import ChangeRequest, change_options, read_change
 from cli.input.impact import impact
-from cli.input.options import EngineOptions, output
+from cli.input.options import EngineOptions
 from cli.input.options import engine as engine_options
+from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.input.simulation import exit_codes, note_problems
-from cli.output import emit
-from cli.report.impact_json import impact_json
-from cli.report.impact_text import impact_text
+from cli.report.formats import OF_IMPACTS, deliver
 
 
 @click.command()
 @change_options
-@output
+@outputs(tuple(OF_IMPACTS))
 @engine_options
-def diff(request: ChangeRequest, output: str, engine: EngineOptions) -> None:
+def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOptions) -> None:
     """Show what PATH... (the files after the change) do to quota, compared with what is there before.
 
     For each node whose quota differs, before and after: its own, that of its subtree, what is guaranteed, and what it
@@ -34,10 +33,11 @@ def diff(request: ChangeRequest, output: str, engine: EngineOptions) -> None:
       quotree diff change.yaml --against files:trees/      # a change on top of what is there
       quotree diff trees/ --against cluster --prune        # ... on top of the live cluster and its work
       quotree diff trees/ --base origin/main --against snapshot:prod.json
+      quotree diff trees/ --base origin/main -o text -o markdown=comment.md -o html=diff.html
     """
     configuration = settings(engine.config, request.selection.places, engine.profile)
     change = read_change(request, configuration.yunikorn)
     found = impact(change, configuration, engine, request.kubeconfig)
     note_problems(found.files, found.simulation)
-    emit(impact_json(found) if output == "json" else impact_text(found))
+    deliver(outputs, OF_IMPACTS, found)
     click.get_current_context().exit(strongest(exit_codes(found.files, found.simulation)))

@@ -8,24 +8,28 @@ import click
 
 from cli.exits import Exit, strongest
 from cli.input.change_set import ChangeRequest, ChangeSet, change_options, read_change
-from cli.input.options import configured, output
+from cli.input.options import configured
+from cli.input.outputs import Output, outputs
 from cli.input.rollout import Rollout, rollout
 from cli.input.settings import settings
-from cli.output import emit, note
-from cli.report.rollout_json import rollout_json
-from cli.report.rollout_text import rollout_text
+from cli.output import note
+from cli.report.formats import OF_ROLLOUTS, deliver
 from cli.report.wave_files import write_waves as write_files
 
 
 @click.command()
 @change_options
-@output
+@outputs(tuple(OF_ROLLOUTS))
 @configured
 @click.option(
     "--write-waves", metavar="DIR", help="Write the manifests with Argo CD's sync waves to this new folder, by step."
 )
 def order(
-    request: ChangeRequest, output: str, profile: str | None, config: str | None, write_waves: str | None
+    request: ChangeRequest,
+    outputs: tuple[Output, ...],
+    profile: str | None,
+    config: str | None,
+    write_waves: str | None,
 ) -> None:
     """Find an order of applying PATH... (the files after the change) in which the webhook refuses no step.
 
@@ -37,7 +41,7 @@ def order(
     Examples:
       quotree order trees/ --base origin/main
       quotree order trees/ --base files:trees-before/
-      quotree order change.yaml --against cluster
+      quotree order change.yaml --against cluster -o markdown
       quotree order trees/ --base files:trees-before/ --write-waves waves/
     """
     configuration = settings(config, request.selection.places, profile)
@@ -47,7 +51,7 @@ def order(
         note(str(item))
     if write_waves is not None:
         write_files(found, write_waves)
-    emit(rollout_json(found, change.unreadable) if output == "json" else rollout_text(found))
+    deliver(outputs, OF_ROLLOUTS, found)
     click.get_current_context().exit(strongest(_codes(change, found)))
 
 

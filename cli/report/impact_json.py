@@ -19,8 +19,12 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def impact_json(impact: Impact) -> str:
+    return json_text(impact_answer(impact))
+
+
+def impact_answer(impact: Impact) -> dict[str, Any]:
     change, found = impact.change, impact.prediction
-    answer = {
+    return {
         "apiVersion": API_VERSION,
         "kind": "Diff",
         "comparedWith": change.was,
@@ -47,7 +51,6 @@ def impact_json(impact: Impact) -> str:
         "assumptions": impact.simulation.intake.assumptions(),
         "unreadable": [{**place_json(item.place), "message": item.message} for item in impact.files.unreadable],
     }
-    return json_text(answer)
 
 
 def _ref(ref: Ref) -> dict[str, str]:

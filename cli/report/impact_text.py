@@ -30,24 +30,24 @@ def impact_text(impact: Impact) -> str:
     found = impact.prediction
     return "\n".join(
         [
-            plain(_head(impact)),
-            _counts(impact.nodes),
+            plain(head_line(impact)),
+            counts_line(impact.nodes),
             *_section("quota", _nodes(impact.nodes)),
-            *_section("becomes over quota", map(_over, found.over)),
-            *_section("work", _work(impact)),
-            *_section("could be preempted when others want their quota back", _risks(impact)),
+            *_section("becomes over quota", map(over_line, found.over)),
+            *_section("work", work_lines(impact)),
+            *_section("could be preempted when others want their quota back", risk_lines(impact)),
         ]
     )
 
 
-def _head(impact: Impact) -> str:
+def head_line(impact: Impact) -> str:
     change = impact.change
     applied, deleted = len(change.applied.objects) + len(change.applied.rest), len(change.deleted)
     parts = [f"{_some(applied, 'object')} applied"] + ([f"{deleted} deleted"] if deleted else [])
     return f"compared with {change.was}: {', '.join(parts)}"
 
 
-def _counts(nodes: Iterable[NodeChange]) -> str:
+def counts_line(nodes: Iterable[NodeChange]) -> str:
     counts = Counter(node.effect for node in nodes)
     parts = [f"{counts[effect]} {_COUNTED[effect][counts[effect] != 1]}" for effect in _ORDER if counts[effect]]
     return ", ".join(parts) or "no quota changes"
@@ -65,17 +65,26 @@ def _section(heading: str, content: Iterable[str]) -> Iterator[str]:
 
 
 def _nodes(nodes: Iterable[NodeChange]) -> Iterator[str]:
-    followers = 0
+    shown, more = without_followers(nodes)
+    for node in shown:
+        yield title(node)
+        yield from (f"    {_pair(each)}" for each in node.pairs)
+    if more:
+        yield more
+
+
+def without_followers(nodes: Iterable[NodeChange]) -> tuple[list[NodeChange], str]:
+    """The nodes with few of those of which only the reach differs, and what is said of the others."""
+    shown, followers = [], 0
     for node in nodes:
         followers += node.only_reach
         if not node.only_reach or followers <= _MOST_FOLLOWERS:
-            yield _title(node)
-            yield from (f"    {_pair(each)}" for each in node.pairs)
-    if followers > _MOST_FOLLOWERS:
-        yield f"and {followers - _MOST_FOLLOWERS} more of which only the reach changes; -o json has them"
+            shown.append(node)
+    more = followers - _MOST_FOLLOWERS
+    return shown, f"and {more} more of which only the reach changes; -o json has them" if more > 0 else ""
 
 
-def _title(node: NodeChange) -> str:
+def title(node: NodeChange) -> str:
     if node.before is None:
         return f"{node.ref} is created"
     if node.after is None:
@@ -97,7 +106,7 @@ def _pair(each: PairChange) -> str:
     return f"{each.pair}: {', '.join(parts)}"
 
 
-def _over(excess: Excess) -> str:
+def over_line(excess: Excess) -> str:
     used, limit = (amount_text(excess.pair.resource, amount) for amount in (excess.used, excess.limit))
     return f"{excess.ref}: {excess.pair}: {used} in use, at most {limit} allowed"
 
@@ -105,7 +114,7 @@ def _over(excess: Excess) -> str:
 # --- work
 
 
-def _work(impact: Impact) -> Iterator[str]:
+def work_lines(impact: Impact) -> Iterator[str]:
     found, world = impact.prediction, impact.simulation.world
     yield from (_loss(impact, each, "") for each in found.lost)
     yield from (_loss(impact, each, "; then admitted again") for each in found.restarted)
@@ -124,7 +133,7 @@ def _loss(impact: Impact, each: Evicted | Preempted, end: str) -> str:
     return f"evicted    {name}: {each.message}{end}"
 
 
-def _risks(impact: Impact) -> Iterator[str]:
+def risk_lines(impact: Impact) -> Iterator[str]:
     for risk in impact.prediction.at_risk:
         yield f"{_borrowing(risk)}: {_names(impact, risk.workloads)}"
 

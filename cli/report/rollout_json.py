@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from cli.input.documents import Unreadable
 from cli.input.rollout import Rollout
 from cli.output import json_text
 from cli.report.as_json import place_json
@@ -17,8 +15,12 @@ from policies.rollout.order import Stuck
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-def rollout_json(rollout: Rollout, unreadable: Iterable[Unreadable]) -> str:
-    answer = {
+def rollout_json(rollout: Rollout) -> str:
+    return json_text(rollout_answer(rollout))
+
+
+def rollout_answer(rollout: Rollout) -> dict[str, Any]:
+    return {
         "apiVersion": API_VERSION,
         "kind": "Order",
         "comparedWith": rollout.change.was,
@@ -30,9 +32,8 @@ def rollout_json(rollout: Rollout, unreadable: Iterable[Unreadable]) -> str:
         ],
         "blocked": list(map(_stuck, rollout.order.blocked)),
         "stuck": list(map(_stuck, rollout.order.stuck)),
-        "unreadable": [{**place_json(item.place), "message": item.message} for item in unreadable],
+        "unreadable": [{**place_json(item.place), "message": item.message} for item in rollout.change.unreadable],
     }
-    return json_text(answer)
 
 
 def _edit(edit: Edit) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from policies.model.printing import plain
 from policies.rollout.edits import Edit
 from policies.rollout.order import Stuck
 
-_VERBS = {Operation.CREATE: "create", Operation.UPDATE: "update", Operation.DELETE: "delete"}
+VERBS = {Operation.CREATE: "create", Operation.UPDATE: "update", Operation.DELETE: "delete"}
 
 
 def rollout_text(rollout: Rollout) -> str:
@@ -19,7 +19,7 @@ def rollout_text(rollout: Rollout) -> str:
 
 
 def _lines(rollout: Rollout) -> Iterator[str]:
-    yield f"compared with {rollout.change.was}: {_head(rollout)}"
+    yield f"compared with {rollout.change.was}: {head_line(rollout)}"
     if not rollout.verdict.allowed:
         yield from (f"  {sentence(judged)} [{judged.rule.id}]" for judged in rollout.refusals)
         return
@@ -36,7 +36,7 @@ def _lines(rollout: Rollout) -> Iterator[str]:
     yield from _reasons("no order was found for these", rollout.order.stuck)
 
 
-def _head(rollout: Rollout) -> str:
+def head_line(rollout: Rollout) -> str:
     if not rollout.verdict.allowed:
         return "the change as a whole is refused, so no order of it is safe"
     if not rollout.steps and not rollout.order.stuck:
@@ -48,7 +48,7 @@ def _head(rollout: Rollout) -> str:
 
 def _edit(edit: Edit) -> str:
     between = ", an intermediate version" if edit.detour else ""
-    return f"{_VERBS[edit.operation]} {edit.ref}{between}"
+    return f"{VERBS[edit.operation]} {edit.ref}{between}"
 
 
 def _reasons(heading: str, found: tuple[Stuck, ...]) -> Iterator[str]:
@@ -57,5 +57,5 @@ def _reasons(heading: str, found: tuple[Stuck, ...]) -> Iterator[str]:
     yield ""
     yield f"{heading}:"
     for stuck in found:
-        yield f"  {_VERBS[stuck.edit.operation]} {stuck.edit.ref} is refused:"
+        yield f"  {VERBS[stuck.edit.operation]} {stuck.edit.ref} is refused:"
         yield from (f"    {sentence(judged)} [{judged.rule.id}]" for judged in stuck.refusals)

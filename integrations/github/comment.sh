@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Keeps one comment on a pull request up to date. The first line of the comment marks it as ours.
-# Needs the GitHub CLI with GH_TOKEN. Inputs: PULL_REQUEST, SUMMARY (a file), EXIT_CODE; GITHUB_REPOSITORY is set by GitHub.
+# Needs the GitHub CLI with GH_TOKEN. Inputs: PULL_REQUEST, SUMMARY (a file), EXIT_CODE, DIFFERS (whether quota does);
+# GITHUB_REPOSITORY is set by GitHub.
 set -euo pipefail
 
 marker='<!-- quotree: judged change -->'
@@ -20,6 +21,6 @@ comments="repos/${GITHUB_REPOSITORY:?}/issues/${PULL_REQUEST:?}/comments"
 found=$(gh api --paginate "$comments" --jq ".[] | select(.body | startswith(\"$marker\")) | .id" | sed -n 1p)
 if [[ -n "$found" ]]; then
   gh api --silent --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$found" -F "body=@$body"
-elif [[ "${EXIT_CODE:?}" != 0 ]]; then
+elif [[ "${EXIT_CODE:?}" != 0 || "${DIFFERS:-}" == true ]]; then
   gh api --silent --method POST "$comments" -F "body=@$body"
 fi

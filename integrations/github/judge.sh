@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Judges a change in a GitHub workflow: annotations in the log, the job summary, and SARIF in a file.
+# Judges a change in a GitHub workflow: annotations in the log, the job summary, and SARIF in a file. With a base the
+# summary also says what the change does to quota; that never fails the job.
 # Inputs: INPUT_PATHS and INPUT_ARGUMENTS (one entry in each line), INPUT_BASE (a Git revision, or empty).
 set -euo pipefail
 
@@ -17,6 +18,15 @@ fi
 
 code=0
 quotree validate "${arguments[@]}" -- "${paths[@]}" || code=$?
+
+differs=false
+if [[ -e "$reports/summary.md" && -n "${INPUT_BASE:-}" ]]; then
+  if quotree diff "--base=$INPUT_BASE" -o "markdown=$reports/diff.md" -- "${paths[@]}" && [[ -s "$reports/diff.md" ]]; then
+    grep -Fqx '## Quotree: no quota changes' "$reports/diff.md" || differs=true
+    printf '\n' | cat - "$reports/diff.md" >> "$reports/summary.md"
+  fi
+fi
+echo "differs=$differs" >> "${GITHUB_OUTPUT:?}"
 
 if [[ -e "$reports/summary.md" ]]; then
   cat "$reports/summary.md" >> "${GITHUB_STEP_SUMMARY:?}"

@@ -109,6 +109,23 @@ def test_what_the_change_makes_worse_fails_with_annotations_and_a_summary(
     assert "shop" in Path(runner["GITHUB_STEP_SUMMARY"]).read_text()
 
 
+def test_the_summary_says_what_the_change_does_to_quota(repository: Path, runner: dict[str, str]) -> None:
+    write(repository / "new.yaml", queue("web", deserved="cpu:1"))
+
+    script("judge.sh", repository, runner | {"INPUT_BASE": "main"})
+
+    assert outputs(runner)["differs"] == "true"
+    assert "Queue web is created" in Path(outputs(runner)["summary-file"]).read_text()
+    assert "Queue eng" not in Path(outputs(runner)["summary-file"]).read_text().partition("### quota")[2]
+
+
+def test_a_change_that_leaves_quota_alone_says_so(repository: Path, runner: dict[str, str]) -> None:
+    done = script("judge.sh", repository, runner | {"INPUT_BASE": "main"})
+
+    assert (done.returncode, outputs(runner)["differs"]) == (0, "false"), done.stderr
+    assert "no quota changes" in Path(runner["GITHUB_STEP_SUMMARY"]).read_text()
+
+
 def test_paths_and_arguments_are_taken_line_by_line(repository: Path, runner: dict[str, str]) -> None:
     write(repository / "a b" / "c.yaml", queue("web", deserved="cpu:1"))
     inputs = {"INPUT_PATHS": "a b/c.yaml\n\n", "INPUT_ARGUMENTS": "--fail-on=never\n"}
@@ -121,19 +138,22 @@ def test_paths_and_arguments_are_taken_line_by_line(repository: Path, runner: di
 def test_a_wrong_argument_is_an_error_without_a_report(repository: Path, runner: dict[str, str]) -> None:
     done = script("judge.sh", repository, runner | {"INPUT_ARGUMENTS": "--no-such-thing"})
 
-    assert (done.returncode, outputs(runner)) == (2, {"exit-code": "2"})
+    assert (done.returncode, outputs(runner)) == (2, {"exit-code": "2", "differs": "false"})
     assert "--no-such-thing" in done.stderr
 
 
 # -- the comment -------------------------------------------------------------------------------------------------------
 
 
-def comment(runner: dict[str, str], summary: str, code: int, found: str = "") -> tuple[list[list[str]], str]:
+def comment(
+    runner: dict[str, str], summary: str, code: int, found: str = "", differs: str = "false"
+) -> tuple[list[list[str]], str]:
     """What `gh` was called with, and the comment that it wrote."""
     folder = Path(runner["RUNNER_TEMP"])
     (folder / "bin" / "found").write_text(found)
     (folder / "judged.md").write_text(summary)
-    done = script("comment.sh", folder, runner | {"SUMMARY": str(folder / "judged.md"), "EXIT_CODE": str(code)})
+    inputs = {"SUMMARY": str(folder / "judged.md"), "EXIT_CODE": str(code), "DIFFERS": differs}
+    done = script("comment.sh", folder, runner | inputs)
     assert done.returncode == 0, done.stderr
     body = folder / "bin" / "body"
     calls = [json.loads(line) for line in (folder / "bin" / "calls").read_text().splitlines()]
@@ -160,6 +180,13 @@ def test_without_findings_nothing_is_posted(runner: dict[str, str]) -> None:
     assert ([call for call in calls if "--method" in call], body) == ([], "")
 
 
+def test_a_change_of_quota_is_posted_without_findings_too(runner: dict[str, str]) -> None:
+    calls, body = comment(runner, "eng gains\n", 0, differs="true")
+
+    assert [call[call.index("--method") + 1] for call in calls if "--method" in call] == ["POST"]
+    assert "eng gains" in body
+
+
 def test_a_long_summary_is_cut_at_a_whole_character(runner: dict[str, str]) -> None:
     _, body = comment(runner, "é" * 40_000, 1)
 
@@ -174,6 +201,8 @@ def test_the_action_hands_over_what_its_scripts_read() -> None:
     steps = {step["name"]: step for step in ACTION["runs"]["steps"]}
 
     assert set(steps["Judge the change"]["env"]) == {"INPUT_PATHS", "INPUT_BASE", "INPUT_ARGUMENTS"}
-    assert {"PULL_REQUEST", "SUMMARY", "EXIT_CODE", "GH_TOKEN"} == set(steps["Comment on the pull request"]["env"])
+    assert {"PULL_REQUEST", "SUMMARY", "EXIT_CODE", "DIFFERS", "GH_TOKEN"} == set(
+        steps["Comment on the pull request"]["env"]
+    )
     for step in steps.values():
         assert "${{ inputs" not in step.get("run", ""), "a value in a script could end it: it goes through env"

@@ -40,6 +40,26 @@ OF_SUITES: Mapping[str, str] = {
 }
 """The same for the outcomes of suites."""
 
+OF_IMPACTS: Mapping[str, str] = {
+    "text": "cli.report.impact_text:impact_text",
+    "table": "cli.report.pages.impact:as_table",
+    "json": "cli.report.impact_json:impact_json",
+    "yaml": "cli.report.pages.as_yaml:impact",
+    "markdown": "cli.report.pages.impact:as_markdown",
+    "html": "cli.report.pages.impact:as_html",
+}
+"""The same for what a change does."""
+
+OF_ROLLOUTS: Mapping[str, str] = {
+    "text": "cli.report.rollout_text:rollout_text",
+    "table": "cli.report.pages.rollout:as_table",
+    "json": "cli.report.rollout_json:rollout_json",
+    "yaml": "cli.report.pages.as_yaml:rollout",
+    "markdown": "cli.report.pages.rollout:as_markdown",
+    "html": "cli.report.pages.rollout:as_html",
+}
+"""The same for a safe order."""
+
 
 def deliver(outputs: Sequence[Output], formats: Mapping[str, str], result: T) -> None:
     """Write the result in each format; files get no colour.

@@ -26,30 +26,31 @@ def render(report: Report) -> str:
         for entry in report.entries
     ]
     rows += [["unreadable", "", plain(str(item.place)), plain(item.message)] for item in report.unreadable]
-    notes = [f"- {_text(line)}" for line in not_evaluated_lines(report)]
-    return _page(closing_line(report), head_line(report), _table(["", "rule", "place", "finding"], rows), notes)
+    notes = [f"- {harmless(line)}" for line in not_evaluated_lines(report)]
+    return _page(closing_line(report), head_line(report), bounded_table(["", "rule", "place", "finding"], rows), notes)
 
 
 def render_suites(outcomes: Sequence[Outcome]) -> str:
     rows = [[check.state.value, check.name, check.place, "\n".join(check.details)] for check in of_suites(outcomes)]
-    return _page(suites_closing_line(outcomes), "", _table(["", "case", "place", "difference"], rows), ())
+    return _page(suites_closing_line(outcomes), "", bounded_table(["", "case", "place", "difference"], rows), ())
 
 
 def _page(title: str, head: str, table: Iterable[str], notes: Sequence[str]) -> str:
-    parts = [f"## Quotree: {_text(title)}", _text(head), "\n".join(table), "\n".join(notes)]
+    parts = [f"## Quotree: {harmless(title)}", harmless(head), "\n".join(table), "\n".join(notes)]
     return "\n\n".join(filter(None, parts))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def bounded_table(head: Sequence[str], rows: Sequence[Sequence[str]], share: int = 1) -> Iterator[str]:
+    """The lines of one of `share` tables, which share the room that there is."""
     if not rows:
         return
     yield _row(head)
     yield _row(["---"] * len(head))
     size = 0
     for number, row in enumerate(rows):
-        line = _row([_text(cell) for cell in row])
+        line = _row([harmless(cell) for cell in row])
         size += len(line.encode()) + 1
-        if size > _ROOM:
+        if size > _ROOM // share:
             yield ""
             yield f"{len(rows) - number} more do not fit here."
             return
@@ -60,11 +61,11 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _text(text: str) -> str:
+def harmless(text: str) -> str:
     """Text that stays text: no markup, no HTML, no link, no cell, no @mention."""
-    return _SPECIAL.sub(_harmless, text).replace("\n", "<br>")
+    return _SPECIAL.sub(_entity, text).replace("\n", "<br>")
 
 
-def _harmless(found: re.Match[str]) -> str:
+def _entity(found: re.Match[str]) -> str:
     entity = f"&#{ord(found[0])};"
     return f"<code>{entity}</code>" if found[0] == "@" else entity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from cli.output import paint
 from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines
@@ -26,12 +27,13 @@ def render(report: Report) -> str:
         for entry in report.entries
     ]
     colours = ["", *(COLOURS[entry.judged.severity] for entry in report.entries)]
-    table = _lines([_HEAD, *rows], colours) if rows else ()
+    table = columns([_HEAD, *rows], colours) if rows else ()
     return "\n".join([head_line(report), *table, *not_evaluated_lines(report), closing_line(report)])
 
 
-def _lines(rows: Sequence[Sequence[str]], colours: Sequence[str]) -> Iterator[str]:
+def columns(rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> Iterator[str]:
+    """The rows with their cells below each other; `colours` are those of the first cells."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row, colour in zip(rows, colours, strict=True):
+    for row, colour in zip_longest(rows, colours, fillvalue=""):
         first, *rest = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield "  ".join([paint(first, colour) if colour else first, *rest]).rstrip()

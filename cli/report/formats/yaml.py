@@ -1,4 +1,4 @@
-"""The JSON of a report, or of suites, as YAML: the same keys and values, and the same schema."""
+"""What there is as JSON, as YAML: the same keys and values, and the same schema."""
 
 from __future__ import annotations
 

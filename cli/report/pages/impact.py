@@ -1,0 +1,64 @@
+"""What a change does, as a page: a row for each node and amount that differs, then the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from cli.input.impact import Impact
+from cli.report.impact_text import (
+    counts_line,
+    head_line,
+    over_line,
+    risk_lines,
+    title,
+    without_followers,
+    work_lines,
+)
+from cli.report.pages import page
+from cli.report.pages.page import Page, Table
+from policies.impact.differences import NodeChange, PairChange
+from policies.impact.quotas import Quota, amount_text
+
+_HEAD = ("node", "amount", *Quota._fields)
+
+
+def as_markdown(impact: Impact) -> str:
+    """Where thousands follow one change by their reach, a few of them stand for all."""
+    return page.markdown(_page(impact, *without_followers(impact.nodes)))
+
+
+def as_html(impact: Impact) -> str:
+    return page.html(_page(impact, impact.nodes))
+
+
+def as_table(impact: Impact) -> str:
+    return page.table(_page(impact, impact.nodes))
+
+
+def _page(impact: Impact, nodes: Iterable[NodeChange], more: str = "") -> Page:
+    found = impact.prediction
+    tables = (
+        Table("quota", _HEAD, list(_rows(nodes)), more),
+        _list("becomes over quota", "node", map(over_line, found.over)),
+        _list("work", "because of the change", work_lines(impact)),
+        _list("could be preempted when others want their quota back", "queue", risk_lines(impact)),
+    )
+    return Page(counts_line(impact.nodes), head_line(impact), tables)
+
+
+def _list(heading: str, head: str, lines: Iterable[str]) -> Table:
+    return Table(heading, (head,), [(line,) for line in lines])
+
+
+def _rows(nodes: Iterable[NodeChange]) -> Iterator[Sequence[str]]:
+    """A node that differs in its parent only has a row as well."""
+    for node in nodes:
+        cells = [(str(each.pair), *_amounts(each)) for each in node.pairs] or [("",) * (len(_HEAD) - 1)]
+        for number, row in enumerate(cells):
+            yield ("" if number else title(node), *row)
+
+
+def _amounts(each: PairChange) -> Iterator[str]:
+    for was, now in zip(each.before, each.after, strict=True):
+        before, after = (amount_text(each.pair.resource, amount) for amount in (was, now))
+        yield after if was == now else f"{before} -> {after}"

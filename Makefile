@@ -22,8 +22,8 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $@
 
 lock: venv ## resolve the dependencies anew
-	$(BIN)/uv pip compile pyproject.toml --group dev --upgrade $(COMPILE) -o requirements.lock
-	$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
+	$(BIN)/uv pip compile pyproject.toml --extra serve --group dev --upgrade $(COMPILE) -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra serve --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
 	$(BIN)/uv pip compile --group build --constraint requirements.lock $(COMPILE) -o requirements-build.lock
 
 base-image: ## pin the base image of the Dockerfile to the digest that its tag has now; needs docker and a network

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from cli import commands
-from cli.exits import EPILOG, Exit
+from cli.exits import EPILOG, Exit, OutOfReach
 from cli.output import note
 from cli.version import VERSION
 
@@ -19,6 +19,18 @@ _INTERRUPTED = 130
 _SHOW_TRACEBACK = "quotree.verbose"
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC)
 """What only a write to standard output gives here: connections and files have errors of their own."""
+
+
+_EXTRAS = {
+    "cryptography": "cluster",
+    "kubernetes": "cluster",
+    "urllib3": "cluster",
+    "flask": "serve",
+    "gunicorn": "serve",
+    "prometheus_client": "serve",
+}
+"""The packages that are installed where somebody asks for them, and the extra of pyproject.toml that brings each."""
+_SERVERS = ("serve", "review")
 
 
 class CommandGroup(click.Group):
@@ -48,6 +60,14 @@ class CommandGroup(click.Group):
             raise
         except KeyboardInterrupt:
             ctx.exit(_INTERRUPTED)
+        except ModuleNotFoundError as error:
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                self._failed(ctx, error)
+            if ctx.invoked_subcommand in _SERVERS:
+                extra = "serve"  # which brings the other one
+            missing = f"the package {error.name} is not installed: this needs a cluster, a certificate or a server"
+            raise OutOfReach(f"{missing}; pip install 'quotree[{extra}]'") from error
         except OSError as error:
             if error.errno in _OF_OUTPUT:
                 raise  # `main` explains it

@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from cli.group import _EXTRAS
 from cli.version import VERSION
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +40,16 @@ def test_what_builds_the_wheel_is_locked_with_hashes() -> None:
     assert {f"{name}=={version}" for name, version in build.items()} >= set(wanted)
     assert build.items() <= everything.items()
     assert pinned("requirements-runtime.lock").items() <= everything.items()
+
+
+def test_the_lock_of_the_image_has_what_servers_need() -> None:
+    extras, locked = PROJECT["project"]["optional-dependencies"], pinned("requirements-runtime.lock")
+    needed = {re.split(r"[>\[]", each)[0].lower() for group in extras.values() for each in group} - {"quotree"}
+
+    assert needed <= locked.keys()
+    assert _EXTRAS.keys() == {each.replace("-", "_") for each in needed}, (
+        "each extra has a sentence where it is missing"
+    )
 
 
 def test_the_image_installs_nothing_without_a_hash() -> None:

@@ -18,6 +18,12 @@ OF_KIND = {
     "Tree": "tree",
     "Snapshot": "snapshot",
     "Migration": "migration",
+    "Diff": "diff",
+    "Order": "order",
+    "ClusterList": "clusters",
+    "PendingWorkloads": "pending",
+    "PendingWorkloadsSummary": "pending",
+    "SuiteReport": "suites",
 }
 
 

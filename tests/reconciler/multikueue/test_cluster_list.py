@@ -22,6 +22,7 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.world.world import World as Engine
 from tests.reconciler.multikueue.workers_in_hand import World
+from tests.schemas import checked
 
 SINCE = times.parse("2026-01-01T00:00:00Z")
 
@@ -37,7 +38,9 @@ def reported() -> dict[str, Any]:
     workers.connections.stored("two", Activity("False", "ClientConnectionFailed", "no answer", SINCE))
     placed = {"metadata": {"namespace": "ns", "name": "a"}, "spec": {}, "status": {"clusterName": "one"}}
     engine.put_workload(read_workload(placed), SINCE)
-    return clusters_json(read(workers.connections.workers, {"one": cache()}, engine), named=True)
+    found = clusters_json(read(workers.connections.workers, {"one": cache()}, engine), named=True)
+    assert checked(found) is found
+    return found
 
 
 def cache() -> WorkerCache:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from cli.input.queue_config import as_config_map, is_queue_config
+from cli.input.queue_config import as_config_map, is_queue_config, within_config_map
 from cli.input.regular_file import other_kind, read_regular
 from cli.output import note
 from policies.text import json_values, yaml_values
@@ -230,7 +230,7 @@ def _flattened(source: str, value: Any, region: Region, spans: Sequence[Span]) -
         return
     kind = value.get("kind")
     if not isinstance(kind, str) or not kind.endswith("List") or "items" not in value:
-        yield Document(value, source, region)
+        yield Document(value, source, within_config_map(value, region))
         return
     items = value["items"] or []
     if not isinstance(items, list):

@@ -1,0 +1,82 @@
+"""A finding in the queues.yaml of a ConfigMap has its place in the file that people edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runs import report, run
+
+QUEUES = """\
+partitions:
+  - name: default
+    queues:
+      - name: root
+        queues:
+          # a comment
+          - name: eng
+            resources:
+              max: {vcore: 4}
+            queues:
+              - name: ml
+                resources:
+                  max: {vcore: 5}
+"""
+WRONG = QUEUES.splitlines().index("                  max: {vcore: 5}") + 1
+
+
+def config_map(header: str, text: str, indent: int = 4, before: str = "", after: str = "") -> str:
+    lines = "".join(f"{' ' * indent}{line}\n" if line else "\n" for line in text.split("\n")[:-1])
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-configs, namespace: yunikorn}\n"
+    return f"{before}{head}data:\n  queues.yaml: {header}\n{lines}{after}"
+
+
+def place(file: Path) -> tuple[int, str]:
+    """The line of the one error, and the text there."""
+    (found,) = [each for each in report(run("validate", file, "-o", "json"))["findings"] if each["severity"] == "error"]
+    return found["line"], file.read_text().splitlines()[found["line"] - 1].strip()
+
+
+@pytest.mark.parametrize("header", ["|", "|-", "|+", "| # of the cluster"])
+@pytest.mark.parametrize("indent", [3, 4, 9])
+def test_a_literal_block_has_its_own_lines(tmp_path: Path, header: str, indent: int) -> None:
+    file = tmp_path / "queues.yaml"
+    file.write_text(config_map(header, QUEUES, indent))
+
+    assert place(file) == (5 + WRONG, "max: {vcore: 5}")
+
+
+def test_what_stands_around_it_does_not_matter(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    before = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n"
+    after = "  log.level: INFO\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n"
+    file.write_text(config_map("|", "\n" + QUEUES, before=before, after=after))
+
+    assert place(file) == (10 + WRONG, "max: {vcore: 5}")
+
+
+@pytest.mark.parametrize(
+    "form", ["text", "github", "sarif", "gitlab", "markdown", "junit", "tap", "html", "table", "yaml"]
+)
+def test_all_formats_have_that_line(tmp_path: Path, form: str) -> None:
+    file = tmp_path / "queues.yaml"
+    file.write_text(config_map("|", QUEUES, before="#\n" * 7700))
+    line = str(7705 + WRONG)
+
+    shown = run("validate", file, "-o", form).stdout
+
+    assert line in shown.replace(str(tmp_path), "")
+
+
+@pytest.mark.parametrize("header", ["|4", ">"])
+def test_other_texts_have_the_place_of_the_key(tmp_path: Path, header: str) -> None:
+    text = (
+        QUEUES
+        if header == "|4"
+        else '{"partitions": [{"name": "default", "queues": [{"name": "root", "limits": 1}]}]}\n'
+    )
+    file = tmp_path / "queues.yaml"
+    file.write_text(config_map(header, text, 6 if header == "|4" else 4))
+
+    assert place(file)[0] == 5

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 
 from cluster.actions import Delete
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import Step
+from reconciler.jobs.superseded import idle
 from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import ObjectReference, WantedWrite
 from scheduling.objects.workload import Workload
+
+log = logging.getLogger(__name__)
 
 WORKLOAD = "Workload"
 
@@ -44,3 +48,12 @@ def about(kind: JobKind, job: Key) -> ObjectReference:
 
 def deletion(workload: Workload) -> Delete:
     return Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
+
+
+def at_rest(kind: JobKind, held: Held) -> bool:
+    """Whether it has no pods, and will have none while nobody starts it."""
+    try:
+        return idle(kind, held.packed.manifest())
+    except Exception:
+        log.exception("%s %s cannot be judged: it may have pods", kind.name, held.uid)
+        return False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from cluster.retry import Backoff
+from reconciler.core.controller import Busy, WaitFor, WakeAt
 from reconciler.objects.observed import Key
 from reconciler.objects.wanted import ObjectReference, WantedWrite
 from scheduling.objects.times import SECOND
@@ -42,6 +43,28 @@ class InternalErrors:
             return [WantedWrite(key, None, about, INTERNAL_ERROR, message, warning=True)]
         self._rests.pop(key, None)
         return found
+
+    def attempt(
+        self,
+        item: Key,
+        keys: tuple[Key, ...],
+        look: Callable[[], Iterable[WantedWrite]],
+        about: ObjectReference | None,
+        busy: Busy,
+        now: int,
+    ) -> Iterator[WantedWrite | WaitFor | WakeAt]:
+        """What `look` gives, unless one of `keys` is busy. What came of it is looked at, also where it failed."""
+        blocked = next((key for key in keys if busy(*key)), None)
+        if blocked is not None:
+            yield WaitFor(item, blocked)
+            return
+        if self.rest(item, now) is None:
+            for write in self.guarded(item, look, about, now):
+                yield write
+                if write.action is not None:
+                    yield WaitFor(item, write.key)
+        if until := self.rest(item, now):
+            yield WakeAt(item, until)
 
     def forget(self, key: Key) -> None:
         self._rests.pop(key, None)

@@ -6,37 +6,38 @@ A job and its Workload are kept packed, since only a step needs the whole of the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 
 from policies.dialects.kueue_owners import controller_of
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.controllers.halting import Halting
-from reconciler.controllers.held_jobs import Held, about, deletion, wanted
+from reconciler.controllers.held_jobs import Held, about, at_rest, deletion, wanted
 from reconciler.controllers.internal_errors import InternalErrors
+from reconciler.controllers.job_questions import JobQuestions
 from reconciler.controllers.kinship import Kinship, relative
-from reconciler.controllers.orphans import Orphans, ownerless
+from reconciler.controllers.orphans import Orphans, has_owner, ownerless
 from reconciler.controllers.ownership import Named, Owned, Strays
 from reconciler.controllers.remains import STARTED_PODS, Remains
 from reconciler.controllers.slicing import Slicing, carries
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.controllers.watched_jobs import watched_jobs
-from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.controller import Busy, Controller, Lookup, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.elastic import grown
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.life import child_steps, managed, orphaned, steps
+from reconciler.jobs.life import child_steps, managed, orphaned, owner_not_found, steps
 from reconciler.jobs.step import JobInputs
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
-from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
-from scheduling.objects.submission import kind_of, queue_of
+from reconciler.objects.wanted import WantedWrite, reference
+from scheduling.objects.submission import queue_of
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import JOB_UID, Workload
 from scheduling.placement.group import PLACED_ON
@@ -82,10 +83,11 @@ class JobsController(Controller):
         self._loose: dict[str, None] = {}
         self._using: dict[Key, dict[str, None]] = {}
         self._strays = Strays(_PATIENCE)
-        self._kin = Kinship()
+        self._questions = JobQuestions()
+        self._kin = Kinship(self._questions)
         self._remains = Remains()
         self._slicing = Slicing(stored, self._owned, self._remains, enabled=elastic)
-        self._orphans = Orphans()
+        self._orphans = Orphans(self._questions)
         self._halting = Halting(Bypasses() if bypasses is None else bypasses)
         self._errors = InternalErrors()
 
@@ -116,20 +118,23 @@ class JobsController(Controller):
             self._orphans.remove(workload)
 
     def found(self, observed: Observed) -> None:
-        meta = metadata(observed.value.manifest()) if observed.value is not None else {}
-        uid, going = text(meta.get("uid")) or "", bool(meta.get("deletionTimestamp"))
-        self._lost(self._orphans.answered(observed.key, uid, going=going), replaced=True)
-        self._dirty.update(dict.fromkeys((observed.key, *self._kin.answered(observed.key, there=True))))
+        asked = self._questions.answered(observed.key)
+        self._dirty.update(dict.fromkeys((observed.key, *self._kin.answered(asked, there=True))))
+        if observed.value is not None:
+            meta = metadata(observed.value.manifest())
+            self._lost(self._orphans.gone(asked, meta), replaced=True)
 
     def gone(self, key: Key) -> None:
-        self._lost(self._orphans.answered(key), replaced=False)
-        self._dirty.update(dict.fromkeys(self._kin.answered(key, there=False)))
+        asked = self._questions.answered(key)
+        self._dirty.update(dict.fromkeys(self._kin.answered(asked, there=False)))
+        self._lost(asked, replaced=False)
 
-    def _lost(self, uid: str, *, replaced: bool) -> None:
-        """There is no such job any more."""
-        if uid and uid not in self._by_uid:
-            self._orphans.add(self._owned.of(uid), replaced=replaced)
-            self._loose.update(dict.fromkeys(self._owned.of(uid)))
+    def _lost(self, uids: Iterable[str], *, replaced: bool) -> None:
+        """There are no such jobs any more."""
+        for uid in uids:
+            if uid not in self._by_uid:
+                self._orphans.add(self._owned.of(uid), replaced=replaced)
+                self._loose.update(dict.fromkeys(self._owned.of(uid)))
 
     def _relate(self, key: Key, held: Held) -> None:
         """What others may be to it, and it to them."""
@@ -168,9 +173,8 @@ class JobsController(Controller):
             del self._by_uid[held.uid]
         self._loose.update(self._using.pop(key, {}))
         for workload in self._owned.of(held.uid):
-            self._strays.add(workload, idle=self._idle(key, held))
-            if (read := self._workloads.read(workload)) is not None and not read.finished:
-                self._orphans.seek(key, held.uid, workload)
+            self._strays.add(workload, idle=at_rest(self._kinds[key[0]], held))
+            self._orphans.unseen(workload)
         if self._stored(held.workload) is not None:
             self._loose[held.workload] = None
             self._leave(key, held)
@@ -178,15 +182,13 @@ class JobsController(Controller):
     def _leave(self, key: Key, held: Held) -> None:
         """It goes, and Pods of it that run here may not be in sight yet."""
         read = self._workloads.read(held.workload)
-        if read is not None and read.reserved and PLACED_ON not in read.conditions and not self._idle(key, held):
+        if (
+            read is not None
+            and read.reserved
+            and PLACED_ON not in read.conditions
+            and not at_rest(self._kinds[key[0]], held)
+        ):
             self._remains.leave(held.workload)
-
-    def _idle(self, key: Key, held: Held) -> bool:
-        try:
-            return idle(self._kinds[key[0]], held.packed.manifest())
-        except Exception:
-            log.exception("%s %s cannot be judged: it may have pods", *key)
-            return False
 
     def workload_changed(self, workload: str) -> None:
         found = self._stored(workload)
@@ -212,6 +214,7 @@ class JobsController(Controller):
                 self._dirty[owner] = None
             else:
                 self._strays.add(workload)
+                self._orphans.unseen(workload)
         if (found.value.deleting or ownerless(found.value)) and workload not in self._named:
             self._loose[workload] = None
 
@@ -243,25 +246,26 @@ class JobsController(Controller):
         """The next step of each job that may have one; none while its Workload is being written."""
         self._halting.turn(now)
         self._renew_some()
-        yield from self._orphans.questions(self._kinds, busy)
-        keys, self._dirty = self._dirty, {}
-        for key in keys:
+        self._seek_unseen()
+        yield from self._questions.sent(self._kinds, busy)
+        dirty, self._dirty = self._dirty, {}
+        for key in dirty:
             self._loose.update(self._using.pop(key, {}))
             held = self._jobs.get(key)
             if until := self._kin.wait(key, now) or self._goes(key, held, now):
                 yield WakeAt(key, until)
             elif held is not None:
                 look = partial(self._steps, key, held, busy, now)
-                concerned = about(self._kinds[key[0]], key)
-                yield from self._guarded(key, (key, (_WORKLOAD, held.workload)), look, concerned, busy, now)
+                keys, concerned = (key, (_WORKLOAD, held.workload)), about(self._kinds[key[0]], key)
+                yield from self._errors.attempt(key, keys, look, concerned, busy, now)
         names, self._loose = {**self._loose, **dict.fromkeys(self._strays.due(now))}, {}
         for name in names:
             item = (_WORKLOAD, name)
             if until := self._remains.wait(name, now):
                 yield WakeAt(item, until)
             else:
-                yield from self._guarded(item, (item,), partial(self._let_go, name, now), None, busy, now)
-        yield from self._kin.owners.questions(self._kinds, busy)
+                yield from self._errors.attempt(item, (item,), partial(self._let_go, name, now), None, busy, now)
+        yield from self._questions.sent(self._kinds, busy)
 
     def _renew_some(self) -> None:
         """Where all jobs are to be looked at again, each turn looks at some of them, so that others need not wait."""
@@ -269,27 +273,12 @@ class JobsController(Controller):
             del self._renewed[key]
             self._dirty[key] = None
 
-    def _guarded(
-        self,
-        item: Key,
-        keys: tuple[Key, ...],
-        look: Callable[[], Iterable[WantedWrite]],
-        about: ObjectReference | None,
-        busy: Busy,
-        now: int,
-    ) -> Iterator[Wanted]:
-        """What `look` gives, unless one of `keys` is busy. What came of it is looked at, also where it failed."""
-        blocked = next((key for key in keys if busy(*key)), None)
-        if blocked is not None:
-            yield WaitFor(item, blocked)
-            return
-        if self._errors.rest(item, now) is None:
-            for write in self._errors.guarded(item, look, about, now):
-                yield write
-                if write.action is not None:
-                    yield WaitFor(item, write.key)
-        if until := self._errors.rest(item, now):
-            yield WakeAt(item, until)
+    def _seek_unseen(self) -> None:
+        for read, job, uid in self._orphans.unresolved(self._workloads, self._described):
+            if uid not in self._by_uid:
+                if read.reserved and PLACED_ON not in read.conditions and not self._strays.idle(read.key):
+                    self._remains.leave(read.key)
+                self._questions.seek(job, uid)
 
     def _goes(self, key: Key, held: Held | None, now: int) -> int | None:
         """Until when its Workload stays at least, where it is being deleted and may have Pods."""
@@ -301,7 +290,11 @@ class JobsController(Controller):
     def _steps(self, key: Key, held: Held, busy: Busy, now: int) -> Iterator[WantedWrite]:
         kind, job = self._kinds[key[0]], held.packed.manifest()
         whole, read = self._workloads.whole(held.workload)
-        if (held.going and self._runs(held.workload)) or (read is not None and self._orphans.lost(read, held.uid)):
+        if held.going and self._runs(held.workload):
+            return
+        if read is not None and self._orphans.lost(read, held.uid, going=held.going):
+            last = owner_not_found(whole, read, self.inputs, whole_second(now)) if held.going else []
+            yield from (wanted(kind, key, held.workload, step) for step in last)
             return
         above = self._kin.top(held.uid)
         found = steps(kind, job, whole, read, self.inputs, whole_second(now))
@@ -355,7 +348,7 @@ class JobsController(Controller):
         if not (lost or found.value.deleting):
             return  # most are not, and need not be unpacked
         whole, read = self._workloads.whole(name)
-        if whole is None or read is None or self._anothers(whole):
+        if whole is None or read is None or has_owner(whole, self._others):
             return
         user = self._user(whole, read)
         if user is not None:
@@ -378,9 +371,15 @@ class JobsController(Controller):
         read = self._workloads.read(name)
         if read is None or read.finished or read.deleting or not self._unused(name, read):
             self._strays.remove(name)
+            if read is not None and not (read.finished or read.deleting or self._is_shown(name)):
+                self._strays.add(name)
+                self._orphans.unseen(name)
             return
         message = "Deleted Workload: its job is gone, or is not queued any more"
         yield WantedWrite((_WORKLOAD, name), deletion(read), reference(read), "Deleted", message)
+
+    def _is_shown(self, name: str) -> bool:
+        return any(uid in self._by_uid for uid in self._owned.owners(name))
 
     def _unused(self, name: str, read: Workload) -> bool:
         whole, _ = self._workloads.whole(name)
@@ -392,7 +391,3 @@ class JobsController(Controller):
             return not read.reserved or self._strays.idle(name)
         kind, job = self._kinds[key[0]], self._jobs[key].packed.manifest()
         return not managed(kind, job, self.inputs) and (not read.reserved or idle(kind, job))
-
-    def _anothers(self, workload: Manifest) -> bool:
-        owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
-        return any(kind_of(owner) in self._others for owner in owners)

@@ -6,7 +6,7 @@ that fit into what the job above was admitted for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,8 +15,7 @@ from policies.amounts.requests import template_requests, total
 from policies.dialects.kueue_owners import Controller
 from policies.dialects.reading import Manifest, metadata, text
 from policies.model.objects import GroupKind
-from reconciler.core.commands import ReadObject
-from reconciler.core.controller import Busy
+from reconciler.controllers.job_questions import JobQuestions
 from reconciler.jobs.elastic import held_back, waits
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import Step
@@ -95,9 +94,8 @@ def relative(
 class Owners:
     """Owners that no watch shows, since they name no queue or are not there. They are asked for by their name."""
 
-    def __init__(self) -> None:
-        self._sought: dict[Key, dict[str, None]] = {}
-        self._asked: dict[Key, dict[str, None]] = {}
+    def __init__(self, questions: JobQuestions) -> None:
+        self._questions = questions
         self._found: dict[str, bool] = {}
         """By their UID, of which one knows; False: there is no object of that name."""
 
@@ -106,20 +104,12 @@ class Owners:
         return self._found.get(uid)
 
     def seek(self, owner: Key, uid: str) -> None:
-        if uid not in self._asked.get(owner, ()):
-            self._sought.setdefault(owner, {})[uid] = None
+        if not self._questions.asked(owner, uid):
+            self._questions.seek(owner, uid)
 
-    def questions(self, kinds: Mapping[str, JobKind], busy: Busy) -> Iterator[ReadObject]:
-        for owner in [owner for owner in self._sought if not busy(*owner)]:
-            self._asked[owner] = self._sought.pop(owner)
-            namespace, _, name = owner[1].partition("/")
-            yield ReadObject(owner, kinds[owner[0]].resource.item(name, namespace))
-
-    def answered(self, owner: Key, *, there: bool) -> dict[str, None]:
-        """The UIDs that were asked for under this name."""
-        uids = self._asked.pop(owner, {})
+    def answered(self, uids: Iterable[str], *, there: bool) -> None:
+        """These were asked for."""
         self._found.update(dict.fromkeys(uids, there))
-        return uids
 
     def forget(self, uid: str) -> None:
         self._found.pop(uid, None)
@@ -130,8 +120,8 @@ class Kinship:
     whether that is there.
     """
 
-    def __init__(self) -> None:
-        self.owners = Owners()
+    def __init__(self, questions: JobQuestions) -> None:
+        self.owners = Owners(questions)
         self._by_key: dict[Key, Relative] = {}
         self._by_uid: dict[str, Key] = {}
         self._children: dict[str, dict[Key, None]] = {}
@@ -202,12 +192,11 @@ class Kinship:
             self.owners.seek(owner, claim)
         return until if now < until else None
 
-    def answered(self, owner: Key, *, there: bool) -> list[Key]:
-        """The API server was asked for an owner. Those who named it, to be looked at."""
-        uids = self.owners.answered(owner, there=there)
-        for uid in uids.keys() - self._children.keys():
-            self.owners.forget(uid)
-        return [child for uid in uids for child in self._children.get(uid, ())]
+    def answered(self, asked: Iterable[str], *, there: bool) -> list[Key]:
+        """The API server was asked for owners. Those who named them, to be looked at."""
+        uids = [uid for uid in asked if uid in self._children]
+        self.owners.answered(uids, there=there)
+        return [child for uid in uids for child in self._children[uid]]
 
     def lost(self, uid: str) -> bool:
         """Whether it names a controller that is not there, as far as is known: it neither runs nor queues.

@@ -1,37 +1,48 @@
 """Workloads that outlive their job: they finish, so that nobody waits for quota which nobody uses.
 
-A watch that shows a job no more may only have lost it by its label. So the job is asked for by its name, and only the
-API server's answer that it is not there, or is another one, counts. Source: Kueue v0.19, gate FinishOrphanedWorkloads.
+A watch that shows a job no more may only have lost it by its label, and none shows a job that went while nobody led. So
+the job is asked for by its name. Source: Kueue v0.19, gate FinishOrphanedWorkloads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from cluster.actions import Delete
 from policies.dialects.core import POD
-from policies.dialects.reading import Manifest
-from reconciler.core.commands import ReadObject
-from reconciler.core.controller import Busy
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.model.objects import GroupKind
+from reconciler.controllers.job_questions import JobQuestions
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.life import owner_not_found
+from reconciler.jobs.life import held, owner_not_found
 from reconciler.jobs.step import JobInputs, Step
 from reconciler.multikueue.remote import ORIGIN
 from reconciler.objects.observed import Key
 from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.naming import workload_names
+from scheduling.objects.submission import kind_of
 from scheduling.objects.workload import JOB_UID, Workload
 
 
-class Orphans:
-    """By the name of the Workload. Jobs are asked for once, by their uid."""
+class Unresolved(NamedTuple):
+    """A Workload, and the job that controls it, which no watch shows."""
 
-    def __init__(self) -> None:
-        self._sought: dict[Key, str] = {}
-        self._asked: dict[Key, str] = {}
-        self._job_of: dict[str, Key] = {}
+    workload: Workload
+    job: Key
+    uid: str
+
+
+class Orphans:
+    """By the name of the Workload."""
+
+    def __init__(self, questions: JobQuestions) -> None:
+        self._questions = questions
         self._workloads: dict[str, bool] = {}
         self._alive: set[str] = set()
+        self._unseen: dict[str, None] = {}
 
     def __contains__(self, workload: object) -> bool:
         return workload in self._workloads
@@ -42,26 +53,30 @@ class Orphans:
             return [Step(Delete(WORKLOADS, read.namespace, read.name, read.resource_version))]
         return owner_not_found(whole, read, inputs, now)
 
-    def seek(self, job: Key, uid: str, workload: str) -> None:
-        """The job of this Workload is not in sight."""
-        self._sought[job] = uid
-        self._job_of[workload] = job
+    def unseen(self, workload: str) -> None:
+        """Its job is not shown, so far: a list or a watch of jobs may be on its way."""
+        self._unseen[workload] = None
 
-    def questions(self, kinds: dict[str, JobKind], busy: Busy) -> Iterator[ReadObject]:
-        for key in [key for key in self._sought if not busy(*key)]:
-            self._asked[key] = self._sought.pop(key)
-            namespace, _, name = key[1].partition("/")
-            yield ReadObject(key, kinds[key[0]].resource.item(name, namespace))
+    def unresolved(self, workloads: StoredWorkloads, kinds: Mapping[GroupKind, JobKind]) -> Iterator[Unresolved]:
+        """Those of whose job nothing was shown since. It may have gone while nobody led: no watch says so then."""
+        unseen, self._unseen = self._unseen, {}
+        for name in unseen:
+            whole, read = workloads.whole(name)
+            job = controller_of(metadata(whole or {}))
+            kind = kinds.get(job.kind) if job is not None else None
+            if job is None or kind is None or read is None or read.deleting or (read.finished and not held(whole)):
+                continue
+            yield Unresolved(read, (kind.name, f"{read.namespace}/{job.name}"), job.uid)
 
-    def answered(self, job: Key, uid: str = "", *, going: bool = False) -> str:
-        """The uid of the job that is gone, since the one there now has this uid, empty for none; else empty.
+    def gone(self, asked: Iterable[str], job: Manifest) -> list[str]:
+        """Which of the jobs that were asked for are gone, since this one has their name now; its metadata.
 
-        One that is `going` may have let go of its Workload already: the garbage collector does that first.
+        One on its way out may have let go of its Workload already: the garbage collector does that first.
         """
-        asked = self._asked.pop(job, "") if job not in self._sought else ""
-        if asked == uid != "" and not going:
+        uid = text(job.get("uid")) or ""
+        if uid in asked and not job.get("deletionTimestamp"):
             self._alive.add(uid)
-        return asked if asked != uid else ""
+        return [each for each in asked if each != uid]
 
     def changed(self, workload: Workload, jobs: Iterable[Key]) -> None:
         """These jobs have its name. Before one takes back what has lost it, the API server says that it is there."""
@@ -70,11 +85,11 @@ class Orphans:
             self._alive.discard(uid)
         elif uid not in self._alive:
             for job in jobs:
-                self.seek(job, uid, workload.key)
+                self._questions.seek(job, uid)
 
-    def lost(self, workload: Workload, uid: str) -> bool:
-        """Whether it was made for the job of this uid, which may be gone though a watch shows it still."""
-        return ownerless(workload) and workload.labels[JOB_UID] == uid not in self._alive
+    def lost(self, workload: Workload, uid: str, *, going: bool) -> bool:
+        """Whether it was made for the job of this uid, which is going, or may be gone though a watch shows it still."""
+        return ownerless(workload) and workload.labels[JOB_UID] == uid and (going or uid not in self._alive)
 
     def add(self, workloads: Iterable[str], *, replaced: bool) -> None:
         self._workloads.update(dict.fromkeys(workloads, replaced))
@@ -82,8 +97,7 @@ class Orphans:
     def remove(self, workload: str) -> None:
         """It is gone, or its job is in sight again: nobody need ask for that."""
         self._workloads.pop(workload, None)
-        if workload in self._job_of:
-            self._sought.pop(self._job_of.pop(workload), None)
+        self._unseen.pop(workload, None)
 
 
 def ownerless(workload: Workload) -> bool:
@@ -92,3 +106,8 @@ def ownerless(workload: Workload) -> bool:
     if not uid or workload.owners or ORIGIN in workload.labels:
         return False
     return workload.name not in workload_names(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
+
+
+def has_owner(workload: Manifest, kinds: Container[GroupKind]) -> bool:
+    """Whether one of its owners is of one of these kinds."""
+    return any(kind_of(owner) in kinds for owner in map(mapping, listing(metadata(workload).get("ownerReferences"))))

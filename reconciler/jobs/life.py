@@ -95,14 +95,18 @@ def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: Jo
     return orphaned(workload, read)
 
 
+def held(workload: Manifest | None) -> bool:
+    """Whether it may not go yet, since quota may be in use."""
+    return workload is not None and IN_USE in listing(metadata(workload).get("finalizers"))
+
+
 def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:
     """The Workload of a job that is gone, or going, may go as well: the garbage collector takes it."""
     if workload is None or read is None:
         return []
-    finalizers = listing(metadata(workload).get("finalizers"))
-    if IN_USE not in finalizers:
+    if not held(workload):
         return []
-    kept = [name for name in finalizers if name != IN_USE]
+    kept = [name for name in listing(metadata(workload).get("finalizers")) if name != IN_USE]
     return [Step(patch(read, {"metadata": {"finalizers": kept}}, JOB_MANAGER))]
 
 

@@ -22,7 +22,7 @@ _NOT_STARTED = (("False", "WaitForStart"),)
 class Rest:
     """`objects` are all that are stored. LocalQueues and Workloads are in one namespace.
 
-    `tried`: the uids of Workloads that ever said why they waited, by their shape.
+    `tried`: the uids of Workloads that ever said why they waited, by their shape. See `remember`.
     """
 
     objects: Iterable[Manifest]
@@ -89,8 +89,10 @@ class Rest:
             yield from self._of_waiting(workload)
 
     def _is_orphan(self, workload: Manifest) -> bool:
+        """Its job is gone, or on its way out."""
         uid = workload["metadata"].get("labels", {}).get(_JOB_UID)
-        return bool(uid) and uid not in self.jobs
+        job = self.jobs.get(uid) if uid else None
+        return bool(uid) and (job is None or bool(job["metadata"].get("deletionTimestamp")))
 
     def _of_holder(self, workload: Manifest) -> Iterator[str]:
         """Quota is kept by what is admitted, and reserved for nobody in a queue that is stopped or gone."""
@@ -165,7 +167,9 @@ def shape(workload: Manifest) -> Shape:
 
 
 def remember(tried: dict[Shape, set[str]], manifest: Manifest) -> None:
-    """Whether it is a Workload that says why it waits."""
-    found = condition(manifest, "QuotaReserved") if manifest["kind"] == "Workload" else None
-    if found is not None and found["status"] == "False":
+    """Whether it is a Workload that says why it waits, or was tried when it was too late to say so."""
+    if manifest["kind"] != "Workload":
+        return
+    found = condition(manifest, "QuotaReserved")
+    if found["status"] == "False" if found is not None else manifest["metadata"].get("deletionTimestamp"):
         tried.setdefault(shape(manifest), set()).add(manifest["metadata"]["uid"])

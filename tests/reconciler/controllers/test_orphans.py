@@ -8,22 +8,27 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create, Delete, Patch
+from reconciler.controllers.job_questions import JobQuestions
 from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.remains import PATIENCE
+from reconciler.controllers.remains import PATIENCE, STARTED_PODS, StartedPod
 from reconciler.core.commands import ReadObject
+from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
 from tests import builders
 from tests.reconciler.checked import jobs
-from tests.reconciler.driver import Driver
+from tests.reconciler.driver import Driver, never
 from tests.reconciler.jobs.world import NOW, K
 from tests.reconciler.prompt import Prompt, job
 
 JOB = ("Job", "ns/j")
+ASKED = ReadObject(JOB, "/apis/batch/v1/namespaces/ns/jobs/j")
 GOING = {"deletionTimestamp": "2025-01-01T00:00:00Z"}
+HOLDING = ("QuotaReserved", "Evicted")
 
 
 class Stage:
@@ -58,6 +63,18 @@ class Stage:
         self.stored[self.name] = Observed(("Workload", self.name), "1", read_workload(whole), Packed.of(whole))
         self.controller.workload_changed(self.name)
 
+    def start_again(self) -> None:
+        """Another process finds the Workload, and no job."""
+        self.controller = JobsController(self.stored.get)
+        self.controller.inputs_changed(JobInputs(pods_ready=False))
+        self.driver = Driver(self.controller)
+        self.controller.workload_changed(self.name)
+
+    def pod(self, *, gone: bool = False) -> None:
+        """It runs for the Workload, or does no more."""
+        started = None if gone else StartedPod(self.name)
+        self.controller.observe(Observed((STARTED_PODS.kind, "ns/p"), "1", started))
+
     def due(self) -> list[WantedWrite]:
         return self.driver.due(self.now)
 
@@ -74,7 +91,7 @@ class Stage:
             assert isinstance(write.action, Patch)
             body = write.action.body
             if "status" in body:
-                (reported,) = body["status"]["conditions"]
+                reported = next(each for each in body["status"]["conditions"] if each["type"] == "Finished")
                 found.append(f"{reported['type']} {reported['reason']}: {reported['message']}")
             else:
                 assert body == {"metadata": {"finalizers": []}}
@@ -90,7 +107,7 @@ def test_a_job_that_a_watch_shows_no_more_is_asked_for_and_nothing_is_concluded_
     stage.job(gone=True)
 
     assert stage.said() == stage.said() == []
-    assert stage.driver.asked == [ReadObject(JOB, "/apis/batch/v1/namespaces/ns/jobs/j")]
+    assert stage.driver.asked == [ASKED]
     stage.controller.gone(JOB)
     assert stage.said() == FINISHED
     stage.workload("Finished")
@@ -101,7 +118,7 @@ def test_a_job_that_a_watch_shows_no_more_is_asked_for_and_nothing_is_concluded_
 def test_nobody_asks_for_a_job_whose_workload_needs_nothing(way: str) -> None:
     stage = Stage()
     if way == "finished":
-        stage.workload("Finished")
+        stage.workload("Finished", finalizers=[])
     stage.job(gone=True)
     if way == "gone":
         del stage.stored[stage.name]
@@ -173,6 +190,28 @@ def test_the_workload_of_a_job_that_is_going_finishes_as_well() -> None:
     assert stage.said() == ["let go"]
 
 
+@pytest.mark.parametrize("first", ["the owner", "the job"])
+@pytest.mark.parametrize("policy", ["orphan", "foregroundDeletion"])
+def test_what_has_lost_its_owner_finishes_while_its_job_is_on_its_way_out(first: str, policy: str) -> None:
+    """The garbage collector takes the reference first, and the finalizer of the job whenever it comes to that."""
+    stage = Stage()
+    if first == "the owner":
+        stage.workload(*HOLDING, ownerReferences=[])
+        assert stage.said() == []
+        stage.controller.found(stage.read_job(**GOING, finalizers=[policy]))
+    stage.job(**GOING, finalizers=[policy])
+    stage.workload(*HOLDING, ownerReferences=[])
+    stage.pod()
+    stage.due()
+    stage.now += PATIENCE
+
+    assert stage.said() == []
+    stage.pod(gone=True)
+    assert stage.said() == FINISHED
+    stage.workload("Finished", ownerReferences=[])
+    assert stage.said() == ["let go"]
+
+
 def test_one_that_a_job_does_not_control_only_loses_its_finalizer() -> None:
     stage = Stage()
     stage.workload(ownerReferences=[{**stage.made["metadata"]["ownerReferences"][0], "controller": False}])
@@ -229,7 +268,7 @@ def test_what_has_lost_its_owner_is_taken_back_only_once_its_job_is_known_to_be_
     stage.workload(ownerReferences=[])
 
     assert stage.due() == []
-    assert stage.driver.asked == [ReadObject(JOB, "/apis/batch/v1/namespaces/ns/jobs/j")]
+    assert stage.driver.asked == [ASKED]
     stage.controller.found(stage.read_job())
     (taken,) = stage.due()
 
@@ -258,3 +297,152 @@ def test_what_has_lost_its_owner_finishes_once_its_job_is_known_to_be_gone() -> 
     stage.job(gone=True)
 
     assert stage.said() == FINISHED
+
+
+@pytest.mark.parametrize("conditions", [(), HOLDING])
+def test_a_job_that_was_never_shown_is_asked_for_and_nothing_is_concluded_before_the_answer(
+    conditions: tuple[str, ...],
+) -> None:
+    """It went while nobody led, and no garbage collector comes."""
+    stage = Stage()
+    stage.workload(*conditions)
+    stage.start_again()
+
+    assert stage.said() == stage.said() == []
+    assert stage.driver.asked == [ASKED]
+    stage.controller.gone(JOB)
+    stage.now += 0 if stage.said() == FINISHED else PATIENCE
+    stage.workload(*conditions)
+    assert stage.said() == FINISHED
+
+
+def test_what_finished_is_let_go_also_where_its_job_went_between_the_two() -> None:
+    stage = Stage()
+    stage.workload("Finished")
+    stage.start_again()
+    stage.said()
+
+    stage.controller.gone(JOB)
+
+    assert stage.said() == ["let go"]
+
+
+def test_quota_is_in_use_while_pods_of_a_job_that_was_never_shown_run_or_may_come_into_sight() -> None:
+    stage = Stage()
+    stage.workload(*HOLDING)
+    stage.start_again()
+    stage.said()
+
+    stage.controller.gone(JOB)
+    assert stage.said() == []
+    stage.pod()
+    stage.now += PATIENCE
+    assert stage.said() == []
+    stage.pod(gone=True)
+    assert stage.said() == FINISHED
+
+
+@pytest.mark.parametrize("way", ["shown", "finished", "of another controller", "on its way out"])
+def test_nobody_asks_at_a_start_where_nothing_depends_on_the_answer(way: str) -> None:
+    stage = Stage()
+    owner = stage.made["metadata"]["ownerReferences"][0]
+    parts = {
+        "finished": {"finalizers": []},
+        "of another controller": {"ownerReferences": [{**owner, "controller": False}]},
+        "on its way out": GOING,
+    }
+    stage.workload(*(("Finished",) if way == "finished" else ()), **parts.get(way, {}))
+    stage.start_again()
+    if way == "shown":
+        stage.job()
+
+    stage.due()
+
+    assert stage.driver.asked == []
+
+
+def test_what_was_found_at_a_start_goes_by_a_job_of_the_same_name_and_stays_while_its_own_is_there() -> None:
+    for uid, said in (("u", []), ("other", ["deleted"])):
+        stage = Stage()
+        stage.workload(*HOLDING)
+        stage.start_again()
+        stage.said()
+
+        stage.controller.found(stage.read_job(uid, queue=""))
+        stage.said()
+        stage.now += PATIENCE
+
+        assert stage.said() == said
+
+
+def test_a_job_without_label_is_asked_for_again_after_a_while_since_no_watch_reports_its_end() -> None:
+    stage = Stage()
+    stage.workload(*HOLDING)
+    stage.start_again()
+    stage.said()
+    stage.controller.found(stage.read_job(queue=""))
+    assert stage.said() == []
+
+    for _ in range(2):
+        stage.now += 60 * SECOND
+        stage.said()
+    stage.said()
+    assert stage.driver.asked == [ASKED, ASKED]
+    stage.controller.gone(JOB)
+    assert stage.said() == FINISHED
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["the watch first", "the answer first"])
+def test_quota_is_free_of_a_job_that_went_while_nobody_led(late: bool) -> None:
+    """With the whole core: no garbage collector is there to take the Workload away."""
+    before = Prompt((jobs,), late=late)
+    before.put(JOB, job("j", cpu="3"))
+    before.rounds(8)
+    before.delete_unheard(JOB)
+
+    api = Prompt((jobs,), late=late)
+    for key, manifest in before.objects.items():
+        api.put(key, manifest)
+    api.put(("Job", "ns/k"), job("k", cpu="3"))
+    api.rounds(8, apart=PATIENCE)
+
+    assert api.objects["Job", "ns/k"]["spec"]["suspend"] is False
+
+
+def test_jobs_that_had_one_name_after_the_other_are_asked_for_together() -> None:
+    stage = Stage()
+    stage.workload()
+    first, second = stage.name, {**stage.made["metadata"]["ownerReferences"][0], "uid": "u2"}
+    stage.start_again()
+    stage.name = "ns/second"
+    stage.workload(name="second", uid="w2", ownerReferences=[second])
+    stage.due()
+    assert stage.driver.asked == [ASKED]
+
+    stage.controller.gone(JOB)
+
+    assert {write.key[1] for write in stage.due()} == {first, "ns/second"}
+
+
+def test_a_job_that_is_there_and_cannot_be_read_is_not_gone() -> None:
+    stage = Stage()
+    stage.start_again()
+    stage.said()
+
+    stage.controller.found(Observed(JOB, "2", None))
+
+    assert stage.said() == []
+
+
+def test_an_answer_counts_for_nobody_who_asked_after_the_question() -> None:
+    questions = JobQuestions()
+    questions.seek(JOB, "a")
+    (sent,) = questions.sent({"Job": BATCH}, never)
+    questions.seek(JOB, "a")
+    questions.seek(JOB, "b")
+
+    assert sent == ASKED
+    assert list(questions.answered(JOB)) == []
+    assert [*questions.sent({"Job": BATCH}, lambda *_: True)] == []
+    assert [*questions.sent({"Job": BATCH}, never)] == [ASKED]
+    assert sorted(questions.answered(JOB)) == ["a", "b"]

@@ -96,7 +96,10 @@ class JobsApi(Api):
 
 
 class JobStorm(Storm):
-    def __init__(self, seed: int, faults: float = 0.25) -> None:
+    """`collects`: there is a garbage collector."""
+
+    def __init__(self, seed: int, faults: float = 0.25, *, collects: bool = True) -> None:
+        self._collects = collects
         self.watched = loop(controllers=(jobs,), clock=lambda: START).core.informer.watched
         super().__init__(seed, faults)
 
@@ -137,6 +140,7 @@ class JobStorm(Storm):
             (6, self.job_controller),
             (2, self._pods),
             (1, self._job_goes),
+            (1, self._jobs_are_gone),
             (2, self.collect_garbage),
             (2, self._trouble),
             (2, self._repair),
@@ -184,20 +188,31 @@ class JobStorm(Storm):
         self.api.put(("Job", f"ns/{job['metadata']['name']}"), {**job, "status": status})
 
     def _job_goes(self) -> None:
-        """With its Workload, by and by, or without it."""
-        found = self.stored.of_kind("Job")
+        """With its Workload, by and by, or without it; at once, or when the garbage collector lets it go."""
+        found = [job for job in self.stored.of_kind("Job") if not job["metadata"].get("deletionTimestamp")]
         if not found:
             return
-        meta = self.chance.choice(found)["metadata"]
+        job = self.chance.choice(found)
+        meta = job["metadata"]
         if self.chance.random() < 0.5:
             for workload in self.api.workloads():
                 if meta["uid"] in _owners(workload):
                     own = {**workload["metadata"], "ownerReferences": []}
                     self.api.put(("Workload", f"ns/{own['name']}"), {**workload, "metadata": own})
-        self.stored.remove(("Job", f"ns/{meta['name']}"))
+        key = ("Job", f"ns/{meta['name']}")
+        if finalizer := self.chance.choice(("", "orphan", "foregroundDeletion")):
+            self.api.put(key, {**job, "metadata": {**meta, "finalizers": [finalizer]}})
+        self.stored.remove(key)
+
+    def _jobs_are_gone(self) -> None:
+        for job in self.stored.of_kind("Job"):
+            if job["metadata"].get("deletionTimestamp"):
+                self.stored.delete(("Job", f"ns/{job['metadata']['name']}"))
 
     def collect_garbage(self) -> bool:
         """A Workload whose owners are all gone."""
+        if not self._collects:
+            return False
         there = {job["metadata"]["uid"] for job in self.stored.of_kind("Job")}
         for workload in self.api.workloads():
             meta, owners = workload["metadata"], _owners(workload)

@@ -1,6 +1,7 @@
 """Random load with batch Jobs, queues that are stopped and deleted, and checks that are answered late.
 
-Kubernetes' Job controller is played. There is no garbage collector: Workloads of jobs that are gone are orphans.
+Kubernetes' Job controller is played. There is no garbage collector: Workloads of jobs that are gone are orphans, and a
+job that it should let go stays on its way out until that is played.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class JobLoad(Load):
         self._gone(f"{KUEUE}/admissionchecks/{CHECK}")
 
     def actions(self) -> list[tuple[int, Callable[[], object]]]:
-        more = [(4, self._submit_job), (2, self._pods), (1, self._job_goes), (1, self._trouble), (3, self._repair)]
+        more = [(4, self._submit_job), (2, self._pods), (1, self._job_goes), (1, self._jobs_are_gone)]
+        more += [(1, self._trouble), (3, self._repair)]
         return [*super().actions(), *more]
 
     def jobs(self, finishing: float = 0.15) -> bool:
@@ -138,18 +140,25 @@ class JobLoad(Load):
             self._patch(f"{self._jobs}/{job['metadata']['name']}/status", {"metadata": meta, "status": status})
 
     def _job_goes(self) -> None:
-        found = self._all(_JOBS)
+        found = [job for job in self._all(_JOBS) if not job["metadata"].get("deletionTimestamp")]
         if found:
             self._delete_job(self.chance.choice(found))
             self.happened["jobs that went"] += 1
 
+    def _jobs_are_gone(self) -> None:
+        """The finalizers of the garbage collector are taken off."""
+        for job in self._all(_JOBS):
+            if job["metadata"].get("deletionTimestamp"):
+                self._patch(f"{self._jobs}/{job['metadata']['name']}", {"metadata": {"finalizers": None}})
+
     def _delete_job(self, job: dict[str, Any]) -> None:
-        """Its Workload keeps it as owner, or has lost it before."""
+        """Its Workload keeps it as owner, or has lost it before. In the background a job is gone at once."""
         uid = job["metadata"]["uid"]
         owned = [each for each in self.workloads() if each["metadata"].get("labels", {}).get(_UID) == uid]
         for workload in owned if self.chance.random() < 0.5 else []:
             self._patch(self._path(workload), {"metadata": {"ownerReferences": None}})
-        self.cluster.delete(f"{self._jobs}/{job['metadata']['name']}")
+        how = self.chance.choice(("Background", "Orphan", "Foreground"))
+        self.cluster.delete(f"{self._jobs}/{job['metadata']['name']}", propagation=how)
 
     # --- queues and checks
 

@@ -26,8 +26,6 @@ from tests.apiserver.reconciler.job_load import JobHistory, JobLoad
 from tests.apiserver.reconciler.random_load import LAG_SECONDS, SOAK_SECONDS, Load
 
 CALM_SECONDS = 90.0
-SHORT = 60.0
-"""Seconds of a run that is part of every test run; longer ones have Jobs, stopped queues and late checks as well."""
 FAULTS = 0.12
 BEGINNING = 1.0
 """Seconds within which a process is still beginning, as a rule."""
@@ -88,7 +86,7 @@ def test_quota_is_never_given_twice_and_nobody_is_forgotten(
 ) -> None:
     seed = int(os.environ.get("SOAK_SEED", "1"))
     history = JobHistory(direct)
-    load = JobLoad(direct, namespace, seed, history) if SOAK_SECONDS > SHORT else Load(direct, namespace, seed)
+    load = JobLoad(direct, namespace, seed, history)
     load.prepare()
     history.start()
     with FaultProxy(control_plane.kubeconfig, FAULTS, seed) as proxy:

@@ -19,7 +19,7 @@ from reconciler.controllers.held_jobs import Held, about, at_rest, deletion, wan
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.job_questions import JobQuestions
 from reconciler.controllers.kinship import Kinship, relative
-from reconciler.controllers.orphans import Orphans, has_owner, ownerless
+from reconciler.controllers.orphans import Orphans, has_owner, is_owned, ownerless
 from reconciler.controllers.ownership import Named, Owned, Strays
 from reconciler.controllers.remains import STARTED_PODS, Remains
 from reconciler.controllers.slicing import Slicing, carries
@@ -122,19 +122,22 @@ class JobsController(Controller):
         self._dirty.update(dict.fromkeys((observed.key, *self._kin.answered(asked, there=True))))
         if observed.value is not None:
             meta = metadata(observed.value.manifest())
-            self._lost(self._orphans.gone(asked, meta), replaced=True)
+            self._lost(observed.key, self._orphans.gone(asked, meta), replaced=True)
 
     def gone(self, key: Key) -> None:
         asked = self._questions.answered(key)
         self._dirty.update(dict.fromkeys(self._kin.answered(asked, there=False)))
-        self._lost(asked, replaced=False)
+        self._lost(key, asked, replaced=False)
 
-    def _lost(self, uids: Iterable[str], *, replaced: bool) -> None:
-        """There are no such jobs any more."""
+    def _lost(self, job: Key, uids: Iterable[str], *, replaced: bool) -> None:
+        """There are no such jobs under this name any more. Others may have written their uids beside other names."""
+        kind = self._kinds[job[0]].shape.kind
         for uid in uids:
-            if uid not in self._by_uid:
-                self._orphans.add(self._owned.of(uid), replaced=replaced)
-                self._loose.update(dict.fromkeys(self._owned.of(uid)))
+            for name in self._owned.of(uid) if uid not in self._by_uid else ():
+                read = self._workloads.read(name)
+                if read is not None and is_owned(read, kind, job[1], uid):
+                    self._orphans.add(name, replaced=replaced)
+                    self._loose[name] = None
 
     def _relate(self, key: Key, held: Held) -> None:
         """What others may be to it, and it to them."""

@@ -91,8 +91,8 @@ class Orphans:
         """Whether it was made for the job of this uid, which is going, or may be gone though a watch shows it still."""
         return ownerless(workload) and workload.labels[JOB_UID] == uid and (going or uid not in self._alive)
 
-    def add(self, workloads: Iterable[str], *, replaced: bool) -> None:
-        self._workloads.update(dict.fromkeys(workloads, replaced))
+    def add(self, workload: str, *, replaced: bool) -> None:
+        self._workloads[workload] = replaced
 
     def remove(self, workload: str) -> None:
         """It is gone, or its job is in sight again: nobody need ask for that."""
@@ -106,6 +106,15 @@ def ownerless(workload: Workload) -> bool:
     if not uid or workload.owners or ORIGIN in workload.labels:
         return False
     return workload.name not in workload_names(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
+
+
+def is_owned(workload: Workload, kind: GroupKind, job: str, uid: str) -> bool:
+    """Whether the job `namespace/name` of this uid is an owner of it."""
+    return any(
+        GroupKind(owner.api_version.rpartition("/")[0], owner.kind) == kind
+        and (f"{workload.namespace}/{owner.name}", owner.uid) == (job, uid)
+        for owner in workload.owners
+    )
 
 
 def has_owner(workload: Manifest, kinds: Container[GroupKind]) -> bool:

@@ -446,3 +446,27 @@ def test_an_answer_counts_for_nobody_who_asked_after_the_question() -> None:
     assert [*questions.sent({"Job": BATCH}, lambda *_: True)] == []
     assert [*questions.sent({"Job": BATCH}, never)] == [ASKED]
     assert sorted(questions.answered(JOB)) == ["a", "b"]
+
+
+def test_the_uid_of_anothers_job_under_a_wrong_name_costs_that_one_nothing() -> None:
+    """A job without label is not shown, and whoever knows its uid may write that into a Workload of their own."""
+    stage = Stage()
+    stage.workload(*HOLDING)
+    stage.start_again()
+    stage.said()
+    stage.controller.found(stage.read_job(queue=""))
+    owner = stage.made["metadata"]["ownerReferences"][0]
+    for number, forged in enumerate(({"namespace": "theirs"}, {"ownerReferences": [{**owner, "name": "none"}]})):
+        parts = {"name": f"forged-{number}", "uid": f"f{number}", **forged}
+        mine, stage.name = stage.name, f"{parts.get('namespace', 'ns')}/forged-{number}"
+        stage.workload(**parts)
+        stage.name = mine
+    stage.due()
+    assert {read.key[1] for read in stage.driver.asked[1:]} == {"theirs/j", "ns/none"}
+
+    for read in stage.driver.asked[1:]:
+        stage.controller.gone(read.key)
+    written = {write.key[1] for write in stage.due()}
+    stage.now += PATIENCE
+
+    assert written | {write.key[1] for write in stage.due()} == {"theirs/forged-0", "ns/forged-1"}

@@ -18,9 +18,10 @@ from reconciler.controllers.halting import Halting
 from reconciler.controllers.held_jobs import Held, about, at_rest, deletion, wanted
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.job_questions import JobQuestions
+from reconciler.controllers.jobless import Jobless, State
 from reconciler.controllers.kinship import Kinship, relative
-from reconciler.controllers.orphans import Orphans, has_owner, is_owned, ownerless
-from reconciler.controllers.ownership import Named, Owned, Strays
+from reconciler.controllers.orphans import Orphans, has_owner, is_owned, last, ownerless
+from reconciler.controllers.ownership import Named, Owned
 from reconciler.controllers.remains import STARTED_PODS, Remains
 from reconciler.controllers.slicing import Slicing, carries
 from reconciler.controllers.stored_workloads import StoredWorkloads
@@ -82,7 +83,7 @@ class JobsController(Controller):
         self._renewed: dict[Key, None] = {}
         self._loose: dict[str, None] = {}
         self._using: dict[Key, dict[str, None]] = {}
-        self._strays = Strays(_PATIENCE)
+        self._jobless = Jobless(_PATIENCE)
         self._questions = JobQuestions()
         self._kin = Kinship(self._questions)
         self._remains = Remains()
@@ -114,8 +115,7 @@ class JobsController(Controller):
         self._dirty[key] = None
         self._relate(key, held)
         for workload in self._owned.of(held.uid):
-            self._strays.remove(workload)
-            self._orphans.remove(workload)
+            self._jobless.leave(workload)
 
     def found(self, observed: Observed) -> None:
         asked = self._questions.answered(observed.key)
@@ -136,7 +136,7 @@ class JobsController(Controller):
             for name in self._owned.of(uid) if uid not in self._by_uid else ():
                 read = self._workloads.read(name)
                 if read is not None and is_owned(read, kind, job[1], uid):
-                    self._orphans.add(name, replaced=replaced)
+                    self._jobless.settled(name, replaced=replaced)
                     self._loose[name] = None
 
     def _relate(self, key: Key, held: Held) -> None:
@@ -176,8 +176,7 @@ class JobsController(Controller):
             del self._by_uid[held.uid]
         self._loose.update(self._using.pop(key, {}))
         for workload in self._owned.of(held.uid):
-            self._strays.add(workload, idle=at_rest(self._kinds[key[0]], held))
-            self._orphans.unseen(workload)
+            self._jobless.parted(workload, idle=at_rest(self._kinds[key[0]], held))
         if self._stored(held.workload) is not None:
             self._loose[held.workload] = None
             self._leave(key, held)
@@ -205,9 +204,8 @@ class JobsController(Controller):
             self._dirty.update(dict.fromkeys(self._kin.below(job)))
         if found is None:
             self._remains.forget(workload)
-            self._orphans.remove(workload)
             self._loose.pop(workload, None)
-            self._strays.remove(workload)
+            self._jobless.leave(workload)
             self._errors.forget((_WORKLOAD, workload))
             return
         self._orphans.changed(found.value, self._named.jobs(workload))
@@ -216,8 +214,7 @@ class JobsController(Controller):
             if owner is not None:
                 self._dirty[owner] = None
             else:
-                self._strays.add(workload)
-                self._orphans.unseen(workload)
+                self._jobless.unseen(workload)
         if (found.value.deleting or ownerless(found.value)) and workload not in self._named:
             self._loose[workload] = None
 
@@ -261,7 +258,7 @@ class JobsController(Controller):
                 look = partial(self._steps, key, held, busy, now)
                 keys, concerned = (key, (_WORKLOAD, held.workload)), about(self._kinds[key[0]], key)
                 yield from self._errors.attempt(key, keys, look, concerned, busy, now)
-        names, self._loose = {**self._loose, **dict.fromkeys(self._strays.due(now))}, {}
+        names, self._loose = {**self._loose, **dict.fromkeys(self._jobless.due(now))}, {}
         for name in names:
             item = (_WORKLOAD, name)
             if until := self._remains.wait(name, now):
@@ -277,9 +274,9 @@ class JobsController(Controller):
             self._dirty[key] = None
 
     def _seek_unseen(self) -> None:
-        for read, job, uid in self._orphans.unresolved(self._workloads, self._described):
+        for read, job, uid in self._jobless.unresolved(self._workloads, self._described):
             if uid not in self._by_uid:
-                if read.reserved and PLACED_ON not in read.conditions and not self._strays.idle(read.key):
+                if read.reserved and PLACED_ON not in read.conditions and not self._jobless.idle(read.key):
                     self._remains.leave(read.key)
                 self._questions.seek(job, uid)
 
@@ -296,8 +293,8 @@ class JobsController(Controller):
         if held.going and self._runs(held.workload):
             return
         if read is not None and self._orphans.lost(read, held.uid, going=held.going):
-            last = owner_not_found(whole, read, self.inputs, whole_second(now)) if held.going else []
-            yield from (wanted(kind, key, held.workload, step) for step in last)
+            ended = owner_not_found(whole, read, self.inputs, whole_second(now)) if held.going else []
+            yield from (wanted(kind, key, held.workload, step) for step in ended)
             return
         above = self._kin.top(held.uid)
         found = steps(kind, job, whole, read, self.inputs, whole_second(now))
@@ -312,7 +309,7 @@ class JobsController(Controller):
             yield wanted(kind, key, held.workload, step)
         if not managed(kind, job, self.inputs):
             for name in self._owned.of(held.uid):
-                self._strays.add(name)
+                self._jobless.unqueued(name)
         elif not held.going:
             parts = (self._jobs[each].packed.manifest() for each in self._kin.held_back(held.uid))
             for name, step in self._slicing.steps(kind, grown(kind, job, parts), self.inputs, busy, whole_second(now)):
@@ -342,12 +339,12 @@ class JobsController(Controller):
         read = self._workloads.read(name)
         if read is not None and not read.finished and self._runs(name):
             return
-        if self._strays.overdue(name):
+        if self._jobless.state(name) is State.OVERDUE:
             yield from self._left_behind(name)
         found = self._stored(name)
         if found is None or name in self._named:
             return
-        lost = name in self._orphans or (ownerless(found.value) and found.value.labels[JOB_UID] not in self._by_uid)
+        lost = self._jobless.lost(name) or (ownerless(found.value) and found.value.labels[JOB_UID] not in self._by_uid)
         if not (lost or found.value.deleting):
             return  # most are not, and need not be unpacked
         whole, read = self._workloads.whole(name)
@@ -357,8 +354,10 @@ class JobsController(Controller):
         if user is not None:
             self._using.setdefault(user, {})[name] = None
             return
-        last = self._orphans.last(whole, read, self.inputs, whole_second(now)) if lost else orphaned(whole, read)
-        yield from (WantedWrite((_WORKLOAD, name), step.action) for step in last)
+        replaced = self._jobless.state(name) is State.REPLACED
+        moment = whole_second(now)
+        ended = last(whole, read, self.inputs, moment, replaced=replaced) if lost else orphaned(whole, read)
+        yield from (WantedWrite((_WORKLOAD, name), step.action) for step in ended)
 
     def _user(self, whole: Manifest, read: Workload) -> Key | None:
         """Its job, where another Workload stands for that and it still has pods on the quota of this one."""
@@ -373,10 +372,10 @@ class JobsController(Controller):
         """A Workload whose job is not queued any more: nobody would use its quota."""
         read = self._workloads.read(name)
         if read is None or read.finished or read.deleting or not self._unused(name, read):
-            self._strays.remove(name)
-            if read is not None and not (read.finished or read.deleting or self._is_shown(name)):
-                self._strays.add(name)
-                self._orphans.unseen(name)
+            if read is None or read.finished or read.deleting or self._is_shown(name):
+                self._jobless.leave(name)
+            else:
+                self._jobless.used(name)
             return
         message = "Deleted Workload: its job is gone, or is not queued any more"
         yield WantedWrite((_WORKLOAD, name), deletion(read), reference(read), "Deleted", message)
@@ -391,6 +390,6 @@ class JobsController(Controller):
             return False
         key = self._by_uid.get(uid)
         if key is None:
-            return not read.reserved or self._strays.idle(name)
+            return not read.reserved or self._jobless.idle(name)
         kind, job = self._kinds[key[0]], self._jobs[key].packed.manifest()
         return not managed(kind, job, self.inputs) and (not read.reserved or idle(kind, job))

@@ -6,18 +6,14 @@ the job is asked for by its name. Source: Kueue v0.19, gate FinishOrphanedWorklo
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Container, Iterable
 
 from cluster.actions import Delete
 from policies.dialects.core import POD
-from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.controllers.job_questions import JobQuestions
-from reconciler.controllers.stored_workloads import StoredWorkloads
-from reconciler.jobs.kind import JobKind
-from reconciler.jobs.life import held, owner_not_found
+from reconciler.jobs.life import owner_not_found
 from reconciler.jobs.step import JobInputs, Step
 from reconciler.multikueue.remote import ORIGIN
 from reconciler.objects.observed import Key
@@ -27,46 +23,12 @@ from scheduling.objects.submission import kind_of
 from scheduling.objects.workload import JOB_UID, Workload
 
 
-class Unresolved(NamedTuple):
-    """A Workload, and the job that controls it, which no watch shows."""
-
-    workload: Workload
-    job: Key
-    uid: str
-
-
 class Orphans:
-    """By the name of the Workload."""
+    """Which jobs are there, of those that lost their Workload, by their uid."""
 
     def __init__(self, questions: JobQuestions) -> None:
         self._questions = questions
-        self._workloads: dict[str, bool] = {}
         self._alive: set[str] = set()
-        self._unseen: dict[str, None] = {}
-
-    def __contains__(self, workload: object) -> bool:
-        return workload in self._workloads
-
-    def last(self, whole: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[Step]:
-        """What is written of it; where there is another job of that name by now, it is deleted."""
-        if self._workloads.get(read.key) and not read.deleting:
-            return [Step(Delete(WORKLOADS, read.namespace, read.name, read.resource_version))]
-        return owner_not_found(whole, read, inputs, now)
-
-    def unseen(self, workload: str) -> None:
-        """Its job is not shown, so far: a list or a watch of jobs may be on its way."""
-        self._unseen[workload] = None
-
-    def unresolved(self, workloads: StoredWorkloads, kinds: Mapping[GroupKind, JobKind]) -> Iterator[Unresolved]:
-        """Those of whose job nothing was shown since. It may have gone while nobody led: no watch says so then."""
-        unseen, self._unseen = self._unseen, {}
-        for name in unseen:
-            whole, read = workloads.whole(name)
-            job = controller_of(metadata(whole or {}))
-            kind = kinds.get(job.kind) if job is not None else None
-            if job is None or kind is None or read is None or read.deleting or (read.finished and not held(whole)):
-                continue
-            yield Unresolved(read, (kind.name, f"{read.namespace}/{job.name}"), job.uid)
 
     def gone(self, asked: Iterable[str], job: Manifest) -> list[str]:
         """Which of the jobs that were asked for are gone, since this one has their name now; its metadata.
@@ -91,14 +53,6 @@ class Orphans:
         """Whether it was made for the job of this uid, which is going, or may be gone though a watch shows it still."""
         return ownerless(workload) and workload.labels[JOB_UID] == uid and (going or uid not in self._alive)
 
-    def add(self, workload: str, *, replaced: bool) -> None:
-        self._workloads[workload] = replaced
-
-    def remove(self, workload: str) -> None:
-        """It is gone, or its job is in sight again: nobody need ask for that."""
-        self._workloads.pop(workload, None)
-        self._unseen.pop(workload, None)
-
 
 def ownerless(workload: Workload) -> bool:
     """Whether it was made for one job, not a Pod, and has lost it. Copies on a worker cluster never had one."""
@@ -106,6 +60,13 @@ def ownerless(workload: Workload) -> bool:
     if not uid or workload.owners or ORIGIN in workload.labels:
         return False
     return workload.name not in workload_names(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
+
+
+def last(whole: Manifest, read: Workload, inputs: JobInputs, now: int, *, replaced: bool) -> list[Step]:
+    """What is written of one whose job is gone; where there is another job of that name by now, it is deleted."""
+    if replaced and not read.deleting:
+        return [Step(Delete(WORKLOADS, read.namespace, read.name, read.resource_version))]
+    return owner_not_found(whole, read, inputs, now)
 
 
 def is_owned(workload: Workload, kind: GroupKind, job: str, uid: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from itertools import takewhile
 
 from policies.model.objects import GroupKind
 from reconciler.objects.observed import Key
@@ -70,50 +69,3 @@ class Owned:
         names.pop(name, None)
         if not names:
             self._by_uid.pop(uid, None)
-
-
-class Strays:
-    """Workloads whose job is not in sight, or is not queued any more, in the order in which that was noticed.
-
-    A watch may be late, and a kind may be away for a moment, so that nothing is concluded for a while. `idle`: the job
-    had no pods when it was observed last.
-    """
-
-    def __init__(self, patience: int) -> None:
-        self._patience = patience
-        self._new: dict[str, None] = {}
-        self._since: dict[str, int] = {}
-        self._overdue: set[str] = set()
-        self._idle: set[str] = set()
-
-    def __len__(self) -> int:
-        return len(self._new) + len(self._since) + len(self._overdue)
-
-    def add(self, name: str, *, idle: bool = False) -> None:
-        if name not in self._since and name not in self._overdue:
-            self._new[name] = None
-        if idle:
-            self._idle.add(name)
-
-    def remove(self, name: str) -> None:
-        self._new.pop(name, None)
-        self._since.pop(name, None)
-        self._overdue.discard(name)
-        self._idle.discard(name)
-
-    def idle(self, name: str) -> bool:
-        return name in self._idle
-
-    def overdue(self, name: str) -> bool:
-        """Whether it has been so for long enough."""
-        return name in self._overdue
-
-    def due(self, now: int) -> list[str]:
-        """Those that came to be overdue by now; moments are in nanoseconds."""
-        self._since.update(dict.fromkeys(self._new, now))
-        self._new.clear()
-        found = list(takewhile(lambda name: now - self._since[name] >= self._patience, self._since))
-        for name in found:
-            del self._since[name]
-        self._overdue.update(found)
-        return found

@@ -9,8 +9,10 @@ from typing import Any
 from cluster.actions import Create, Delete, Patch
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import BATCH_JOB
+from reconciler.controllers.jobless import Jobless, State
 from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.ownership import Owned, Strays
+from reconciler.controllers.ownership import Owned
+from reconciler.controllers.remains import PATIENCE
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
@@ -239,21 +241,55 @@ def test_what_waits_to_be_looked_at_is_forgotten_with_the_objects() -> None:
         stage.lose()
         stage.drop(f"ns/w{number}")
 
-    assert len(stage.controller._loose) == len(stage.controller._strays) == len(stage.controller._dirty) == 0
+    assert len(stage.controller._loose) == len(stage.controller._jobless) == len(stage.controller._dirty) == 0
 
 
-def test_strays_are_told_in_order_and_only_after_a_while() -> None:
-    strays = Strays(10)
-    strays.add("a")
-    assert strays.due(0) == []
-    strays.add("b")
-    strays.add("a", idle=True)
-    assert strays.due(5) == []
-    assert strays.due(10) == ["a"]
-    assert (strays.idle("a"), strays.idle("b")) == (True, False)
-    strays.remove("a")
-    assert strays.due(15) == ["b"]
-    assert not strays.idle("a")
+def test_what_has_no_job_in_sight_is_overdue_in_order_and_only_after_a_while() -> None:
+    jobless = Jobless(10)
+    jobless.unseen("a")
+    assert jobless.due(0) == []
+    jobless.unqueued("b")
+    jobless.parted("a", idle=True)
+    assert jobless.due(5) == []
+    assert jobless.due(10) == ["a"]
+    assert (jobless.state("a"), jobless.state("b"), jobless.state("c")) == (State.OVERDUE, State.WAITS, None)
+    assert (jobless.idle("a"), jobless.idle("b")) == (True, False)
+    jobless.leave("a")
+    assert jobless.due(15) == ["b"]
+    assert (jobless.state("a"), jobless.idle("a"), len(jobless)) == (None, False, 1)
+
+
+def test_what_the_api_server_says_of_a_job_holds_until_that_is_shown() -> None:
+    jobless = Jobless(10)
+    for name in ("gone", "replaced"):
+        jobless.unseen(name)
+        jobless.settled(name, replaced=name == "replaced")
+    jobless.due(0)
+
+    jobless.unseen("gone")
+    jobless.parted("gone", idle=False)
+
+    assert jobless.due(10) == ["gone", "replaced"]
+    assert (jobless.state("gone"), jobless.state("replaced")) == (State.GONE, State.REPLACED)
+    assert jobless.lost("gone")
+    jobless.leave("gone")
+    assert not jobless.lost("gone")
+
+
+def test_a_job_is_asked_for_once_until_its_workload_is_overdue() -> None:
+    stage, world = Stage(), holding()
+    assert world.stored is not None
+    for _ in range(2):
+        stage.keep(world.stored)
+        stage.due()
+    assert len(stage.driver.asked) == 1
+
+    stage.now += MINUTE
+    stage.due()
+    stage.now += PATIENCE
+    for _ in range(2):
+        stage.due()
+    assert len(stage.driver.asked) == 2
 
 
 def test_an_owner_of_another_kind_owns_nothing_and_one_that_changed_owns_no_more() -> None:

@@ -51,3 +51,6 @@ def _results(check: Check, target: Target) -> Iterator[Result]:
         yield skipped("", f"you may not read what it looks at: {error.message}", "ask for this right")
     except ClusterError as error:
         yield failure("", f"cannot find out: {error}", "see what it says, and try again")
+    except Exception as error:  # an object that nobody expected must not cost the other checks
+        fix = "look at the objects of this check, and report it as a bug of quotree"
+        yield failure("", f"internal error: {type(error).__name__}: {error}", fix)

@@ -264,6 +264,25 @@ def test_the_token_is_not_asked_for_with_each_request(api: FakeApi, monkeypatch:
     assert [seen.headers["Authorization"] for seen in api.seen] == ["one"] * 3
 
 
+def test_a_dry_run_says_so_and_other_writes_do_not(api: FakeApi) -> None:
+    api.others += [ok({})] * 4
+    with api.cluster() as cluster:
+        cluster.create(ITEM, {}, dry_run=True)
+        cluster.patch(ITEM, {}, MERGE_PATCH, field_manager="me", dry_run=True)
+        cluster.create(ITEM, {})
+        cluster.patch(ITEM, {}, MERGE_PATCH)
+
+    assert [seen.query for seen in api.seen] == [{"dryRun": "All"}, {"dryRun": "All", "fieldManager": "me"}, {}, {}]
+
+
+def test_text_is_read_as_it_is_and_a_failure_is_an_error(api: FakeApi) -> None:
+    api.others += [lambda handler: handler.send_json(200, b"up 1\n\xff"), status(403, "Forbidden")]
+    with api.cluster() as cluster:
+        assert cluster.text(ITEM) == "up 1\n\ufffd"
+        with pytest.raises(Forbidden):
+            cluster.text(ITEM)
+
+
 def endpoints(api: FakeApi, tokens: list[str]) -> Callable[[], Endpoint]:
     def login() -> Endpoint:
         token = tokens.pop(0)

@@ -1,0 +1,42 @@
+"""One check never keeps the others from looking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cli.doctor.diagnosis import diagnose
+from cli.doctor.result import Result, State, check, ok
+from cli.doctor.target import Target
+from cluster.client import Cluster
+from cluster.endpoint import Endpoint
+from cluster.errors import BadAnswer, Forbidden, Unauthorized, Unreachable
+
+
+@pytest.mark.parametrize(
+    ("error", "states", "answered"),
+    [
+        (Forbidden(403, "Forbidden", "no"), ["ok", "skipped", "ok"], True),
+        (BadAnswer("a proxy's page"), ["ok", "failure", "ok"], True),
+        (ValueError("Port out of range"), ["ok", "failure", "ok"], True),
+        (Unreachable("lab", "no route", "look"), ["ok", "failure", "skipped"], False),
+        (Unauthorized(401, "Unauthorized", "expired"), ["ok", "failure", "skipped"], False),
+    ],
+)
+def test_what_a_check_raises_in_its_middle(error: Exception, states: list[str], answered: bool) -> None:
+    @check("breaks", "Any.")
+    def breaks(_: Target) -> Iterator[Result]:
+        yield ok("", "the first half")
+        raise error
+
+    @check("works", "Any.")
+    def works(_: Target) -> Iterator[Result]:
+        yield ok("", "fine")
+
+    found = diagnose(Target(Cluster(Endpoint("http://lab"))), [breaks, works])
+
+    assert [result.state.value for _, result in found.results] == states
+    assert found.answered is answered
+    assert sum(found.counts.values()) == 3
+    assert all(result.fix for _, result in found.results if result.state is State.FAILURE)

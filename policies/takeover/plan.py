@@ -15,6 +15,7 @@ from policies.model.errors import PolicyError
 from policies.rules import registry
 from policies.takeover import giving, taking
 from policies.takeover.objects import CONVERSION_BEFORE, Found, Names, Plan, pod_spec, ref_of, replicas, unready
+from policies.takeover.selection import asked_elsewhere
 from policies.takeover.translation import KEY, Translated, translate
 from policies.text import yaml_values
 from policies.text.positions import BadText
@@ -158,6 +159,7 @@ def _unlike(found: Found, names: Names, settings: KueueSettings, translated: Tra
         yield f"{names.settings} lacks {user} under kueue.admittingUsers; without it Kueue's manager starts nothing"
     if any(FRAMEWORKS[name].by_pods or name == "pod" for name in translated.read.integrations.frameworks):
         yield from _without_pods(found, names, settings)
+    yield from asked_elsewhere(found, names, translated.read.jobs.namespace_selector)
     for gate, usual in OF_WEBHOOKS.items():
         wanted = translated.read.gates.chosen.get(gate, usual)
         if settings.feature_gates.get(gate, usual) != wanted:

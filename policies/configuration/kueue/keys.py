@@ -63,7 +63,8 @@ KEYS: tuple[Key, ...] = (
     _used("manageJobsWithoutQueueName", "Jobs that name no queue are suspended and wait, too; Pods must name one."),
     _used(
         "managedJobsNamespaceSelector",
-        "In other namespaces no job is managed, also where it names a queue; of Pods the webhook decides.",
+        "In other namespaces no job is managed, also where it names a queue. Give the webhooks of jobs and Pods the "
+        "same `namespaceSelector`: else they suspend jobs there that nobody starts.",
     ),
     _used("waitForPodsReady.timeout", _BY_DEFAULT),
     _used("waitForPodsReady.recoveryTimeout", _RECOVERY),

@@ -288,6 +288,29 @@ def test_work_on_other_clusters_needs_a_reconciler_that_follows_them() -> None:
     assert taking(memory.found()).refusals == ()
 
 
+def test_webhooks_are_asked_in_no_namespace_that_kueue_leaves_alone() -> None:
+    selector = """managedJobsNamespaceSelector:
+  matchLabels: {team: research}
+  matchExpressions:
+    - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kueue-system, monitoring]}
+health:"""
+    memory = Memory(reworded("health:", selector))
+    hooks = [hook for ref in (NAMES.mutating, NAMES.validating) for hook in memory.objects[ref]["webhooks"]]
+
+    refusals = taking(memory.found()).refusals
+    for hook in hooks:
+        wanted = hook.setdefault("namespaceSelector", {})
+        wanted["matchLabels"] = {"team": "research"}
+        name = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["quotree-system", "monitoring"]}
+        wanted["matchExpressions"] = [name]
+
+    assert [refusal.split(": ")[1].split(" ")[0] for refusal in refusals] == [
+        f"kueue-{name}.quotree.dev" for name in ("jobs", "other-jobs", "templates", "pods", "default-pods", "jobs")
+    ]
+    assert "add team In (research), kubernetes.io/metadata.name NotIn (monitoring) to its" in refusals[0]
+    assert taking(memory.found()).refusals == ()
+
+
 def test_feature_gates_of_the_managers_flag_count() -> None:
     memory = Memory()
     container = memory.objects[NAMES.manager]["spec"]["template"]["spec"]["containers"][0]

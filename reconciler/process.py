@@ -21,7 +21,7 @@ from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
 from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.controllers.retention import Retention, RetentionController
-from reconciler.controllers.slice_pods import SlicePodsController
+from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
 from reconciler.controllers.volcano.kinds import QUEUE

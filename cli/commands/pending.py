@@ -15,8 +15,8 @@ from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.snapshot import Names
 from cli.output import emit, json_text
-from cli.report.yunikorn_json import waiting_json
-from cli.report.yunikorn_text import waiting_lines
+from cli.report.simulations.yunikorn_json import waiting_json
+from cli.report.simulations.yunikorn_text import waiting_lines
 from cli.watching.again import watchable
 from policies.model.printing import plain
 from reconciler.api.pending import Row, homeless, item, local_rows, rows

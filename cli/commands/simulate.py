@@ -9,10 +9,10 @@ from cli.input.options import engine as engine_options
 from cli.input.simulation import Simulations, start
 from cli.input.simulation_events import CommandWithEvents, Event, events, play
 from cli.output import emit, json_text
-from cli.report.simulation_json import simulation_json
-from cli.report.simulation_text import simulation_text
-from cli.report.yunikorn_json import yunikorn_json
-from cli.report.yunikorn_text import yunikorn_text
+from cli.report.simulations.simulation_json import simulation_json
+from cli.report.simulations.simulation_text import simulation_text
+from cli.report.simulations.yunikorn_json import yunikorn_json
+from cli.report.simulations.yunikorn_text import yunikorn_text
 
 
 @click.command(cls=CommandWithEvents)

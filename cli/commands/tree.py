@@ -16,9 +16,9 @@ from cli.input.options import input_paths, inputs, output
 from cli.output import emit, json_text, note
 from cli.report.drawing import glyphs, lines, row_text
 from cli.report.quotas import Quotas, Row, namespace_rows
+from cli.report.simulations.usage import QuotasAndWorkloads
 from cli.report.tree_json import DIALECTS, dialect_of, namespace_entry, node_entry
 from cli.report.trees import cycles, walk
-from cli.report.usage import QuotasAndWorkloads
 from cli.watching.again import watchable
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import kueue

@@ -13,11 +13,11 @@ from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.simulation import Simulations, start
 from cli.output import emit, json_text
-from cli.report.simulation_json import API_VERSION, why_json
-from cli.report.simulation_text import why_text
-from cli.report.waiting_text import elsewhere_lines, running_text, waiting_lines
-from cli.report.yunikorn_json import why_json as yunikorn_why_json
-from cli.report.yunikorn_text import why_text as yunikorn_why_text
+from cli.report.simulations.simulation_json import API_VERSION, why_json
+from cli.report.simulations.simulation_text import why_text
+from cli.report.simulations.waiting_text import elsewhere_lines, running_text, waiting_lines
+from cli.report.simulations.yunikorn_json import why_json as yunikorn_why_json
+from cli.report.simulations.yunikorn_text import why_text as yunikorn_why_text
 from policies.model.errors import PolicyError
 from policies.model.printing import plain
 from scheduling.placement.objects import multikueue_state

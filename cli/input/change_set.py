@@ -113,7 +113,7 @@ def _base(request: ChangeRequest) -> tuple[str, Given]:
     if request.base is None:
         return "", NO_FILES
     if not request.base.startswith(_FILES):
-        from cli.input.revision import read_base  # here, since what runs programs loads slowly
+        from cli.input.external.revision import read_base  # here, since what runs programs loads slowly
 
         revision, files = read_base(request.base, request.selection)
         return f"{revision.name} (commit {revision.commit[:12]})", files

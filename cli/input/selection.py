@@ -94,7 +94,7 @@ def read(selection: Selection) -> Given:
 def _rendered(selection: Selection) -> Iterator[Document | Unreadable]:
     if not selection.kustomizations and not selection.charts:
         return
-    from cli.input.rendering import helm, kustomize  # here, since what runs programs loads slowly
+    from cli.input.external.rendering import helm, kustomize  # here, since what runs programs loads slowly
 
     for folder in selection.kustomizations:
         yield from kustomize(folder)

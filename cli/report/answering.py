@@ -41,7 +41,7 @@ def answer(selection: Selection, question: Question) -> Answer:
 def _base(revision: str | None, selection: Selection) -> tuple[Revision, Given] | None:
     if revision is None:
         return None
-    from cli.input.revision import read_base  # here, since what runs programs loads slowly
+    from cli.input.external.revision import read_base  # here, since what runs programs loads slowly
 
     commit, inputs = read_base(revision, selection)
     for item in inputs.unreadable:

@@ -17,13 +17,13 @@ from policies.model.objects import GroupKind
 from reconciler.controllers.halting import Halting
 from reconciler.controllers.held_jobs import Held, about, at_rest, deletion, wanted
 from reconciler.controllers.internal_errors import InternalErrors
-from reconciler.controllers.job_questions import JobQuestions
-from reconciler.controllers.jobless import Jobless, State
-from reconciler.controllers.kinship import Kinship, relative
-from reconciler.controllers.orphans import Orphans, has_owner, is_owned, last, ownerless
-from reconciler.controllers.ownership import Named, Owned
+from reconciler.controllers.owners.job_questions import JobQuestions
+from reconciler.controllers.owners.jobless import Jobless, State
+from reconciler.controllers.owners.kinship import Kinship, relative
+from reconciler.controllers.owners.orphans import Orphans, has_owner, is_owned, last, ownerless
+from reconciler.controllers.owners.ownership import Named, Owned
 from reconciler.controllers.remains import STARTED_PODS, Remains
-from reconciler.controllers.slicing import Slicing, carries
+from reconciler.controllers.slices.slicing import Slicing, carries
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Busy, Controller, Lookup, WakeAt, Wanted

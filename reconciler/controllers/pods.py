@@ -16,8 +16,8 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from reconciler.controllers.internal_errors import InternalErrors
-from reconciler.controllers.out_of_sight import OutOfSight
-from reconciler.controllers.ownership import Owned
+from reconciler.controllers.owners.out_of_sight import OutOfSight
+from reconciler.controllers.owners.ownership import Owned
 from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.watched import WatchedKind, ignore

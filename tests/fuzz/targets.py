@@ -28,10 +28,10 @@ from cli.report.as_text import as_text
 from cli.report.migration_json import migration_json
 from cli.report.migration_text import migration_text
 from cli.report.model import report
-from cli.report.simulation_json import simulation_json
-from cli.report.simulation_text import simulation_text
-from cli.report.yunikorn_json import yunikorn_json
-from cli.report.yunikorn_text import yunikorn_text
+from cli.report.simulations.simulation_json import simulation_json
+from cli.report.simulations.simulation_text import simulation_text
+from cli.report.simulations.yunikorn_json import yunikorn_json
+from cli.report.simulations.yunikorn_text import yunikorn_text
 from cluster.store import FixedCache
 from policies import dialects
 from policies.configuration.file import read_configuration

@@ -30,8 +30,8 @@ OF_REPORTS: Mapping[str, str] = {
 """The function that renders a Report, as module:name."""
 
 OF_SUITES: Mapping[str, str] = {
-    "text": "cli.report.suite_text:as_text",
-    "json": "cli.report.suite_json:as_json",
+    "text": "cli.report.suites.suite_text:as_text",
+    "json": "cli.report.suites.suite_json:as_json",
     "yaml": "cli.report.formats.yaml:render_suites",
     "markdown": "cli.report.formats.markdown:render_suites",
     "github": "cli.report.formats.github:render_suites",
@@ -41,9 +41,9 @@ OF_SUITES: Mapping[str, str] = {
 """The same for the outcomes of suites."""
 
 OF_IMPACTS: Mapping[str, str] = {
-    "text": "cli.report.impact_text:impact_text",
+    "text": "cli.report.changes.impact_text:impact_text",
     "table": "cli.report.pages.impact:as_table",
-    "json": "cli.report.impact_json:impact_json",
+    "json": "cli.report.changes.impact_json:impact_json",
     "yaml": "cli.report.pages.as_yaml:impact",
     "markdown": "cli.report.pages.impact:as_markdown",
     "html": "cli.report.pages.impact:as_html",
@@ -51,9 +51,9 @@ OF_IMPACTS: Mapping[str, str] = {
 """The same for what a change does."""
 
 OF_ROLLOUTS: Mapping[str, str] = {
-    "text": "cli.report.rollout_text:rollout_text",
+    "text": "cli.report.changes.rollout_text:rollout_text",
     "table": "cli.report.pages.rollout:as_table",
-    "json": "cli.report.rollout_json:rollout_json",
+    "json": "cli.report.changes.rollout_json:rollout_json",
     "yaml": "cli.report.pages.as_yaml:rollout",
     "markdown": "cli.report.pages.rollout:as_markdown",
     "html": "cli.report.pages.rollout:as_html",

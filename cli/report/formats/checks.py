@@ -9,8 +9,8 @@ from enum import StrEnum
 from cli.report.as_text import without_fix
 from cli.report.formats.wording import details
 from cli.report.model import Entry, Report
-from cli.report.suite_outcomes import Outcome
-from cli.report.suite_text import found_line, missing_line
+from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_text import found_line, missing_line
 from policies.model.printing import plain
 
 

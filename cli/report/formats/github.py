@@ -15,8 +15,8 @@ from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_ANNOTATIONS
 from cli.report.formats.wording import STDIN, paragraph, relative
 from cli.report.model import Report
-from cli.report.suite_outcomes import Outcome
-from cli.report.suite_text import closing_line as suites_closing_line
+from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_text import closing_line as suites_closing_line
 from policies.model.findings import Severity
 from policies.model.printing import plain
 

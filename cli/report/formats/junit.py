@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from cli.report.as_text import closing_line, head_line
 from cli.report.formats.checks import Check, State, of_report, of_suites
 from cli.report.model import Report
-from cli.report.suite_outcomes import Outcome
-from cli.report.suite_text import closing_line as suites_closing_line
+from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_text import closing_line as suites_closing_line
 
 
 def render(report: Report) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import yaml
 
 from cli.report.as_json import report_json
 from cli.report.model import Report
-from cli.report.suite_json import suites_json
-from cli.report.suite_outcomes import Outcome
+from cli.report.suites.suite_json import suites_json
+from cli.report.suites.suite_outcomes import Outcome
 
 _WORD = re.compile(r"[A-Za-z]{2,}(-[A-Za-z]+)*")
 
@@ -28,7 +29,14 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if _WORD.fullmatch(text) else '"')
 
 
+def _number(dumper: _Dumper, number: Decimal) -> yaml.ScalarNode:
+    """Manifests are read with exact numbers."""
+    text = f"{number:f}"
+    return dumper.represent_scalar("tag:yaml.org,2002:float", text if "." in text else f"{text}.0")
+
+
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(Decimal, _number)
 
 
 def render(report: Report) -> str:

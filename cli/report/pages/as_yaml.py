@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cli.input.impact import Impact
 from cli.input.rollout import Rollout
+from cli.report.changes.impact_json import impact_answer
+from cli.report.changes.rollout_json import rollout_answer
 from cli.report.formats.yaml import document
-from cli.report.impact_json import impact_answer
-from cli.report.rollout_json import rollout_answer
 
 
 def impact(found: Impact) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from cli.input.impact import Impact
-from cli.report.impact_text import (
+from cli.report.changes.impact_text import (
     counts_line,
     head_line,
     over_line,

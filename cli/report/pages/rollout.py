@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from cli.input.rollout import Rollout
+from cli.report.changes.rollout_text import VERBS, head_line
 from cli.report.pages import page
 from cli.report.pages.page import Page, Table
-from cli.report.rollout_text import VERBS, head_line
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 from policies.rollout.edits import Edit

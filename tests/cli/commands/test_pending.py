@@ -9,7 +9,7 @@ import pytest
 
 from cli.exits import Misused
 from cli.input.snapshot import Names, key_of
-from cli.report.waiting_text import waiting_lines
+from cli.report.simulations.waiting_text import waiting_lines
 from scheduling.objects.times import written
 from scheduling.visibility.workloads import waits
 from tests.builders import FLAVOR, queued_job

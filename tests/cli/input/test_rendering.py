@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.input import programs
+from cli.input.external import programs
 from tests.builders import cluster_queue, cohort, queue
 from tests.cli.runs import BAD, WORSE, report, run, write
 

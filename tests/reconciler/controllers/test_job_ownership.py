@@ -9,9 +9,9 @@ from typing import Any
 from cluster.actions import Create, Delete, Patch
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import BATCH_JOB
-from reconciler.controllers.jobless import Jobless, State
 from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.ownership import Owned
+from reconciler.controllers.owners.jobless import Jobless, State
+from reconciler.controllers.owners.ownership import Owned
 from reconciler.controllers.remains import PATIENCE
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create, Delete, Patch
-from reconciler.controllers.job_questions import JobQuestions
 from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.owners.job_questions import JobQuestions
 from reconciler.controllers.remains import PATIENCE, STARTED_PODS, StartedPod
 from reconciler.core.commands import ReadObject
 from reconciler.jobs.batch_job import BATCH

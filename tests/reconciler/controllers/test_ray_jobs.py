@@ -8,7 +8,7 @@ import pytest
 
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.slice_pods import SlicePodsController
+from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.core.state import ClusterState
 from reconciler.jobs.kinds import SHIPPED
 from tests.builders import queued, template

@@ -9,8 +9,8 @@ import pytest
 from cluster.actions import Action
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.slice_pods import SlicePodsController
-from reconciler.controllers.slicing import carries
+from reconciler.controllers.slices.slice_pods import SlicePodsController
+from reconciler.controllers.slices.slicing import carries
 from reconciler.core.state import ClusterState
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED

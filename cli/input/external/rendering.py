@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.exits import OutOfReach
-from cli.input import programs
 from cli.input.documents import MAX_SIZE, Document, Place, Unreadable, parse
 from cli.input.documents import read as read_documents
-from cli.input.programs import ProgramFailed
+from cli.input.external import programs
+from cli.input.external.programs import ProgramFailed
 from cli.input.regular_file import read_regular
 from policies.dialects.reading import mapping, metadata, text
 from policies.text import yaml_values

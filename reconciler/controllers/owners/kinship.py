@@ -15,7 +15,7 @@ from policies.amounts.requests import template_requests, total
 from policies.dialects.kueue_owners import Controller
 from policies.dialects.reading import Manifest, metadata, text
 from policies.model.objects import GroupKind
-from reconciler.controllers.job_questions import JobQuestions
+from reconciler.controllers.owners.job_questions import JobQuestions
 from reconciler.jobs.elastic import held_back, waits
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import Step

@@ -8,7 +8,7 @@ from typing import Any
 from cli.input.suites import Expected
 from cli.output import json_text
 from cli.report.as_json import API_VERSION, place_json
-from cli.report.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import Outcome
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cli.exits import Misused
 from cli.input.rollout import Rollout
+from cli.report.formats.yaml import document
 from policies.dialects.reading import Manifest, mapping, metadata
 from policies.rollout.edits import Edit
 from policies.rollout.waves import Step
@@ -34,8 +33,7 @@ def _write(rollout: Rollout, step: Step, folder: Path) -> None:
     folder.mkdir()
     for number, (wave, edit) in enumerate(_applied(step), start=1):
         name = f"{number:05}-{edit.ref.kind.lower()}.yaml"  # names of objects may hold what names of files may not
-        text = yaml.dump_all([_annotated(rollout, edit, wave)], Dumper=yaml.SafeDumper, sort_keys=False)
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(f"{document(_annotated(rollout, edit, wave))}\n", encoding="utf-8")
 
 
 def _applied(step: Step) -> Iterator[tuple[int, Edit]]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from cli.input.documents import Unreadable
 from cli.report.as_json import place_json
+from cli.report.simulations.usage import QuotasInUse
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
-from cli.report.usage import QuotasInUse
 from policies.dialects import kueue
 from policies.model.forest import Forest
 from scheduling.flavors.messages import written

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cli.report.yunikorn_text import assumptions
+from cli.report.simulations.yunikorn_text import assumptions
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.dialects.yunikorn_config.resources import Amounts
 from scheduling.objects.times import SECOND

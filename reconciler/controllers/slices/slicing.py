@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, metadata, text
-from reconciler.controllers.ownership import Owned
+from reconciler.controllers.owners.ownership import Owned
 from reconciler.controllers.remains import Remains
-from reconciler.controllers.slice_chains import SliceChains
+from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Lookup
 from reconciler.jobs.composed import composed, workload_key

@@ -12,7 +12,7 @@ from cluster.actions import Delete
 from policies.dialects.core import POD
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
-from reconciler.controllers.job_questions import JobQuestions
+from reconciler.controllers.owners.job_questions import JobQuestions
 from reconciler.jobs.life import owner_not_found
 from reconciler.jobs.step import JobInputs, Step
 from reconciler.multikueue.remote import ORIGIN

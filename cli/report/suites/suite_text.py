@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cli.input.suites import Expected
 from cli.output import paint
-from cli.report.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import Outcome
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 from policies.model.printing import plain

@@ -12,7 +12,7 @@ from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.controllers.remains import STARTED_PODS, StartedPod
-from reconciler.controllers.slice_chains import SliceChains
+from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import EXCESS
 from reconciler.objects.observed import Key, Observed

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from cli.input.snapshot import Names
 from cli.report.drawing import glyphs, lines
 from cli.report.elapsed import elapsed
+from cli.report.simulations.usage import QuotasInUse
+from cli.report.simulations.waiting_text import placed_text, running_text, waiting_lines
 from cli.report.trees import walk
-from cli.report.usage import QuotasInUse
-from cli.report.waiting_text import placed_text, running_text, waiting_lines
 from policies.dialects import kueue
 from policies.model.forest import Forest
 from policies.model.printing import plain

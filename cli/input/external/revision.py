@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cli.exits import Misused, OutOfReach
-from cli.input import programs
 from cli.input.context import Revision
 from cli.input.documents import EXTENSIONS, STDIN, expand
+from cli.input.external import programs
+from cli.input.external.programs import ProgramFailed
 from cli.input.given import Given
-from cli.input.programs import ProgramFailed
 from cli.input.selection import Selection, read
 
 _LINK = "120000"

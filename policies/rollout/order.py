@@ -7,7 +7,7 @@ object, which makes room and is replaced later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from policies.dialects.reading import Parsed
@@ -92,18 +92,33 @@ class _Search:
         while found := [each for each in self.left if each.edit.ref not in tried]:
             stuck = found[0]
             tried.add(stuck.edit.ref)
-            if any(self._helps(stuck.edit, detour) for detour in detours(stuck.edit)):
+            if any(self._helps({stuck.edit.ref: [detour]}) for detour in detours(stuck.edit)):
                 self.blocked.append(stuck)
+        self._go_round_together()
 
-    def _helps(self, edit: Edit, between: Parsed) -> bool:
-        site, refusals = self.site.after(Edit(edit.before, between, detour=True))
-        if refusals:
-            return False
-        rest = [replace(each.edit, before=between) if each.edit is edit else each.edit for each in self.left]
+    def _go_round_together(self) -> None:
+        """Where each needs the room of another, a detour of one alone helps nobody: all take one, gentle or not."""
+        stuck, between = self.left, {each.edit.ref: [*detours(each.edit)] for each in self.left}
+        gentle_last = {ref: versions[::-1] for ref, versions in between.items()}
+        if stuck and (self._helps(between) or self._helps(gentle_last)):
+            self.blocked += [each for each in stuck if between[each.edit.ref]]
+
+    def _helps(self, between: Mapping[Ref, Sequence[Parsed]]) -> bool:
+        """Take the first allowed detour of each object; whether fewer edits are stuck then. Else nothing is done."""
+        site, taken, rest = self.site, [], []
+        for each in self.left:
+            edit = each.edit
+            for version in between.get(edit.ref, ()):
+                after, refusals = site.after(Edit(edit.before, version, detour=True))
+                if not refusals:
+                    taken.append(Edit(edit.before, version, detour=True))
+                    site, edit = after, replace(edit, before=version)
+                    break
+            rest.append(edit)
         beyond = _Search(site).run(rest)
-        if len(beyond.left) >= len(self.left):
+        if not taken or len(beyond.left) >= len(self.left):
             return False
-        self.done += [Edit(edit.before, between, detour=True), *beyond.done]
+        self.done += [*taken, *beyond.done]
         self.site, self.left = beyond.site, beyond.left
         return True
 

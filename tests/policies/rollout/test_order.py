@@ -90,6 +90,19 @@ def test_an_exchange_of_full_places_needs_two_steps_and_says_why() -> None:
     assert [[edit.ref.name for edit in wave] for wave in second.waves] == [["a"]]
 
 
+def test_where_a_detour_of_one_helps_nobody_all_take_one() -> None:
+    """`e` and `b` change places, `c` and `f` move in beside them, and neither p1 nor p2 has room for three."""
+    roots = [queue(name, deserved=f"cpu:{cpu}") for name, cpu in (("p0", 2), ("p1", 5), ("p2", 4))]
+    still = [team("a", "p0", 1), team("d", "p0", 1)]
+    before = of(*roots, *still, team("e", "p2", 4), team("b", "p1", 4), team("c", "p0", 0), team("f", "p0", 0))
+    after = of(*roots, *still, team("e", "p1", 3), team("b", "p2", 3), team("c", "p2", 1), team("f", "p1", 2))
+
+    order = ordered(before, after)
+
+    assert order.stuck == ()
+    assert {each.edit.ref.name for each in order.blocked} >= {"b", "e"}
+
+
 def test_who_needs_room_that_others_could_take_as_well_goes_first() -> None:
     """Only `a`, then `b`, then `z` works: `a` leaves room in ops that `b` needs, and `z` would take that in eng."""
     before = of(ENG, OPS, team("a", "ops", 1), team("rest", "ops", 9), team("b", "eng", 3), team("held", "eng", 6))

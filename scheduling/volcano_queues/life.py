@@ -1,4 +1,4 @@
-"""The next state of a Volcano queue in its tree: what it was told, and what its parent is.
+"""The next state of a Volcano queue in its tree: from what was asked of it, and what its parent is.
 
 Children settle first: a queue is Closing until all its children are Closed. A queue that its parent closed carries
 Volcano's annotation and opens with it; one that a user closed does not, also where the parent had closed it before.
@@ -22,7 +22,7 @@ class Wanted:
 
 
 class Refused(Exception):
-    """Why a queue does not do as it was told."""
+    """Why a queue does not do what was asked of it."""
 
 
 def wanted(queue: QueueObject, above: State, action: Action = Action.SYNC, *, work: bool = False) -> Wanted:

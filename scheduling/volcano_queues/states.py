@@ -22,7 +22,7 @@ class Action(StrEnum):
 
 
 SHUT = frozenset([State.CLOSED, State.CLOSING])
-"""The states of a queue that was told to take no more work."""
+"""The states of a queue that was asked to take no more work."""
 
 
 def handler_of(stored: str) -> State | None:

@@ -1,4 +1,4 @@
-"""Commands to queues, in the order in which they were given."""
+"""Commands to queues, in the order in which they were created."""
 
 from __future__ import annotations
 

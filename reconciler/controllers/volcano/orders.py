@@ -1,4 +1,4 @@
-"""What a queue is told next: by the oldest Command, or by an operation that is under way."""
+"""What a queue is to do next: by the oldest Command, or by an operation that is under way."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class QueueCluster:
     def delete(self, name: str) -> None:
         self._delete(("Queue", name))
 
-    # --- what is to be seen
+    # --- what is stored of it
 
     def states(self) -> dict[str, str]:
         """The state of every queue, with + where its parent closed it."""

@@ -118,6 +118,8 @@ class JobsController(Controller):
             self._jobless.leave(workload)
 
     def found(self, observed: Observed) -> None:
+        if observed.key[0] not in self._kinds:
+            return  # a Pod that was written meanwhile
         asked = self._questions.answered(observed.key)
         self._dirty.update(dict.fromkeys((observed.key, *self._kin.answered(asked, there=True))))
         if observed.value is not None:
@@ -125,6 +127,8 @@ class JobsController(Controller):
             self._lost(observed.key, self._orphans.gone(asked, meta), replaced=True)
 
     def gone(self, key: Key) -> None:
+        if key[0] not in self._kinds:
+            return  # a Pod that is no more
         asked = self._questions.answered(key)
         self._dirty.update(dict.fromkeys(self._kin.answered(asked, there=False)))
         self._lost(key, asked, replaced=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -10,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver import build
+from tests.apiserver import build, helm
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.needs import Need, skip_without
 
+_ROOT = Path(__file__).parents[2]
 _programs = Need(Path(__file__).parent, build.programs)
 _numbers = count(1)
 
@@ -57,6 +60,27 @@ def new_control_plane(programs: build.Programs) -> Iterator[Callable[..., Contro
                 skip_without(error)
 
         yield start
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`kubectl`, `helm` and `quotree` first on the PATH."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    kubectl = " ".join(build.programs().kubectl)
+    scripts = {
+        "kubectl": f'exec {kubectl} "$@"',
+        "helm": f'exec {helm.binary()} "$@"',
+        "quotree": f'PYTHONPATH={_ROOT} exec {sys.executable} -m cli.main "$@"',
+    }
+    for name, line in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    system = os.pathsep.join(["/usr/bin", "/bin"])  # without a kustomize that the machine may have
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{system}")
+    for name in ("HOME", "XDG_CACHE_HOME", "HELM_CACHE_HOME", "PRE_COMMIT_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    return folder
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver import build, helm
 from tests.builders import cluster_queue, cohort, flavor, group, queue, quota
 from tests.cli.repository import Repository
 from tests.cli.runs import write
@@ -35,27 +33,6 @@ spec:
     cpu: {{ .cpu | quote }}
 {{- end }}
 """
-
-
-@pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """`kubectl`, `helm` and `quotree` first on the PATH."""
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    kubectl = " ".join(build.programs().kubectl)
-    scripts = {
-        "kubectl": f'exec {kubectl} "$@"',
-        "helm": f'exec {helm.binary()} "$@"',
-        "quotree": f'PYTHONPATH={ROOT} exec {sys.executable} -m cli.main "$@"',
-    }
-    for name, line in scripts.items():
-        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
-        (folder / name).chmod(0o755)
-    system = os.pathsep.join(["/usr/bin", "/bin"])  # without a kustomize that the machine may have
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{system}")
-    for name in ("HOME", "XDG_CACHE_HOME", "HELM_CACHE_HOME", "PRE_COMMIT_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    return folder
 
 
 @pytest.fixture

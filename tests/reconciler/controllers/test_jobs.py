@@ -10,6 +10,7 @@ from cluster.actions import Create, Patch
 from policies.dialects.core import POD
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.remains import STARTED_PODS, StartedPod
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED
@@ -67,6 +68,17 @@ def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
     assert job.key[1].startswith("ns/job-j-")
     assert job_set.key[1].startswith("ns/jobset-j-")
     assert isinstance(job_set.action, Create)
+
+
+def test_a_pod_that_was_read_or_is_not_found_is_no_answer_about_a_job() -> None:
+    stage = Stage()
+    stage.observe("Job", "j")
+    pod = StartedPod("ns/job-j", leaving=False)
+
+    stage.controller.found(Observed((STARTED_PODS.kind, "ns/pod"), "2", pod))
+    stage.controller.gone((STARTED_PODS.kind, "ns/pod"))
+
+    assert [write.about.name for write in stage.due()] == ["j"]
 
 
 LONG = "j" * 60

@@ -33,14 +33,22 @@ def commands() -> list[str]:
 
 
 @pytest.fixture
-def platform(tmp_path: Path, tools: Path, new_control_plane: Callable[..., ControlPlane]) -> Repository:
-    """A repository with all that the commands name, and a cluster with the same queues."""
+def cluster(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+    server = new_control_plane()
+    install(server)
+    server.kubectl("apply", "-f", str(EXAMPLES / "accepted" / "volcano" / "queues.yaml"))
+    return server
+
+
+@pytest.fixture
+def platform(tmp_path: Path, cluster: ControlPlane, tools: Path) -> Repository:
+    """A repository with all that the commands name; the cluster has the same queues."""
     made = Repository.make(tmp_path / "quota")
     for name in ("trees", "volcano"):
         (made.folder / name).mkdir()
         shutil.copy(EXAMPLES / "accepted" / "volcano" / "queues.yaml", made.folder / name)
-    shutil.copytree(EXAMPLES / "accepted", made.folder / "accepted")  # the suites refer to it
-    shutil.copytree(EXAMPLES / "suites", made.folder / "suites")
+    for name in ("suites", "accepted", "refused"):  # the suites refer to the others
+        shutil.copytree(EXAMPLES / name, made.folder / name)
     shutil.copy(EXAMPLES / "reviews" / "allowed-volcano-new-team.json", made.folder / "review.json")
     made.put("change.yaml", queue("toys", "engineering"))
     write(made.folder / "overlays/prod/kustomization.yaml", {"resources": ["queue.yaml"]})
@@ -52,11 +60,8 @@ def platform(tmp_path: Path, tools: Path, new_control_plane: Callable[..., Contr
     made.git("update-ref", "refs/remotes/origin/main", "main")
     made.put("trees/toys.yaml", queue("toys", "engineering"))
     made.commit()
-    server = new_control_plane()
-    install(server)
-    server.kubectl("apply", "-f", str(made.folder / "volcano"))
     (tmp_path / "home" / ".kube").mkdir(parents=True)
-    shutil.copy(server.kubeconfig, tmp_path / "home" / ".kube" / "config")
+    shutil.copy(cluster.kubeconfig, tmp_path / "home" / ".kube" / "config")
     return made
 
 

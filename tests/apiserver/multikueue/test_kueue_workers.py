@@ -112,7 +112,8 @@ def test_who_is_deactivated_here_stops_under_kueue(world: World, kueues: dict[st
     )
     eventually(lambda: world.copies("stopped") == [], lambda: told(world, kueues, "stopped"))
     mine = [each.partition(": ")[2] for each in kueues[where].writes if each.startswith(name)]
-    assert mine.index("inactive") < mine.index("evicted") < mine.index("suspended") < mine.index("quota back")
+    acts = [each for each in mine if each in ("inactive", "evicted", "suspended")]
+    assert acts == ["inactive", "evicted", "suspended"]  # its copy may be removed before Kueue gives the quota back
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ def remove(control_plane: ControlPlane, made: list[Manifest]) -> None:
 
 
 def plain(kind: str, name: str, **more: Any) -> Manifest:
-    api = {"Deployment": "apps/v1"}.get(kind, "v1")
+    api = {"ReplicaSet": "apps/v1"}.get(kind, "v1")
     return {"apiVersion": api, "kind": kind, "metadata": {"name": name, **more.pop("metadata", {})}, **more}
 
 
@@ -251,7 +251,7 @@ UNRELATED = [
     plain("Secret", "plain", stringData={"a": "b"}),
     plain("Pod", "plain", spec=POD_SPEC),
     plain(
-        "Deployment",
+        "ReplicaSet",
         "plain",
         spec={"replicas": 1, "selector": {"matchLabels": {"app": "plain"}}, "template": TEMPLATE},
     ),

@@ -32,7 +32,7 @@ from scheduling.volcano_queues.operations import (
     Step,
     read_operation,
 )
-from scheduling.volcano_queues.queue_object import QueueObject, read_queue_object
+from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_queue_object
 from scheduling.volcano_queues.states import Action
 from scheduling.volcano_queues.tree import QueueTree
 
@@ -126,9 +126,9 @@ class ByHand:
         stored = self._stored[step.queue]
         match step:
             case Close(queue):
-                self.give(tree.queues[queue], Action.CLOSE)
+                self.give(tree.queues[queue], Action.CLOSE, step=True)
             case Open(queue):
-                self.give(tree.queues[queue], Action.OPEN)
+                self.give(tree.queues[queue], Action.OPEN, step=True)
             case Follow(queue):
                 perform(self._cluster, follow_patch(tree.queues[queue], stored))
             case Reparent(queue, parent):
@@ -137,14 +137,19 @@ class ByHand:
                 text = operation.text() if operation is not None else None
                 perform(self._cluster, record_patch(queue, stored, text))
 
-    def give(self, queue: QueueObject, action: Action) -> str:
-        """The name of the Command; one that is there already, from a run that crashed, will do."""
-        name = f"{queue.name[:200]}-{action.lower()}-{hashlib.sha256(queue.name.encode()).hexdigest()[:8]}"
+    def give(self, queue: QueueObject, action: Action, *, step: bool = False) -> str:
+        """The name of the Command; one that is there already, from a run that crashed, will do.
+
+        `step`: for an operation. Our controller carries that out from its record, so it passes such a Command over.
+        """
+        digest = hashlib.sha256(queue.name.encode()).hexdigest()[:8]
+        name = f"{queue.name[:200]}-{'step-' if step else ''}{action.lower()}-{digest}"
+        notes = {"annotations": {OPERATION: "step"}} if step else {}
         target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": queue.name, "uid": queue.uid}
         body = {
             "apiVersion": f"{BUS}/v1alpha1",
             "kind": "Command",
-            "metadata": {"name": name, "namespace": self._namespace, "ownerReferences": [target]},
+            "metadata": {"name": name, "namespace": self._namespace, "ownerReferences": [target], **notes},
             "action": action.value,
             "target": target,
         }

@@ -12,7 +12,7 @@ from policies.dialects.volcano import GROUP
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.stored import read_stored
 from scheduling.objects.times import parse
-from scheduling.volcano_queues.queue_object import read_queue_object
+from scheduling.volcano_queues.queue_object import OPERATION, read_queue_object
 
 BUS = "bus.volcano.sh"
 QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False)
@@ -25,12 +25,16 @@ _LEASE_SECONDS = 15
 
 @dataclass(frozen=True, slots=True)
 class CommandObject:
-    """A Command to a queue; `queue` is empty where it is for something else. `created` in nanoseconds."""
+    """A Command to a queue; `queue` is empty where it is for something else. `created` in nanoseconds.
+
+    `step`: it is one step of an operation, which the queue or one above it records.
+    """
 
     queue: str
     uid: str
     action: str
     created: int
+    step: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,14 @@ def _pod_group(manifest: Manifest) -> tuple[str, str]:
 
 def _command(manifest: Manifest) -> CommandObject:
     target = mapping(manifest.get("target"))
+    meta = metadata(manifest)
     of_queue = target.get("kind") == "Queue" and str(target.get("apiVersion")).startswith(f"{GROUP}/")
     return CommandObject(
         (text(target.get("name")) or "") if of_queue else "",
         text(target.get("uid")) or "",
         text(manifest.get("action")) or "",
-        parse(metadata(manifest).get("creationTimestamp")),
+        parse(meta.get("creationTimestamp")),
+        OPERATION in texts(meta.get("annotations")),
     )
 
 

@@ -115,10 +115,14 @@ class VolcanoQueuesController(Controller):
     def _one(self, name: str, ordered: Action, busy: Busy, now: int) -> Iterator[Wanted]:
         found, queue = self._look(name), self.tree.queues.get(name)
         commands = self._commands.of(name)
-        if found is None or queue is None:
-            for command in commands:
+        gone = found is None or queue is None
+        # The steps of an operation follow from its record; a Command for one may be seen when that is over.
+        for command in commands:
+            if gone or command.value.step:
                 yield from _removed(command, busy)
+        if found is None or queue is None:
             return
+        commands = [command for command in commands if not command.value.step]
         work = bool(self.tree.pod_groups(name)) or not self.tree.settled_below(name)
         order = next_order(self.tree, queue, commands, ordered, now, work=work, opening=self._opens_above(name))
         if order.refused:

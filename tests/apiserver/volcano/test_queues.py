@@ -117,7 +117,9 @@ class Died(BaseException):
 def test_a_command_that_dies_after_any_write_goes_on_when_it_is_run_again(
     server: ControlPlane, former: dict[str, str], namespace: str, monkeypatch: pytest.MonkeyPatch, looks_on: bool
 ) -> None:
-    """`looks_on`: the reconciler runs on meanwhile, and goes on with what is recorded itself."""
+    """`looks_on`: nobody runs the command again, and the reconciler goes on with what is recorded itself. Where
+    somebody does, the two race, and the reconciler may be done first.
+    """
     access = ("--kubeconfig", str(server.kubeconfig), "--timeout", "30")
     perform = by_hand.perform
 
@@ -139,7 +141,8 @@ def test_a_command_that_dies_after_any_write_goes_on_when_it_is_run_again(
         ):
             dies(arguments)
             if not looks_on:
-                assert run(*arguments, *access).exit_code == 0
+                again = run(*arguments, *access)
+                assert again.exit_code == 0 or again.stdout == "refused: org is not paused\n", again.stdout
             eventually(lambda: not _under_way(server), lambda: f"{states(server)}")
         becomes(server, former)
     assert server.request("GET", f"{QUEUES}/a1")["spec"]["parent"] == "root"

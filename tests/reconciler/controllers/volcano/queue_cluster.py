@@ -19,6 +19,7 @@ from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from scheduling.objects.times import SECOND, written
+from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue
 from tests.merging import merged
 
@@ -63,9 +64,13 @@ class QueueCluster:
     def done(self, name: str) -> None:
         self.gone(("PodGroup", f"ns/{name}"))
 
-    def command(self, action: str, target: str, name: str = "", *, seconds_ago: int = 0, uid: str = "") -> None:
+    def command(
+        self, action: str, target: str, name: str = "", *, seconds_ago: int = 0, uid: str = "", step: bool = False
+    ) -> None:
         made = manifest("bus.volcano.sh/v1alpha1", "Command", name or f"{action}-{target}", {}, namespace="default")
         made["metadata"]["creationTimestamp"] = written(self.now - seconds_ago * SECOND)
+        if step:
+            made["metadata"]["annotations"] = {OPERATION: "step"}
         made["action"] = action
         made["target"] = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": target, "uid": uid}
         self.put(made)

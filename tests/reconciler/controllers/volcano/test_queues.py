@@ -306,6 +306,19 @@ def test_a_recorded_move_goes_on_to_its_end(settle: Settle) -> None:
 
 
 @BOTH
+def test_a_step_that_somebody_else_asks_for_after_the_operation_is_over_changes_nothing(settle: Settle) -> None:
+    """A person's command read the queue while the operation was under way, and writes its Command late."""
+    made = organisation()
+    former = made.states()
+    made.command("CloseQueue", "c2", step=True)
+    made.command("CloseQueue", "gone", step=True)
+    settle(made)
+
+    assert made.states() == former
+    assert made.commands() == []
+
+
+@BOTH
 def test_a_move_that_is_refused_by_now_goes_back(settle: Settle) -> None:
     made = organisation()
     former = made.states()

@@ -12,6 +12,7 @@ from policies.dialects.volcano import BUILT_IN, QUEUE, Job, PodGroup, Queue, que
 from policies.migration.beside import beside
 from policies.migration.building import Entry, build
 from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
+from policies.migration.terminating import without_terminating
 from policies.migration.tree import Tree, grow
 from policies.migration.volcano_fields import lost_fields, sorts_lost
 from policies.model.objects import KubeObject
@@ -24,12 +25,12 @@ _NO_QUEUE = SourceQueue(name=ROOT, parent=None)
 
 def migrate_volcano(manifests: Iterable[Manifest], wish: Wish) -> Migration:
     """Queues, and LocalQueues for the namespaces whose PodGroups, Jobs and Pods name them; other kinds are left out."""
-    every = list(manifests)
+    every, lost = without_terminating(manifests)
     queues = {queue.ref.name: (queue, each) for each in every if (queue := _queue(each)) is not None}
     entries = list(_entries(every))
     if not queues and not entries:
-        return Migration()
-    lost = [each for queue, written in queues.values() for each in lost_fields(queue, written)]
+        return Migration(lost=tuple(lost))
+    lost += (each for queue, written in queues.values() for each in lost_fields(queue, written))
     sources = {name: _source(queue, written) for name, (queue, written) in queues.items()}
     sources |= _built_in(sources, entries)
     missing = {each.parent for each in sources.values() if each.parent is not None} - sources.keys()

@@ -18,6 +18,7 @@ from policies.dialects.yunikorn_config.validation import refusals
 from policies.migration.beside import beside
 from policies.migration.building import build
 from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
+from policies.migration.terminating import without_terminating
 from policies.migration.tree import grow
 from policies.migration.yunikorn_fields import is_counted, lost_of_partition, lost_of_queue
 from policies.migration.yunikorn_places import Places
@@ -37,9 +38,10 @@ def migrate_yunikorn(manifests: Iterable[Manifest], wish: Wish) -> Migration:
 
     Pods that name a queue give LocalQueues, too; other kinds are left out.
     """
-    written = list(manifests)
+    written, terminating = without_terminating(manifests)
     every = [found for found in map(dialects.read, written) if isinstance(found, _READ)]
     config, lost = _config(every)
+    lost += terminating
     partition = config.partition
     if not every or partition is None or partition.root is None:
         return Migration(lost=tuple(lost))

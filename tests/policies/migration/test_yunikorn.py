@@ -49,6 +49,18 @@ def test_guaranteed_is_nominal_and_lent_and_max_the_limit_on_every_level() -> No
     assert named(found, "ClusterQueue")["root.eng.a"]["preemption"] == {"reclaimWithinCohort": "Any"}
 
 
+def test_a_namespace_that_is_being_deleted_gets_nothing() -> None:
+    going = team("going", namespace_quota='{"cpu": "4"}')
+    going["metadata"]["deletionTimestamp"] = "2026-11-22T10:00:00Z"
+    work = pod("one", namespace="going", labels={"queue": "root.eng.a", "applicationId": "app"})
+    work["spec"]["schedulerName"] = "yunikorn"
+    found = migrated(tree(ENG, rules=[{"name": "provided"}, CREATE]), team("stays"), going, work)
+
+    assert list(named(found, "LocalQueue")) == ["stays/default"]
+    assert "root.going" not in named(found, "ClusterQueue")
+    assert ("Namespace going", "") in fields(found)
+
+
 def test_without_preemption_nobody_reclaims() -> None:
     found = migrated(tree(ENG, preemption={"enabled": False}), cpu=32000)
 

@@ -6,22 +6,23 @@ from collections.abc import Iterable
 
 from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
-from policies.dialects.reading import Manifest, metadata
+from policies.dialects.reading import Manifest, metadata, text
 from policies.migration.model import Lost
 
 
 def without_terminating(manifests: Iterable[Manifest]) -> tuple[list[Manifest], list[Lost]]:
     """The manifests without such Namespaces and what is in them, and the Namespaces as lost."""
     every = list(manifests)
-    gone = {
-        metadata(each).get("name"): None
+    gone = dict.fromkeys(
+        name
         for each in every
-        if group_kind(each) == NAMESPACE and metadata(each).get("deletionTimestamp")
-    }
+        if group_kind(each) == NAMESPACE and metadata(each).get("deletionTimestamp") and (name := _namespace(each))
+    )
     kept = [each for each in every if _namespace(each) not in gone]
     why = "it is being deleted, with all that is in it"
     return kept, [Lost(f"Namespace {name}", "", why, "nothing, or migrate again once it is gone") for name in gone]
 
 
-def _namespace(manifest: Manifest) -> object:
-    return metadata(manifest).get("name" if group_kind(manifest) == NAMESPACE else "namespace")
+def _namespace(manifest: Manifest) -> str:
+    """Its own name, or where it is; empty for what is in none."""
+    return text(metadata(manifest).get("name" if group_kind(manifest) == NAMESPACE else "namespace")) or ""

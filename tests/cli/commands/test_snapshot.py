@@ -222,7 +222,7 @@ def test_migrate_says_the_same_as_of_the_cluster(tmp_path: Path, api: FakeApi, o
     of_cluster = run(*command, "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
     of_file = run(*command, f"snapshot:{file}")
 
-    assert of_cluster.exit_code == of_file.exit_code == 0, of_file.output
+    assert (of_cluster.exit_code, of_file.exit_code) == (0, 0), of_cluster.output + of_file.output
     assert of_file.stdout == of_cluster.stdout
     queues = [each["metadata"] for each in json.loads(of_file.stdout)["objects"] if each["kind"] == "LocalQueue"]
     assert [f"{each['namespace']}/{each['name']}" for each in queues] == [made]

@@ -54,7 +54,8 @@ def test_a_namespace_that_is_being_deleted_gets_nothing() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-11-22T10:00:00Z"
     work = pod("one", namespace="going", labels={"queue": "root.eng.a", "applicationId": "app"})
     work["spec"]["schedulerName"] = "yunikorn"
-    found = migrated(tree(ENG, rules=[{"name": "provided"}, CREATE]), team("stays"), going, work)
+    broken = {**work, "metadata": {"name": "two", "namespace": {"a": "b"}}}
+    found = migrated(tree(ENG, rules=[{"name": "provided"}, CREATE]), team("stays"), going, work, broken)
 
     assert list(named(found, "LocalQueue")) == ["stays/default"]
     assert "root.going" not in named(found, "ClusterQueue")

@@ -4,6 +4,8 @@ A plugin names in `answers` the questions that it speaks to; the configuration s
 says no, the answer is a Refusal; None is a yes. Source: Volcano v1.16, pkg/scheduler/framework/session_plugins.go.
 """
 
+# ruff: noqa: ARG002, plugins override what they answer, and name the arguments as here
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +31,10 @@ class Jobs(Protocol):
 
 
 class Plugin:
-    """Is asked nothing but what it answers. Events reach every plugin."""
+    """Is asked nothing but what it answers, and without more to say it has nothing against anything.
+
+    Events reach every plugin.
+    """
 
     answers: frozenset[str] = frozenset()
     session: Jobs
@@ -38,55 +43,55 @@ class Plugin:
         """A session begins with these jobs."""
 
     def job_valid(self, job: Job) -> Refusal | None:
-        raise NotImplementedError
+        return None
 
     def job_enqueueable(self, job: Job) -> Refusal | None:
-        raise NotImplementedError
+        return None
 
     def job_enqueued(self, job: Job) -> None:
         """The PodGroup has entered its queue."""
 
     def job_starving(self, job: Job) -> bool:
-        raise NotImplementedError
+        return True
 
     def job_ready(self, job: Job) -> bool:
-        raise NotImplementedError
+        return True
 
     def job_pipelined(self, job: Job) -> bool:
-        raise NotImplementedError
+        return True
 
     def overused(self, queue: str) -> Refusal | None:
-        raise NotImplementedError
+        return None
 
     def allocatable(self, queue: str, task: Task) -> Refusal | None:
-        raise NotImplementedError
+        return None
 
     def preemptive(self, queue: str, task: Task) -> Refusal | None:
-        raise NotImplementedError
+        return None
 
     def fits_afterwards(self, queue: str, task: Task) -> Refusal | None:
-        raise NotImplementedError
+        return None
 
     def predicate(self, task: Task, room: Room) -> Refusal | None:
-        raise NotImplementedError
+        return None
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        raise NotImplementedError
+        return list(candidates)
 
     def preemptable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        raise NotImplementedError
+        return list(candidates)
 
     def queue_order(self, a: str, b: str) -> int:
-        raise NotImplementedError
+        return 0
 
     def victim_queue_order(self, a: str, b: str, preemptor: str) -> int:
-        raise NotImplementedError
+        return 0
 
     def job_order(self, a: Job, b: Job) -> int:
-        raise NotImplementedError
+        return 0
 
     def task_order(self, a: Task, b: Task) -> int:
-        raise NotImplementedError
+        return 0
 
     def allocated(self, task: Task) -> None:
         """The pod has a node, or waits for one."""

@@ -32,11 +32,11 @@ def judge(
     if base is not None:
         return _judge_since(base, given, context, configuration, circumstances)
     if delete:
-        deleted = [context.world.get(ref) or placed.thing for ref, placed in given.objects.items()]
+        deleted = [context.world.get(ref) or placed.obj for ref, placed in given.objects.items()]
         return judge_files(state, (), deleted, configuration, circumstances)
     if context.against.kind == "files":  # what was read from a cluster is stored already
         state = stored_state(state, configuration)
-    applied = [Parsed(placed.thing, placed.document.manifest) for placed in given.objects.values()]
+    applied = [Parsed(placed.obj, placed.document.manifest) for placed in given.objects.values()]
     deleted = list(missing(given, state.world)) if prune else []
     return judge_files(state, applied, deleted, configuration, circumstances)
 
@@ -47,11 +47,11 @@ def _judge_since(
     """The change from one set of files to another. The context has what neither of them holds."""
     before = {ref: placed.document.manifest for ref, placed in base.objects.items()}
     files = {**(context.manifests if context.against.kind == "files" else {}), **before}
-    world = context.world.put_all(placed.thing for placed in base.objects.values())
+    world = context.world.put_all(placed.obj for placed in base.objects.values())
     completed = stored_state(State(world, files), configuration)
     state = State(completed.world, {**context.manifests, **completed.manifests})
     applied = [
-        Parsed(placed.thing, placed.document.manifest)
+        Parsed(placed.obj, placed.document.manifest)
         for ref, placed in given.objects.items()
         if ref not in before or not _same(before[ref], placed.document.manifest)
     ]

@@ -57,7 +57,7 @@ def tree(
     else:
         files = gather(input_paths(paths, filenames))
     context = load(against, kubeconfig, YuniKornSettings(follow=False))  # its objects are not drawn
-    forest = context.world.put_all(placed.thing for placed in files.objects.values())
+    forest = context.world.put_all(placed.obj for placed in files.objects.values())
     world = _usage(against, kubeconfig, forest)
     quotas = partial(QuotasAndWorkloads, world=world) if world is not None else Quotas
     unreadable = files.unreadable + context.unreadable

@@ -59,7 +59,7 @@ class ChangeSet:
     def existing(self) -> Iterator[KubeObject]:
         """All that is there before the change; an object of the files replaces that of the cluster."""
         yield from (each for each in self.cluster.world.objects() if each.ref not in self.before.objects)
-        yield from (placed.thing for placed in self.before.objects.values())
+        yield from (placed.obj for placed in self.before.objects.values())
 
 
 def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,9 +98,9 @@ def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet
     cluster = Context(against, Forest(frozenset(DECLARED)))
     if against.of_cluster:
         cluster = load(against, request.kubeconfig, yunikorn, after.objects)
-    deleted = {ref: placed.thing for ref, placed in base.objects.items() if ref not in after.objects}
+    deleted = {ref: placed.obj for ref, placed in base.objects.items() if ref not in after.objects}
     if request.prune:
-        of_files = Forest.of(placed.thing for placed in held.objects.values())
+        of_files = Forest.of(placed.obj for placed in held.objects.values())
         there = of_files if against.kind == "files" else cluster.world
         deleted |= {found.ref: found for found in missing(after, there)}
     before = _joined(held, base)

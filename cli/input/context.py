@@ -140,9 +140,9 @@ def load(
         return Context(against, Forest(frozenset(DECLARED)))
     if against.kind == "files":
         held = gather([against.name])
-        things = (placed.thing for placed in held.objects.values())
+        objects = (placed.obj for placed in held.objects.values())
         manifests = {ref: placed.document.manifest for ref, placed in held.objects.items()}
-        return Context(against, Forest.of(things, DECLARED), held.unreadable, manifests)
+        return Context(against, Forest.of(objects, DECLARED), held.unreadable, manifests)
     if against.kind == "snapshot":
         return _of_snapshot(against, wanted)
     kept: dict[Ref, Manifest] = {}
@@ -156,9 +156,9 @@ def _of_snapshot(against: Against, wanted: Container[Ref]) -> Context:
     taken = snapshot_file.read(against.name)
     found = [(each, manifest) for manifest in taken.objects if (each := dialects.read(manifest)) is not None]
     found = [(each, manifest) for each, manifest in found if each.ref.group_kind in taken.complete]
-    things = (each for each, _ in found if each.ref.group_kind not in WORK or each.ref not in wanted)
+    objects = (each for each, _ in found if each.ref.group_kind not in WORK or each.ref not in wanted)
     manifests = {each.ref: manifest for each, manifest in found if each.ref in wanted}
-    return Context(against, Forest.of(things, taken.complete), manifests=manifests, snapshot=taken, as_of=taken.taken)
+    return Context(against, Forest.of(objects, taken.complete), manifests=manifests, snapshot=taken, as_of=taken.taken)
 
 
 def _of_cluster(

@@ -123,7 +123,7 @@ def _matching(path: str) -> Iterator[str | Unreadable]:
 
 
 def passed_over(path: str) -> bool:
-    """A pipe, a socket or a device among the files of a folder; it is told."""
+    """A pipe, a socket or a device among the files of a folder; it is reported."""
     try:
         kind = other_kind(path)
     except OSError:

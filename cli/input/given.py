@@ -15,7 +15,7 @@ from policies.model.objects import KubeObject, Node, Ref
 class Placed:
     """An object and the document that it was read from."""
 
-    thing: KubeObject
+    obj: KubeObject
     document: Document
 
     def place(self, field: str = "") -> Place:
@@ -33,7 +33,7 @@ class Given:
 
     @property
     def queues(self) -> int:
-        return sum(isinstance(placed.thing, Node) for placed in self.objects.values())
+        return sum(isinstance(placed.obj, Node) for placed in self.objects.values())
 
     def place(self, ref: Ref, field: str) -> Place | None:
         placed = self.objects.get(ref)
@@ -51,29 +51,29 @@ def identify(documents: Iterable[Document], faults: Iterable[Unreadable] = ()) -
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []
     for document in documents:
-        thing = dialects.read(document.manifest)
-        if thing is None:
+        obj = dialects.read(document.manifest)
+        if obj is None:
             rest.append(document)
             continue
-        placed = Placed(_apart(thing, objects), document)
-        if placed.thing.ref in objects:
-            unreadable.append(_twice(placed, objects[placed.thing.ref]))
+        placed = Placed(_apart(obj, objects), document)
+        if placed.obj.ref in objects:
+            unreadable.append(_twice(placed, objects[placed.obj.ref]))
         else:
-            objects[placed.thing.ref] = placed
+            objects[placed.obj.ref] = placed
     return Given(objects, tuple(unreadable), len(rest), tuple(rest))
 
 
-def _apart(thing: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
+def _apart(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
     """Objects of one generateName are not the same object: the API server gives each a name of its own."""
-    if not thing.ref.name.endswith("*"):
-        return thing
-    ref, number = thing.ref, 1
+    if not obj.ref.name.endswith("*"):
+        return obj
+    ref, number = obj.ref, 1
     while ref in objects:
         number += 1
-        ref = thing.ref._replace(name=f"{thing.ref.name}{number}")
-    return replace(thing, ref=ref)
+        ref = obj.ref._replace(name=f"{obj.ref.name}{number}")
+    return replace(obj, ref=ref)
 
 
 def _twice(second: Placed, first: Placed) -> Unreadable:
-    message = f"{second.thing.ref} is given twice, first at {first.place()}; keep one of the two"
+    message = f"{second.obj.ref} is given twice, first at {first.place()}; keep one of the two"
     return Unreadable(second.place(), message)

@@ -77,7 +77,7 @@ def _other_quotas(change: ChangeSet) -> tuple[Quotas, Quotas]:
 
 
 def _objects(files: Given) -> Iterable[KubeObject]:
-    return (placed.thing for placed in files.objects.values())
+    return (placed.obj for placed in files.objects.values())
 
 
 def _is_other(found: KubeObject) -> bool:

@@ -16,14 +16,14 @@ PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcan
 def missing(given: Given, world: Forest) -> Iterator[KubeObject]:
     """What the world holds and the files lack, of the kinds in the files: queues alone say nothing of namespaces."""
     kinds = PRUNED & {ref.group_kind for ref in given.objects}
-    for thing in sorted(world.objects(), key=lambda thing: thing.ref):
-        if thing.ref.group_kind in kinds and thing.ref not in given.objects and not _made_by_the_system(thing):
-            yield thing
+    for obj in sorted(world.objects(), key=lambda obj: obj.ref):
+        if obj.ref.group_kind in kinds and obj.ref not in given.objects and not _made_by_the_system(obj):
+            yield obj
 
 
-def _made_by_the_system(thing: KubeObject) -> bool:
+def _made_by_the_system(obj: KubeObject) -> bool:
     """Volcano's and Kubernetes' own queues and namespaces, which nobody keeps in files."""
-    kind, name = thing.ref.group_kind, thing.ref.name
+    kind, name = obj.ref.group_kind, obj.ref.name
     if kind == volcano.QUEUE:
         return name in volcano.BUILT_IN
     return kind == core.NAMESPACE and (name == "default" or name.startswith("kube-"))

@@ -51,14 +51,14 @@ def _state(change: ChangeSet, configuration: Configuration) -> State:
     """What is there; files are completed as a cluster would store them."""
     if change.against.of_cluster:
         written = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
-        world = change.cluster.world.put_all(placed.thing for placed in change.before.objects.values())
+        world = change.cluster.world.put_all(placed.obj for placed in change.before.objects.values())
         return State(world, {**change.cluster.manifests, **written})
     manifests = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
     return stored_state(State(Forest.of(change.existing(), DECLARED), manifests), configuration)
 
 
 def _edits(change: ChangeSet, state: State, configuration: Configuration) -> Iterator[Edit]:
-    written = [Parsed(placed.thing, placed.document.manifest) for placed in change.applied.objects.values()]
+    written = [Parsed(placed.obj, placed.document.manifest) for placed in change.applied.objects.values()]
     for after in stored(written, state.world, configuration):
         yield Edit(_held(state, after.object.ref), after)
     for found in change.deleted:

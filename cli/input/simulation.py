@@ -58,7 +58,7 @@ class SimulatedFiles:
         rest = [document for document in files.rest if is_played(document.manifest)]
         rest = [document for document in rest if not self._has_wrong_structure(document)]
         accepted = {ref: placed for ref, placed in played.items() if not self._is_refused(placed)}
-        written = [Parsed(placed.thing, placed.document.manifest) for placed in accepted.values()]
+        written = [Parsed(placed.obj, placed.document.manifest) for placed in accepted.values()]
         self.yunikorn += [_named(each) for each in written if is_yunikorns(each.manifest or {})]
         self.yunikorn += [document.manifest for document in rest if is_yunikorns(document.manifest)]
         self.yunikorn += _beside(files)
@@ -68,10 +68,10 @@ class SimulatedFiles:
 
     def _is_refused(self, placed: Placed) -> bool:
         """Whether an API server would refuse the object; that is reported."""
-        defects = [defect for defect in placed.thing.defects if _counts(defect)]
+        defects = [defect for defect in placed.obj.defects if _counts(defect)]
         if not defects and has_no_schema(placed.document.manifest):
-            return self._has_wrong_structure(placed.document, str(placed.thing.ref))
-        self._report(placed.document, str(placed.thing.ref), defects)
+            return self._has_wrong_structure(placed.document, str(placed.obj.ref))
+        self._report(placed.document, str(placed.obj.ref), defects)
         return bool(defects)
 
     def _has_wrong_structure(self, document: Document, name: str = "") -> bool:

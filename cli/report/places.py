@@ -42,7 +42,7 @@ class Places:
         ways = [(steps + below[at][0], below[at][1]) for steps, at in enumerate(self._way_up(ref)) if at in below]
         held = self._inputs.objects or (self._base.objects if self._base else {})
         placed = held[min(ways)[1] if ways else next(iter(held))]
-        return placed.place(_upward_field(placed.thing))
+        return placed.place(_upward_field(placed.obj))
 
     def _nearest_inputs(self) -> dict[Ref, tuple[int, Ref]]:
         """For each object at or above an input: the nearest input at or below it, and how many steps down that is."""

@@ -20,7 +20,7 @@ POD = "Pod"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all LimitRanges together say about one type of thing.
+    """What all LimitRanges together say about one type, such as Pod or Container.
 
     The highest minimum, the lowest maximum and ratio, and of the defaults the first.
     """

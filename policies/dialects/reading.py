@@ -29,7 +29,7 @@ class Parsed(NamedTuple):
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict | Mapping) else {}  # a dict is told at once
+    return value if isinstance(value, dict | Mapping) else {}  # cheap for a dict
 
 
 def listing(value: object) -> list[Any]:

@@ -55,8 +55,8 @@ def _excused(judged: Judged, proposal: Proposal) -> Judged:
     """A warning that names reason and last day, where the object is exempt and the rule obeys that."""
     if judged.rule.id not in proposal.configuration.waivable:
         return judged
-    thing = proposal.after.get(judged.finding.object) or proposal.before.get(judged.finding.object)
-    for exemption in thing.exemptions if thing else ():
+    obj = proposal.after.get(judged.finding.object) or proposal.before.get(judged.finding.object)
+    for exemption in obj.exemptions if obj else ():
         if exemption.excuses(judged.rule.id, proposal.circumstances.now):
             message = f"exempt until {exemption.until} ({exemption.reason}): {judged.finding.message}"
             finding = replace(judged.finding, message=message)

@@ -90,7 +90,7 @@ def _scope(changes: Iterable[Change]) -> list[Ref]:
     scope: dict[Ref, None] = {}
     for change in changes:
         scope[change.ref] = None
-        for thing in (change.before, change.after):
-            if isinstance(thing, Node) and thing.parent is not None:
-                scope[thing.parent] = None
+        for obj in (change.before, change.after):
+            if isinstance(obj, Node) and obj.parent is not None:
+                scope[obj.parent] = None
     return sorted(scope)

@@ -29,9 +29,9 @@ class Change:
 
     @property
     def ref(self) -> Ref:
-        thing = self.after or self.before
-        assert thing is not None
-        return thing.ref
+        obj = self.after or self.before
+        assert obj is not None
+        return obj.ref
 
     @property
     def operation(self) -> Operation:

@@ -1,4 +1,4 @@
-"""Faults that are told in one text, what is wrong and then what to write, taken apart for a finding."""
+"""Faults in one text, what is wrong and then what to write, taken apart for a finding."""
 
 from __future__ import annotations
 

@@ -177,19 +177,19 @@ class Forest:
     def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
         return replace(self, known=self.known | frozenset(kinds))
 
-    def put(self, thing: KubeObject) -> Forest:
+    def put(self, obj: KubeObject) -> Forest:
         """The forest with this object in it, in place of the one of the same identity."""
-        return self.put_all((thing,))
+        return self.put_all((obj,))
 
     def drop(self, ref: Ref) -> Forest:
         """The forest without this object; its children stay and hang on the bare name."""
         return self.drop_all((ref,))
 
-    def put_all(self, things: Iterable[KubeObject]) -> Forest:
+    def put_all(self, objects: Iterable[KubeObject]) -> Forest:
         """The forest with all of these in it: the deepest first, so that no node is settled once for each below."""
         draft = _Draft(self)
-        for thing in children_first(things):
-            draft.put(thing)
+        for obj in children_first(objects):
+            draft.put(obj)
         return draft.forest()
 
     def drop_all(self, refs: Iterable[Ref]) -> Forest:
@@ -199,8 +199,8 @@ class Forest:
         return draft.forest()
 
     @classmethod
-    def of(cls, things: Iterable[KubeObject], known: Iterable[GroupKind] = ()) -> Forest:
-        return cls(known=frozenset(known)).put_all(things)
+    def of(cls, objects: Iterable[KubeObject], known: Iterable[GroupKind] = ()) -> Forest:
+        return cls(known=frozenset(known)).put_all(objects)
 
 
 class _Draft:
@@ -228,16 +228,16 @@ class _Draft:
         place = self.places.get(ref)
         return place.node if place else self.objects.get(ref)
 
-    def put(self, thing: KubeObject) -> None:
-        old = self.get(thing.ref)
-        if old == thing:
+    def put(self, obj: KubeObject) -> None:
+        old = self.get(obj.ref)
+        if old == obj:
             return
         self.changed = True
-        self.note(thing.ref, old, thing)
-        if isinstance(thing, Node):
-            self.place(thing.ref, thing)
+        self.note(obj.ref, old, obj)
+        if isinstance(obj, Node):
+            self.place(obj.ref, obj)
         else:
-            self.hang(thing.ref, thing)
+            self.hang(obj.ref, obj)
 
     def drop(self, ref: Ref) -> None:
         old = self.get(ref)
@@ -301,14 +301,14 @@ class _Draft:
     def _set(self, ref: Ref, place: _Place) -> None:
         self.places = self.places.put(ref, place, self.owner)
 
-    def hang(self, ref: Ref, thing: KubeObject | None) -> None:
+    def hang(self, ref: Ref, obj: KubeObject | None) -> None:
         old = self.objects.get(ref)
         if isinstance(old, Attached) and old.queue:
             rest = (self.attached.get(old.queue) or NONE_ATTACHED).drop(ref)
             self._attach(old.queue, rest)
-        self.objects = self.objects.drop(ref) if thing is None else self.objects.put(ref, thing, self.owner)
-        if isinstance(thing, Attached) and thing.queue:
-            self._attach(thing.queue, (self.attached.get(thing.queue) or NONE_ATTACHED).put(ref, thing, self.owner))
+        self.objects = self.objects.drop(ref) if obj is None else self.objects.put(ref, obj, self.owner)
+        if isinstance(obj, Attached) and obj.queue:
+            self._attach(obj.queue, (self.attached.get(obj.queue) or NONE_ATTACHED).put(ref, obj, self.owner))
 
     def _attach(self, queue: Ref, all_of_it: Attachments) -> None:
         queues = self.attached

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from policies.model.objects import KubeObject, Node, Ref
 
 
-def children_first(things: Iterable[KubeObject]) -> list[KubeObject]:
+def children_first(objects: Iterable[KubeObject]) -> list[KubeObject]:
     """The deepest nodes first, so that each node settles once; the other way round each would touch all above it."""
-    every = list(things)
+    every = list(objects)
     if len(every) < 2:
         return every
-    parents = {thing.ref: thing.parent for thing in every if isinstance(thing, Node)}
+    parents = {obj.ref: obj.parent for obj in every if isinstance(obj, Node)}
     depth: dict[Ref, int] = {}
     for ref in parents:
         _measure(ref, parents, depth)
-    return sorted(every, key=lambda thing: -depth.get(thing.ref, 0))
+    return sorted(every, key=lambda obj: -depth.get(obj.ref, 0))
 
 
 def _measure(ref: Ref, parents: dict[Ref, Ref | None], depth: dict[Ref, int]) -> None:

@@ -242,7 +242,7 @@ class _Life:
         return self._stop("Not admitted by cluster queue") if self.kind.halfway(self.job) else None
 
     def _reported(self) -> list[Step] | None:
-        """What it says of its pods is told before anything is done about it, but for pods that may not run at all."""
+        """What it says of its pods is reported first; pods that may not run at all are stopped before that."""
         if not (self.kind.suspended(self.job) or self.startable or self.read.evicted):
             return None
         if self.sliced and self.asked is not None and resized(self.asked, self.workload):

@@ -28,7 +28,7 @@ class Refused(Exception):
 def wanted(queue: QueueObject, above: State, action: Action = Action.SYNC, *, work: bool = False) -> Wanted:
     """What the queue is to be. `above` is the state of its parent, `work`: something is in it or open below.
 
-    Raises Refused where the action cannot be done as things are.
+    Raises Refused where the action cannot be done as the queue is, or its parent.
     """
     in_force = handler_of(queue.state) or State.UNKNOWN
     by_parent = queue.closed_by_parent

@@ -43,7 +43,7 @@ class Need(Generic[T]):
                 self._look()
 
     def get(self) -> T:
-        """The thing; without it the test is skipped, and fails where CI=true."""
+        """What is needed; without it the test is skipped, and fails where CI=true."""
         found = self._look()
         if isinstance(found, MissingControlPlaneError):
             skip_without(found)

@@ -63,18 +63,18 @@ def accept(control_plane: ControlPlane) -> None:
     """Store the organisation, with what its controllers have written of it."""
     kubectl = control_plane.kubectl
     for first in (True, False):
-        batch = [thing for thing in ACCEPTED if (thing["kind"] == "Namespace") is first]
+        batch = [obj for obj in ACCEPTED if (obj["kind"] == "Namespace") is first]
         kubectl("apply", "-f", "-", input=as_input(batch))
-    reported = [thing for thing in ACCEPTED if "status" in thing]
+    reported = [obj for obj in ACCEPTED if "status" in obj]
     kubectl("apply", "--server-side", "--subresource=status", "-f", "-", input=as_input(reported))
 
 
 def put_back(control_plane: ControlPlane, changed: list[Manifest]) -> None:
     """The organisation as it was, but for what the webhook fills in on creation alone."""
-    kubectl, accepted = control_plane.kubectl, {key(thing): thing for thing in ACCEPTED}
-    known = as_input([accepted[key(thing)] for thing in changed if key(thing) in accepted])
-    new = [thing for thing in changed if key(thing) not in accepted]
-    held = [thing for thing in new if thing["kind"] == "ClusterQueue"]  # until Kueue, which is not here, lets them go
+    kubectl, accepted = control_plane.kubectl, {key(obj): obj for obj in ACCEPTED}
+    known = as_input([accepted[key(obj)] for obj in changed if key(obj) in accepted])
+    new = [obj for obj in changed if key(obj) not in accepted]
+    held = [obj for obj in new if obj["kind"] == "ClusterQueue"]  # until Kueue, which is not here, lets them go
     if held:
         kubectl("patch", "--type=merge", "-p", NO_FINALIZERS, "-f", "-", input=as_input(held))
     if new:
@@ -91,5 +91,5 @@ def without_breaks(said: str) -> str:
     return re.sub(r" \[[a-z-]+\]\nWarning: \.\.\.", "", said)
 
 
-def key(thing: Manifest) -> tuple[str, str, str]:
-    return thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
+def key(obj: Manifest) -> tuple[str, str, str]:
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

@@ -27,8 +27,8 @@ def main() -> int:
     (folder / "tls.key").write_bytes(server.key)
 
     def world() -> FixedCache:
-        things = (read(manifest) for manifest in organisation(count, fan_out))
-        return FixedCache(Forest.of((thing for thing in things if thing), known=FOLLOWED))
+        objects = (read(manifest) for manifest in organisation(count, fan_out))
+        return FixedCache(Forest.of((obj for obj in objects if obj), known=FOLLOWED))
 
     settings = WebhookSettings(
         port=0,

@@ -44,9 +44,9 @@ COMPAT = Configuration(profile=Profile.COMPAT)
 
 
 def typed(manifest: Mapping[str, Any]) -> KubeObject:
-    thing = read(manifest)
-    assert thing is not None, f"no dialect reads {manifest.get('kind')}"
-    return thing
+    obj = read(manifest)
+    assert obj is not None, f"no dialect reads {manifest.get('kind')}"
+    return obj
 
 
 def world(*manifests: Mapping[str, Any], known: Iterable[GroupKind] = EVERYTHING) -> Forest:
@@ -76,8 +76,8 @@ def change(
     configuration: Configuration | None = None,
 ) -> Proposal:
     """These manifests applied, and these objects deleted, as one transaction."""
-    things = [typed(manifest) for manifest in after]
-    changes = [Change(before.get(thing.ref), thing) for thing in things]
+    objects = [typed(manifest) for manifest in after]
+    changes = [Change(before.get(obj.ref), obj) for obj in objects]
     changes += [Change(before.get(ref), None) for ref in delete]
     return propose(before, changes, configuration)
 

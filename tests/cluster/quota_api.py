@@ -68,7 +68,7 @@ class QuotaApi(FakeApi):
             "apiVersion": "v1",
             "kind": "List",
             "metadata": {"resourceVersion": str(self.version)},
-            "items": [thing for thing in self.objects.get(plural, []) if _selected(thing, seen)],
+            "items": [obj for obj in self.objects.get(plural, []) if _selected(obj, seen)],
         }
         return lambda handler: handler.send_json(200, answer)
 
@@ -105,4 +105,4 @@ def _plural(manifest: Manifest) -> str:
 
 
 def names(forest: Forest) -> set[str]:
-    return {thing.ref.name for thing in forest.objects()}
+    return {obj.ref.name for obj in forest.objects()}

@@ -13,10 +13,10 @@ def nested(levels: int) -> str:
     return '{"a":' * levels + "1" + "}" * levels
 
 
-def depth(thing: object) -> int:
+def depth(obj: object) -> int:
     found = 0
-    while isinstance(thing, dict):
-        thing, found = thing["a"], found + 1
+    while isinstance(obj, dict):
+        obj, found = obj["a"], found + 1
     return found
 
 
@@ -51,9 +51,9 @@ def test_what_is_no_json_is_said_to_be_none(text: bytes) -> None:
 
 
 def test_it_can_be_told_how_deep_a_thing_is() -> None:
-    thing = decoded(nested(5).encode())
-    assert deeper(thing, 4)
-    assert not deeper(thing, 5)
+    obj = decoded(nested(5).encode())
+    assert deeper(obj, 4)
+    assert not deeper(obj, 5)
     assert deeper([[[]]], 2)
     assert deeper(decoded(f"[[{nested(5_000)}]]".encode()), DEEPEST - 10)
     assert not deeper("text", 1)

@@ -37,7 +37,7 @@ def test_of_config_maps_exactly_the_two_of_yunikorn_are_asked_for(
     followed.start(quota_cluster)
     eventually(lambda: not followed.ready())
 
-    kept = {ref for thing in followed.forest().objects() for ref in [thing.ref] if ref.kind == "ConfigMap"}
+    kept = {ref for obj in followed.forest().objects() for ref in [obj.ref] if ref.kind == "ConfigMap"}
     assert {(ref.namespace, ref.name) for ref in kept} == {
         ("yunikorn", "yunikorn-defaults"),
         ("yunikorn", "yunikorn-configs"),
@@ -118,7 +118,7 @@ def test_the_namespace_of_yunikorn_may_be_another(quota_api: QuotaApi, quota_clu
 
     tree = load(quota_cluster, sources(YuniKornSettings(namespace="batch")))
 
-    assert [thing.ref.namespace for thing in tree.objects()] == ["batch"]
+    assert [obj.ref.namespace for obj in tree.objects()] == ["batch"]
 
 
 def test_a_cache_of_yunikorn_that_cannot_be_filled_keeps_the_store_from_being_ready(

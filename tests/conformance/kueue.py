@@ -143,9 +143,9 @@ def _errors_match(case: Data) -> str | None:
 
 def _bare(manifest: Data) -> KubeObject:
     """The object without what its schema alone refuses: the table calls the webhook without an API server before it."""
-    thing = _typed(manifest)
+    obj = _typed(manifest)
     by_schema = {defect.field for defect in structure.defects(manifest)} - set(_REPEATED)
-    return replace(thing, defects=tuple(defect for defect in thing.defects if defect.field not in by_schema))
+    return replace(obj, defects=tuple(defect for defect in obj.defects if defect.field not in by_schema))
 
 
 def _upstream_path(field: str) -> str:
@@ -211,6 +211,6 @@ def _verdict(before: KubeObject | None, after: KubeObject, gates: dict[str, bool
 
 
 def _typed(manifest: Data) -> KubeObject:
-    thing = read(manifest)
-    assert thing is not None
-    return thing
+    obj = read(manifest)
+    assert obj is not None
+    return obj

@@ -176,8 +176,8 @@ class _Played:
             "managersJobs": [*self.jobs.values()],
         }
         for number, held in self.workers.items():
-            for kind, things in held.items():
-                found[f"worker{number}{kind}"] = [*things.values()]
+            for kind, objects in held.items():
+                found[f"worker{number}{kind}"] = [*objects.values()]
         return found
 
 
@@ -199,28 +199,28 @@ def _placed(case: Data) -> str | None:
     return mismatch(reported, played.events) if "events" in expect else None
 
 
-def _compared(things: list[Data] | None) -> dict[str, Any]:
-    return {each["metadata"]["name"]: _essence(each) for each in things or ()}
+def _compared(objects: list[Data] | None) -> dict[str, Any]:
+    return {each["metadata"]["name"]: _essence(each) for each in objects or ()}
 
 
-def _essence(thing: Data) -> Data:
+def _essence(obj: Data) -> Data:
     """Without times, and what only ours writes. A job here is not started by us while it waits for that on a worker."""
-    meta, spec = thing["metadata"], dict(thing.get("spec") or {})
-    if thing.get("kind") != "Workload":
+    meta, spec = obj["metadata"], dict(obj.get("spec") or {})
+    if obj.get("kind") != "Workload":
         spec.pop("suspend", None)
-        status: Data = dict(thing.get("status") or {})
+        status: Data = dict(obj.get("status") or {})
         return {"meta": _told_meta(meta), "spec": spec, "status": status}
-    status = written_status(_timeless(read_workload(thing)))
+    status = written_status(_timeless(read_workload(obj)))
     status.pop("nominatedClusterNames", None)
-    return {"meta": _told_meta(meta), "spec": spec, "status": status, "nominated": _nominated(thing)}
+    return {"meta": _told_meta(meta), "spec": spec, "status": status, "nominated": _nominated(obj)}
 
 
 def _told_meta(meta: Data) -> Data:
     return {key: meta[key] for key in ("labels", "annotations") if meta.get(key)}
 
 
-def _nominated(thing: Data) -> list[str]:
-    return sorted(mapping(thing.get("status")).get("nominatedClusterNames") or [])
+def _nominated(obj: Data) -> list[str]:
+    return sorted(mapping(obj.get("status")).get("nominatedClusterNames") or [])
 
 
 def _timeless(workload: Workload) -> Workload:
@@ -237,12 +237,12 @@ def replace_time(condition: Condition) -> Condition:
     return condition._replace(since=0, generation=0)
 
 
-def ours(thing: Manifest) -> bool:
-    return bool((thing["metadata"].get("labels") or {}).get(ORIGIN))
+def ours(obj: Manifest) -> bool:
+    return bool((obj["metadata"].get("labels") or {}).get(ORIGIN))
 
 
-def _named(things: list[Data] | None, name: str) -> Data | None:
-    return next((copy.deepcopy(each) for each in things or () if each["metadata"]["name"] == name), None)
+def _named(objects: list[Data] | None, name: str) -> Data | None:
+    return next((copy.deepcopy(each) for each in objects or () if each["metadata"]["name"] == name), None)
 
 
 def placing_of(case: Data) -> PlacementSettings:

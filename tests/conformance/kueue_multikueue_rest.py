@@ -157,8 +157,8 @@ def _collected(case: Data) -> str | None:
     )
 
 
-def _names(things: list[Data] | None) -> list[str]:
-    return sorted(each["metadata"]["name"] for each in things or ())
+def _names(objects: list[Data] | None) -> list[str]:
+    return sorted(each["metadata"]["name"] for each in objects or ())
 
 
 def _unlabelled(case: Data) -> str:

@@ -105,8 +105,8 @@ class Webhook:
     def _made(self, chance: random.Random) -> Forest:
         """A world of examples, most of them as they should be."""
         picked = (chance.choice(corpus.manifests()) for _ in range(60))
-        things = [dialects.read(self._mutator.mapping(each) if chance.random() < 0.3 else each) for each in picked]
-        return Forest(frozenset(dialects.READERS)).put_all(filter(None, things))
+        objects = [dialects.read(self._mutator.mapping(each) if chance.random() < 0.3 else each) for each in picked]
+        return Forest(frozenset(dialects.READERS)).put_all(filter(None, objects))
 
     def _post(self, chance: random.Random, path: str, body: bytes) -> Status:
         self._world = chance.choice(self._worlds)
@@ -183,8 +183,8 @@ def texts(chance: random.Random, mutator: Mutator) -> Status:
     """Bytes through the reader of files, the dialects, and the search for places."""
     documents, unreadable = read(["-"], io.BytesIO(_text(chance, mutator)))
     for document in documents:
-        thing = dialects.read(document.manifest)
-        fields = ["spec", "metadata.name", *(defect.field for defect in (thing.defects if thing else ())[:20])]
+        obj = dialects.read(document.manifest)
+        fields = ["spec", "metadata.name", *(defect.field for defect in (obj.defects if obj else ())[:20])]
         assert all(document.locate(field).line >= 1 for field in fields)
     return f"{min(len(documents), 2)} read, {min(len(unreadable), 2)} not"
 

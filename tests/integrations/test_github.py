@@ -136,10 +136,10 @@ def test_paths_and_arguments_are_taken_line_by_line(repository: Path, runner: di
 
 
 def test_a_wrong_argument_is_an_error_without_a_report(repository: Path, runner: dict[str, str]) -> None:
-    done = script("judge.sh", repository, runner | {"INPUT_ARGUMENTS": "--no-such-thing"})
+    done = script("judge.sh", repository, runner | {"INPUT_ARGUMENTS": "--no-such-obj"})
 
     assert (done.returncode, outputs(runner)) == (2, {"exit-code": "2", "differs": "false"})
-    assert "--no-such-thing" in done.stderr
+    assert "--no-such-obj" in done.stderr
 
 
 # -- the comment -------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ OBJECTS = objects(COMPONENT)
 
 
 def only(kind: str, name: str = NAME, among: list[dict[str, Any]] = OBJECTS) -> dict[str, Any]:
-    (found,) = [thing for thing in among if (thing["kind"], thing["metadata"]["name"]) == (kind, name)]
+    (found,) = [obj for obj in among if (obj["kind"], obj["metadata"]["name"]) == (kind, name)]
     return found
 
 

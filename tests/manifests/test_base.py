@@ -46,7 +46,7 @@ TREES = {
 
 
 def of_kind(kind: str) -> list[dict[str, Any]]:
-    return [thing for thing in OBJECTS if thing["kind"] == kind]
+    return [obj for obj in OBJECTS if obj["kind"] == kind]
 
 
 def container() -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_of_config_maps_only_those_of_yunikorn_may_be_read_and_only_the_ledger_w
 
 
 def test_the_ledger_is_installed_without_data_and_in_the_namespace_of_the_role_that_opens_it() -> None:
-    (ledger,) = [thing for thing in of_kind("ConfigMap") if thing["metadata"]["name"] == NAME]
+    (ledger,) = [obj for obj in of_kind("ConfigMap") if obj["metadata"]["name"] == NAME]
     (role,) = of_kind("Role")
 
     assert role["metadata"]["namespace"] == ledger["metadata"]["namespace"] == NAMESPACE

@@ -23,7 +23,7 @@ def test_it_allows_to_delete_the_shipped_kinds_of_jobs_and_nothing_else() -> Non
 
 def test_it_is_bound_to_the_reconciler_alone_and_stands_apart_from_its_component() -> None:
     shipped = (COMPONENT.parent / "reconciler" / "rbac.yaml").read_text()
-    accounts = [thing for thing in yaml.safe_load_all(shipped) if thing["kind"] == "ServiceAccount"]
+    accounts = [obj for obj in yaml.safe_load_all(shipped) if obj["kind"] == "ServiceAccount"]
 
     assert [(each["name"], each["namespace"]) for each in BINDING["subjects"]] == [
         (each["metadata"]["name"], each["metadata"]["namespace"]) for each in accounts

@@ -39,15 +39,15 @@ def test_it_reads_secrets_in_the_namespace_of_kubeconfigs_alone_and_writes_none(
     assert binding["subjects"] == [
         {"kind": "ServiceAccount", "name": "quotree-reconciler", "namespace": "quotree-system"}
     ]
-    others = [thing for thing in (*OBJECTS, *MULTIKUEUE) if thing["kind"] in ("ClusterRole", "Role") and thing != role]
-    rules = [rule for thing in others for rule in thing["rules"] if "secrets" in rule["resources"]]
+    others = [obj for obj in (*OBJECTS, *MULTIKUEUE) if obj["kind"] in ("ClusterRole", "Role") and obj != role]
+    rules = [rule for obj in others for rule in obj["rules"] if "secrets" in rule["resources"]]
     assert not [rule for rule in rules if {"list", "watch"} & set(rule["verbs"]) and "resourceNames" not in rule]
 
 
 def test_nothing_else_is_kept_where_kubeconfigs_are() -> None:
     assert only("Namespace", KUBECONFIGS, MULTIKUEUE)["kind"] == "Namespace"
-    there = [thing for thing in (*OBJECTS, *MULTIKUEUE) if thing["metadata"].get("namespace") == KUBECONFIGS]
-    assert {thing["kind"] for thing in there} == {"Role", "RoleBinding"}
+    there = [obj for obj in (*OBJECTS, *MULTIKUEUE) if obj["metadata"].get("namespace") == KUBECONFIGS]
+    assert {obj["kind"] for obj in there} == {"Role", "RoleBinding"}
 
 
 def test_without_its_component_there_is_neither_a_right_nor_a_look_at_its_kinds() -> None:
@@ -61,7 +61,7 @@ def test_without_its_component_there_is_neither_a_right_nor_a_look_at_its_kinds(
     assert (read_gates(gates), read_gates([*gates, more])) == ({"MultiKueue": False}, {"MultiKueue": True})
     assert read_configured(DEFAULTS, gates=read_gates(gates)).settings.multikueue is None
     assert read_configured(DEFAULTS, gates=read_gates([*gates, more])).settings.multikueue is not None
-    rights = str([thing["rules"] for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")])
+    rights = str([obj["rules"] for obj in OBJECTS if obj["kind"] in ("ClusterRole", "Role")])
     assert "multikueueclusters" not in str([only("ClusterRole")["rules"], only("Role")["rules"]])
     assert "multikueueconfigs/status" not in rights
 
@@ -74,7 +74,7 @@ def test_the_kustomization_around_it_moves_no_namespace() -> None:
 
 
 def test_on_a_worker_it_may_follow_what_it_follows_there_and_nothing_else() -> None:
-    (role,) = [thing for thing in WORKER if thing["kind"] == "ClusterRole"]
+    (role,) = [obj for obj in WORKER if obj["kind"] == "ClusterRole"]
     kinds = {(each.resource.group, each.resource.plural) for each in remote_kinds("o", ()).kinds}
 
     jobs = {(each.group, each.plural) for each in (*JOBS, PODS)}

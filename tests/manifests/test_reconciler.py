@@ -86,7 +86,7 @@ def test_it_may_ask_for_new_nodes_and_change_no_request() -> None:
 
 
 def test_no_rule_allows_everything_or_configuration() -> None:
-    roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")]
+    roles = [obj for obj in OBJECTS if obj["kind"] in ("ClusterRole", "Role")]
     resources = {resource for role in roles for rule in role["rules"] for resource in rule["resources"]}
 
     assert "*" not in str([role["rules"] for role in roles])
@@ -94,7 +94,7 @@ def test_no_rule_allows_everything_or_configuration() -> None:
 
 
 def test_of_secrets_it_may_make_and_read_the_one_of_its_certificate_alone() -> None:
-    roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")]
+    roles = [obj for obj in OBJECTS if obj["kind"] in ("ClusterRole", "Role")]
     rules = [(role["kind"], rule) for role in roles for rule in role["rules"] if "secrets" in rule["resources"]]
 
     (one, created), (other, own) = rules

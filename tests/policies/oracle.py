@@ -330,5 +330,5 @@ def _first_child(old: Manifest | None, new: Manifest, before: World, after: Worl
         yield f"{parent} holds pods"
 
 
-def describe(things: Iterable[object]) -> str:
-    return "\n".join(str(thing) for thing in things)
+def describe(objects: Iterable[object]) -> str:
+    return "\n".join(str(obj) for obj in objects)

@@ -45,7 +45,7 @@ def applied(world: World, edit: Edit) -> World:
 
 
 def amount(text: object, whole: bool = False) -> Fraction | None:
-    """None for what is no amount, negative, or a fraction of a thing that comes in whole ones."""
+    """None for what is no amount, negative, or a fraction of what comes only whole."""
     match = _AMOUNT(text) if isinstance(text, str) else None
     value = Fraction(match[1]) * _UNITS[match[2]] if match else None
     return None if value is None or value < 0 or (whole and value.denominator != 1) else value

@@ -122,9 +122,9 @@ def test_of_kueue_objects_both_doors_say_the_same(stored: list[Manifest], change
 @given(st.lists(volcano_queues(), max_size=8), volcano_queues())
 def test_judging_leaves_the_world_as_it_was(stored: list[Manifest], change: Manifest) -> None:
     forest = world(*stored)
-    before = {thing.ref: thing for thing in forest.objects()}
+    before = {obj.ref: obj for obj in forest.objects()}
 
     answer(client(forest), VOLCANO, review(change))
 
-    assert {thing.ref: thing for thing in forest.objects()} == before
-    assert all(isinstance(thing, Node) for thing in before.values())
+    assert {obj.ref: obj for obj in forest.objects()} == before
+    assert all(isinstance(obj, Node) for obj in before.values())

@@ -37,11 +37,11 @@ f.?resources.orValue([]).filter(q, has(q.{key}) && !{amount(f"q.{key}")}
 _WEIGHT = "fairSharing.weight"
 
 
-def _bad_weight(thing: str) -> str:
+def _bad_weight(obj: str) -> str:
     """Kueue refuses one nano too: it divides by the weight in that unit."""
-    weight = f"{thing}.spec.{_WEIGHT}"
+    weight = f"{obj}.spec.{_WEIGHT}"
     small = f"{quantity(weight)}.isGreaterThan(quantity('0')) && {quantity(weight)}.isLessThan(quantity('2n'))"
-    return f"({thing}.?spec.?fairSharing.?weight.hasValue() && (!{amount(weight)} || ({small})))"
+    return f"({obj}.?spec.?fairSharing.?weight.hasValue() && (!{amount(weight)} || ({small})))"
 
 
 _BAD_WEIGHT = f"""\

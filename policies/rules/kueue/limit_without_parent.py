@@ -14,8 +14,8 @@ _PARENT = ("cohortName", "cohort", "parentName", "parent")
 """Every name that the versions of Cohort and ClusterQueue give the parent; each means the same in every version."""
 
 
-def _parents(thing: str) -> str:
-    return f"[{', '.join(f'''{thing}.?spec.?{name}.orValue('')''' for name in _PARENT)}].exists(name, name != '')"
+def _parents(obj: str) -> str:
+    return f"[{', '.join(f'''{obj}.?spec.?{name}.orValue('')''' for name in _PARENT)}].exists(name, name != '')"
 
 
 def _useless(key: str) -> str:

@@ -39,8 +39,8 @@ def guard(programs: build.Programs) -> Iterator[Guard]:
 def running(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     started = guard.control_plane
     everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
-    things = [each for each in yaml.safe_load_all(everything) if "webhooks" not in each]
-    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
+    objects = [each for each in yaml.safe_load_all(everything) if "webhooks" not in each]
+    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
     organisation(started)
     install_rays(started)
     garbage_is_collected(started)

@@ -107,10 +107,10 @@ def nested(path: str, value: object) -> dict[str, Any]:
     return dict(made)
 
 
-def found(thing: Any, path: str) -> Any:
+def found(obj: Any, path: str) -> Any:
     for step in path.split("."):
-        thing = thing[int(step)] if isinstance(thing, list) else thing[step]
-    return thing
+        obj = obj[int(step)] if isinstance(obj, list) else obj[step]
+    return obj
 
 
 def allow_trains(server: ControlPlane) -> None:

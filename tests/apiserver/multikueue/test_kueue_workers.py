@@ -37,7 +37,7 @@ def world(clusters: World, kueues: dict[str, KueueWorker]) -> Iterator[World]:
     clusters.clean()
 
 
-def told(world: World, kueues: dict[str, KueueWorker], job: str) -> str:
+def progress_of(world: World, kueues: dict[str, KueueWorker], job: str) -> str:
     written = "\n".join(f"{name}: {each.writes}" for name, each in kueues.items())
     return f"{world.workload(job)}\n{written}\n{world.logs()}"
 
@@ -51,7 +51,7 @@ def check(world: World, job: str) -> tuple[str, str]:
 def test_a_job_goes_the_whole_way_over_workers_that_run_kueue(world: World, kueues: dict[str, KueueWorker]) -> None:
     world.submit("whole")
     where = world.runs("whole")
-    eventually(lambda: world.copies("whole") == [where], lambda: told(world, kueues, "whole"))
+    eventually(lambda: world.copies("whole") == [where], lambda: progress_of(world, kueues, "whole"))
     local: Any = world.workload("whole")
     there: Any = world.workers[where].get("Workload", local["metadata"]["name"])
     job: Any = world.workers[where].get("Job", "whole")
@@ -64,9 +64,10 @@ def test_a_job_goes_the_whole_way_over_workers_that_run_kueue(world: World, kueu
     world.end(where, "whole", "Succeeded")
     ended = ("True", "Succeeded")
     eventually(
-        lambda: conditions(world.workload("whole")).get("Finished") == ended, lambda: told(world, kueues, "whole")
+        lambda: conditions(world.workload("whole")).get("Finished") == ended,
+        lambda: progress_of(world, kueues, "whole"),
     )
-    eventually(lambda: world.copies("whole") == [], lambda: told(world, kueues, "whole"))
+    eventually(lambda: world.copies("whole") == [], lambda: progress_of(world, kueues, "whole"))
     here: Any = world.manager.get("Job", "whole")
     assert here["status"]["succeeded"] == 1
 
@@ -76,7 +77,7 @@ def test_why_kueue_has_no_room_is_said_here(world: World, kueues: dict[str, Kueu
         world.quota(worker, "0")
     world.submit("waits")
     why = "one has no quota for it (Pending); two has no quota for it (Pending)"
-    eventually(lambda: check(world, "waits") == ("Pending", why), lambda: told(world, kueues, "waits"))
+    eventually(lambda: check(world, "waits") == ("Pending", why), lambda: progress_of(world, kueues, "waits"))
     world.quota("two", "4")
     assert world.runs("waits") == "two"
 
@@ -91,9 +92,9 @@ def test_who_is_preempted_under_kueue_queues_again_here(world: World, kueues: di
     world.quota("two", "4")
     kueues["one"].preempt(local["metadata"]["name"])
 
-    eventually(lambda: world.placed("preempted") == "two", lambda: told(world, kueues, "preempted"), 60)
+    eventually(lambda: world.placed("preempted") == "two", lambda: progress_of(world, kueues, "preempted"), 60)
     assert world.runs("preempted") == "two"
-    eventually(lambda: world.copies("preempted") == ["two"], lambda: told(world, kueues, "preempted"))
+    eventually(lambda: world.copies("preempted") == ["two"], lambda: progress_of(world, kueues, "preempted"))
     there: Any = world.workers["two"].get("Job", "preempted")
     assert there["metadata"]["uid"] != first["metadata"]["uid"]
 
@@ -108,9 +109,9 @@ def test_who_is_deactivated_here_stops_under_kueue(world: World, kueues: dict[st
     gone = ("False", "Pending")
     eventually(
         lambda: conditions(world.workload("stopped")).get("QuotaReserved") == gone,
-        lambda: told(world, kueues, "stopped"),
+        lambda: progress_of(world, kueues, "stopped"),
     )
-    eventually(lambda: world.copies("stopped") == [], lambda: told(world, kueues, "stopped"))
+    eventually(lambda: world.copies("stopped") == [], lambda: progress_of(world, kueues, "stopped"))
     mine = [each.partition(": ")[2] for each in kueues[where].writes if each.startswith(name)]
     acts = [each for each in mine if each in ("inactive", "evicted", "suspended")]
     assert acts == ["inactive", "evicted", "suspended"]  # its copy may be removed before Kueue gives the quota back
@@ -149,5 +150,5 @@ def test_manager_and_workers_end_behind_any_write_and_no_job_runs_twice_or_is_fo
     for job in (f"killed-{step}" for step in steps):
         where = world.runs(job, seconds=60)
         eventually(partial(lambda name: len(world.copies(name)) == 1, job), world.logs, 60)
-        assert [where] == [run.worker for run in observer.times_run(job)], told(world, kueues, job)
+        assert [where] == [run.worker for run in observer.times_run(job)], progress_of(world, kueues, job)
     assert list(observer.two_winners()) == []

@@ -375,9 +375,9 @@ def _install(server: ControlPlane) -> None:
     server.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition(JOB_SET)))
     everything = server.kubectl("kustomize", str(ROOT / "manifests" / "with-multikueue")).stdout
     kinds = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-    things = [thing for thing in yaml.safe_load_all(everything) if thing["kind"] in kinds]
-    things.sort(key=lambda thing: kinds.index(thing["kind"]))
-    server.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
+    objects = [obj for obj in yaml.safe_load_all(everything) if obj["kind"] in kinds]
+    objects.sort(key=lambda obj: kinds.index(obj["kind"]))
+    server.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
     server.kubectl("apply", "-k", str(WORKER))
     eventually(lambda: served(server, f"{KUEUE}/multikueueclusters"))
 

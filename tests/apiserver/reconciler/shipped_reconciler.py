@@ -88,7 +88,7 @@ def shipped(started: ControlPlane) -> ControlPlane:
     """With Kueue's kinds and the manifests of the reconciler."""
     install(started)
     everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
-    things = [thing for thing in yaml.safe_load_all(everything) if "webhooks" not in thing]
-    things.sort(key=lambda thing: thing["kind"] != "Namespace")
-    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
+    objects = [obj for obj in yaml.safe_load_all(everything) if "webhooks" not in obj]
+    objects.sort(key=lambda obj: obj["kind"] != "Namespace")
+    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
     return started

@@ -65,16 +65,16 @@ class BesideKueue(Guard):
         self._kueue = (kueue_port, kueue_ca)
         self.arguments = ()
 
-    def _reachable(self, thing: Manifest) -> Manifest:
-        if thing["kind"] == "CustomResourceDefinition":
-            return self._kueues(thing)
-        for webhook in thing.get("webhooks", ()):
+    def _reachable(self, obj: Manifest) -> Manifest:
+        if obj["kind"] == "CustomResourceDefinition":
+            return self._kueues(obj)
+        for webhook in obj.get("webhooks", ()):
             webhook["clientConfig"]["service"]["port"] = self.port
-        if thing["kind"] == "Service" and thing["metadata"]["name"] == "quotree-webhook":
-            thing["spec"] = {"type": "ExternalName", "externalName": "localhost"}
-        if thing["kind"] == "ConfigMap" and thing["metadata"]["name"] == "quotree-configuration":
-            thing["data"] = {"configuration.yaml": SETTINGS}
-        return thing
+        if obj["kind"] == "Service" and obj["metadata"]["name"] == "quotree-webhook":
+            obj["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+        if obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == "quotree-configuration":
+            obj["data"] = {"configuration.yaml": SETTINGS}
+        return obj
 
     def _kueues(self, definition: Manifest) -> Manifest:
         """Without our label, and converted by Kueue's manager."""

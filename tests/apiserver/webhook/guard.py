@@ -57,9 +57,9 @@ class Guard:
         kubectl("apply", "-f", "-", input=yaml.safe_dump_all(map(self._reachable, crds)))
         kubectl("apply", "-f", str(Path(__file__).parent / "foreign_crds.yaml"))
         kubectl("wait", "--for=condition=Established", "crd", "--all")
-        things = [self._reachable(thing) for thing in yaml.safe_load_all(self._rendered())]
-        things.sort(key=lambda thing: thing["kind"] != "Namespace")
-        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
+        objects = [self._reachable(obj) for obj in yaml.safe_load_all(self._rendered())]
+        objects.sort(key=lambda obj: obj["kind"] != "Namespace")
+        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
 
     def start(self) -> None:
         """Start the process under the ServiceAccount of the manifests, and wait until it is ready."""
@@ -138,15 +138,15 @@ class Guard:
         path.write_text(self._configuration)
         return [f"--config={path}"]
 
-    def _reachable(self, thing: dict[str, Any]) -> dict[str, Any]:
-        callers = list(thing.get("webhooks", ()))
-        if thing["kind"] == "CustomResourceDefinition" and "conversion" in thing["spec"]:
-            self._converted.append(thing["metadata"]["name"])
-            callers.append(thing["spec"]["conversion"]["webhook"])
+    def _reachable(self, obj: dict[str, Any]) -> dict[str, Any]:
+        callers = list(obj.get("webhooks", ()))
+        if obj["kind"] == "CustomResourceDefinition" and "conversion" in obj["spec"]:
+            self._converted.append(obj["metadata"]["name"])
+            callers.append(obj["spec"]["conversion"]["webhook"])
         for webhook in callers:
             path = webhook["clientConfig"].pop("service")["path"]
             webhook["clientConfig"]["url"] = f"https://127.0.0.1:{self.port}{path}"
-        return thing
+        return obj
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
@@ -155,5 +155,5 @@ def documents(path: Path) -> list[dict[str, Any]]:
     return [document for file in files for document in yaml.safe_load_all(file.read_text())]
 
 
-def as_input(things: list[dict[str, Any]]) -> str:
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": things})
+def as_input(objects: list[dict[str, Any]]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})

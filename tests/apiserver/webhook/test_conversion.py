@@ -25,7 +25,7 @@ NAMESPACED = {"LocalQueue", "Workload"}
 PLURALS = {"Topology": "topologies", "WorkloadPriorityClass": "workloadpriorityclasses"}
 
 
-def thing(kind: str, version: str, name: str, **spec: Any) -> Manifest:
+def obj(kind: str, version: str, name: str, **spec: Any) -> Manifest:
     return kueue(kind, name, spec, version=version)
 
 
@@ -36,9 +36,9 @@ def quotas(**limits: str) -> list[Manifest]:
 
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}
 WRITTEN_OLD = [
-    thing("ResourceFlavor", OLD, "spot", nodeLabels={"pool": "spot"}),
-    thing("Cohort", OLD, "org", resourceGroups=quotas()),
-    thing(
+    obj("ResourceFlavor", OLD, "spot", nodeLabels={"pool": "spot"}),
+    obj("Cohort", OLD, "org", resourceGroups=quotas()),
+    obj(
         "ClusterQueue",
         OLD,
         "team",
@@ -47,8 +47,8 @@ WRITTEN_OLD = [
         namespaceSelector={},
         flavorFungibility={"whenCanBorrow": "Borrow", "whenCanPreempt": "TryNextFlavor"},
     ),
-    thing("LocalQueue", OLD, "team", clusterQueue="team"),
-    thing(
+    obj("LocalQueue", OLD, "team", clusterQueue="team"),
+    obj(
         "Workload",
         OLD,
         "job",
@@ -58,9 +58,9 @@ WRITTEN_OLD = [
         priorityClassSource="kueue.x-k8s.io/workloadpriorityclass",
         priority=10,
     ),
-    thing("AdmissionCheck", OLD, "budget", controllerName="example.dev/budget", retryDelayMinutes=3),
-    thing("MultiKueueCluster", OLD, "west", kubeConfig={"location": "west-secret", "locationType": "Secret"}),
-    thing("MultiKueueConfig", OLD, "all", clusters=["west"]),
+    obj("AdmissionCheck", OLD, "budget", controllerName="example.dev/budget", retryDelayMinutes=3),
+    obj("MultiKueueCluster", OLD, "west", kubeConfig={"location": "west-secret", "locationType": "Secret"}),
+    obj("MultiKueueConfig", OLD, "all", clusters=["west"]),
 ]
 AS_NEW: dict[str, Manifest] = {
     "ClusterQueue": {"cohortName": "org", "flavorFungibility": {"whenCanBorrow": "MayStopSearch"}},
@@ -68,7 +68,7 @@ AS_NEW: dict[str, Manifest] = {
     "MultiKueueCluster": {"clusterSource": {"kubeConfig": {"location": "west-secret", "locationType": "Secret"}}},
 }
 WRITTEN_NEW = [
-    thing(
+    obj(
         "ClusterQueue",
         NEW,
         "patient",
@@ -78,7 +78,7 @@ WRITTEN_NEW = [
         concurrentAdmissionPolicy={"migration": {"mode": "RetainFirstAdmission"}},
         admissionChecksStrategy={"admissionChecks": [{"name": "budget", "onFlavors": ["spot"]}]},
     ),
-    thing(
+    obj(
         "Workload",
         NEW,
         "gated",
@@ -96,7 +96,7 @@ WRITTEN_NEW = [
         ],
         preemptionGates=[{"name": "wait"}],
     ),
-    thing("MultiKueueConfig", NEW, "automatic", clusters=["west"], quotaManagement="Automated"),
+    obj("MultiKueueConfig", NEW, "automatic", clusters=["west"], quotaManagement="Automated"),
 ]
 
 
@@ -215,7 +215,7 @@ def test_an_update_in_one_version_shows_in_the_other(api: Api) -> None:
 
 
 def test_a_list_gives_all_objects_in_the_version_asked_for(api: Api) -> None:
-    more = [thing("ClusterQueue", version, f"more-{version}", namespaceSelector={}) for version in (OLD, NEW)]
+    more = [obj("ClusterQueue", version, f"more-{version}", namespaceSelector={}) for version in (OLD, NEW)]
     for manifest in more:
         api.create(manifest)
     try:
@@ -273,8 +273,8 @@ def test_where_pods_are_is_said_as_each_version_says_it(api: Api) -> None:
 def test_kubectl_apply_goes_on_in_either_version(api: Api, how: list[str]) -> None:
     kubectl = api.control_plane.kubectl
     flags = ["apply", *how, "-f", "-"]
-    old = thing("ClusterQueue", OLD, "applied", cohort="org", namespaceSelector={}, admissionChecks=["budget"])
-    new = thing("ClusterQueue", NEW, "applied", cohortName="org", namespaceSelector={}, stopPolicy="Hold")
+    old = obj("ClusterQueue", OLD, "applied", cohort="org", namespaceSelector={}, admissionChecks=["budget"])
+    new = obj("ClusterQueue", NEW, "applied", cohortName="org", namespaceSelector={}, stopPolicy="Hold")
     new["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "budget"}]}
     try:
         kubectl(*flags, input=json.dumps(old))
@@ -297,10 +297,10 @@ def test_two_who_apply_in_different_versions_leave_each_other_s_fields(api: Api)
         flags = ["--server-side", f"--field-manager={manager}"]
         api.control_plane.kubectl("apply", *flags, "-f", "-", input=json.dumps(manifest))
 
-    team = thing("ClusterQueue", OLD, "shared", cohort="org", namespaceSelector={}, admissionChecks=["budget"])
+    team = obj("ClusterQueue", OLD, "shared", cohort="org", namespaceSelector={}, admissionChecks=["budget"])
     team["spec"]["flavorFungibility"] = {"whenCanPreempt": "Preempt"}
     policy = {"migration": {"mode": "RetainFirstAdmission"}}
-    operator = thing("ClusterQueue", NEW, "shared", concurrentAdmissionPolicy=policy)
+    operator = obj("ClusterQueue", NEW, "shared", concurrentAdmissionPolicy=policy)
     try:
         apply("operator", operator)
         apply("team", team)
@@ -309,7 +309,7 @@ def test_two_who_apply_in_different_versions_leave_each_other_s_fields(api: Api)
             old, new = (api.get("ClusterQueue", version, "shared")["spec"] for version in (OLD, NEW))
             assert holds(old, team["spec"])
             assert holds(new, operator["spec"])
-        apply("team", thing("ClusterQueue", OLD, "shared", cohort="org", namespaceSelector={}))
+        apply("team", obj("ClusterQueue", OLD, "shared", cohort="org", namespaceSelector={}))
         new = api.get("ClusterQueue", NEW, "shared")["spec"]
         assert "admissionChecksStrategy" not in new
         assert new["concurrentAdmissionPolicy"] == policy
@@ -320,9 +320,7 @@ def test_two_who_apply_in_different_versions_leave_each_other_s_fields(api: Api)
 def test_the_webhook_judges_both_versions_alike(api: Api) -> None:
     said = {}
     for version, parent in ((OLD, "cohort"), (NEW, "cohortName")):
-        greedy = thing(
-            "ClusterQueue", version, "greedy", namespaceSelector={}, resourceGroups=quotas(lendingLimit="41")
-        )
+        greedy = obj("ClusterQueue", version, "greedy", namespaceSelector={}, resourceGroups=quotas(lendingLimit="41"))
         greedy["spec"][parent] = "org"
         said[version] = api.control_plane.kubectl("apply", "-f", "-", input=json.dumps(greedy), check=False).stderr
 
@@ -371,7 +369,7 @@ def test_the_storage_version_needs_no_webhook(programs: build.Programs) -> None:
         kubectl, api = control_plane.kubectl, Api(control_plane)
         kubectl("apply", "-k", str(ROOT / "manifests" / "crds"))
         kubectl("wait", "--for=condition=Established", "crd", "--all")
-        queue = thing("ClusterQueue", NEW, "alone", cohortName="org", namespaceSelector={})
+        queue = obj("ClusterQueue", NEW, "alone", cohortName="org", namespaceSelector={})
 
         for how in ([], ["--server-side", "--force-conflicts"]):
             kubectl("apply", *how, "-f", "-", input=yaml.safe_dump(queue))
@@ -381,7 +379,7 @@ def test_the_storage_version_needs_no_webhook(programs: build.Programs) -> None:
         assert "alone" in kubectl("get", "cq").stdout
         with pytest.raises(ApiError, match="conversion webhook"):
             api.get("ClusterQueue", OLD, "alone")
-        flavor = thing("ResourceFlavor", OLD, "spot")
+        flavor = obj("ResourceFlavor", OLD, "spot")
         assert api.create(flavor)["apiVersion"].endswith(OLD)  # only the name of the version differs
         kubectl("delete", "cq", "alone")
 

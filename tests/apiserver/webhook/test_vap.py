@@ -162,10 +162,10 @@ REFUSED = [
 @pytest.mark.parametrize("example", REFUSED, ids=lambda path: path.name)
 def test_examples_of_one_object_are_refused_without_the_webhook(guarded: ControlPlane, example: Path) -> None:
     expected = yaml.safe_load((example / "expect.yaml").read_text())["spec"]
-    things = documents(example / "change.yaml")
+    objects = documents(example / "change.yaml")
     said_by_policy = SAID.intersection(expected["rules"])
 
-    done = guarded.kubectl("apply", "--dry-run=server", "-f", "-", input=as_input(things), check=False)
+    done = guarded.kubectl("apply", "--dry-run=server", "-f", "-", input=as_input(objects), check=False)
 
     assert done.returncode
     if expected["layer"] == "webhook":

@@ -60,9 +60,9 @@ def everything(guard: Guard) -> dict[tuple[str, str, str], str]:
     kinds += ",multikueueconfigs,multikueueclusters"
     listed = json.loads(guard.control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)["items"]
     return {
-        key(thing): thing["metadata"]["resourceVersion"]
-        for thing in listed
-        if thing["kind"] != "ConfigMap" or thing["metadata"]["name"].startswith("yunikorn")
+        key(obj): obj["metadata"]["resourceVersion"]
+        for obj in listed
+        if obj["kind"] != "ConfigMap" or obj["metadata"]["name"].startswith("yunikorn")
     }
 
 
@@ -85,7 +85,7 @@ def test_the_accepted_organisation_is_stored_with_what_the_webhook_fills_in(guar
     assert archive["weight"] == 1
     assert group["queue"] == "speech"
     assert (job["maxRetry"], job["tasks"][0]["minAvailable"], job["tasks"][0]["maxRetry"]) == (3, 4, 3)
-    assert {key(thing) for thing in ACCEPTED} <= set(everything(guard))
+    assert {key(obj) for obj in ACCEPTED} <= set(everything(guard))
 
 
 def test_warnings_reach_the_person_at_the_terminal(guard: Guard) -> None:
@@ -124,15 +124,15 @@ def test_each_refused_example_is_refused_and_changes_nothing(guard: Guard, examp
 
 
 def test_every_verb_and_every_dialect_is_among_the_refused() -> None:
-    accepted = {key(thing) for thing in ACCEPTED}
+    accepted = {key(obj) for obj in ACCEPTED}
     seen = set()
     for example in examples("refused"):
         dialect = example.name.partition("-")[0]
         if example.verb == "delete":
             seen.add((dialect, "delete"))
             continue
-        for thing in documents(example.file):
-            seen.add((dialect, "update" if key(thing) in accepted else "create"))
+        for obj in documents(example.file):
+            seen.add((dialect, "update" if key(obj) in accepted else "create"))
 
     assert seen == {
         *(("volcano", verb) for verb in ("create", "update", "delete")),
@@ -311,8 +311,8 @@ def test_without_the_webhook_nobody_changes_a_tree_and_everybody_goes_on_working
     ]
     guard.stop()
     try:
-        for command, thing in zip(tree_edits[::2], tree_edits[1::2], strict=True):
-            said = refusal(guard, *command, input=yaml.safe_dump(thing) if thing else None)  # type: ignore[arg-type, misc]
+        for command, obj in zip(tree_edits[::2], tree_edits[1::2], strict=True):
+            said = refusal(guard, *command, input=yaml.safe_dump(obj) if obj else None)  # type: ignore[arg-type, misc]
             assert "failed calling webhook" in said, (command, said)
         control_plane.kubectl("apply", "-f", "-", input=as_input([*work, *UNRELATED]))
         control_plane.kubectl("label", "queue", "batch", "still=editable")

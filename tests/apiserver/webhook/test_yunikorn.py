@@ -64,10 +64,10 @@ def pod(name: str, namespace: str, scheduler: str = "yunikorn", **labels: str) -
     return builders.pod(name, namespace, {"schedulerName": scheduler, "containers": [container()]}, labels=labels)
 
 
-def applied(guard: Guard, *things: Manifest, dry: bool = False) -> str:
+def applied(guard: Guard, *objects: Manifest, dry: bool = False) -> str:
     """What kubectl says when they are refused, empty when they pass."""
     options = ["--dry-run=server"] if dry else []
-    done = guard.control_plane.kubectl("apply", "-f", "-", *options, input=as_input(list(things)), check=False)
+    done = guard.control_plane.kubectl("apply", "-f", "-", *options, input=as_input(list(objects)), check=False)
     return done.stderr if done.returncode else ""
 
 
@@ -167,7 +167,7 @@ def test_pods_count_while_yunikorn_runs_them_and_others_never_come(guard: Guard,
         kubectl("apply", "-f", "-", input=as_input([*plain, pod("mine", "dev", applicationId="etl", team="a")]))
         mine = Ref(*POD, "dev", "mine")
         eventually(lambda: following.forest().get(mine), lambda: "the pod is not seen")
-        assert [thing.ref for thing in following.forest().objects() if thing.ref.group_kind == POD] == [mine]
+        assert [obj.ref for obj in following.forest().objects() if obj.ref.group_kind == POD] == [mine]
 
         done = yaml.safe_dump({"status": {"phase": "Succeeded"}})
         kubectl("patch", "pod", "mine", "-n", "dev", "--subresource=status", "--type=merge", "-p", done)
@@ -273,11 +273,11 @@ def test_pods_beside_yunikorn_are_warned_of(guard: Guard) -> None:
     for labels in (template["spec"]["template"]["metadata"]["labels"], template["spec"]["selector"]["matchLabels"]):
         labels["app"] = "yunikorn"
 
-    def said(thing: Manifest) -> str:
-        return kubectl("apply", "--dry-run=server", "-f", "-", input=yaml.safe_dump(thing)).stderr
+    def said(obj: Manifest) -> str:
+        return kubectl("apply", "--dry-run=server", "-f", "-", input=yaml.safe_dump(obj)).stderr
 
-    for thing in (hidden, template):
-        eventually(lambda thing=thing: "[yunikorn-bypassed]" in said(thing), lambda: "nobody is told")
+    for obj in (hidden, template):
+        eventually(lambda obj=obj: "[yunikorn-bypassed]" in said(obj), lambda: "nobody is told")
     before = guard.asked()
     assert not said(beside)
     assert guard.asked() == before
@@ -288,10 +288,10 @@ def test_pods_beside_yunikorn_are_warned_of(guard: Guard) -> None:
 
 def test_a_priority_class_is_asked_about_where_yunikorn_reads_it(guard: Guard) -> None:
     kubectl = guard.control_plane.kubectl
-    thing: Manifest = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 7}
-    thing["metadata"] = {"name": "batch", "annotations": {"somebody.example/note": "x"}}
+    obj: Manifest = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 7}
+    obj["metadata"] = {"name": "batch", "annotations": {"somebody.example/note": "x"}}
     before = guard.asked()
-    assert not applied(guard, thing)
+    assert not applied(guard, obj)
     assert guard.asked() == before
 
     done = kubectl("annotate", "priorityclass", "batch", "yunikorn.apache.org/allow-preemption=never")

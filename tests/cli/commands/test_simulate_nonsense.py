@@ -89,10 +89,10 @@ _NONSENSE = st.sampled_from(
 )
 
 
-def _places(thing: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _places(obj: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if at:
         yield at
-    inside = thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else ()
+    inside = obj.items() if isinstance(obj, dict) else enumerate(obj) if isinstance(obj, list) else ()
     for key, value in inside:
         yield from _places(value, (*at, key))
 
@@ -118,18 +118,16 @@ def test_nonsense_anywhere_is_played_or_told(
     assert bool(json.loads(ended.stdout)["unreadable"]) == (ended.exit_code == 3)
 
 
-def _put(thing: Any, at: tuple[Any, ...], value: Any) -> None:
+def _put(obj: Any, at: tuple[Any, ...], value: Any) -> None:
     """Nothing where an earlier nonsense has taken the place away."""
     for key in at[:-1]:
-        thing = thing[key] if _has(thing, key) else None
-    if _has(thing, at[-1]):
-        thing[at[-1]] = value
+        obj = obj[key] if _has(obj, key) else None
+    if _has(obj, at[-1]):
+        obj[at[-1]] = value
 
 
-def _has(thing: Any, key: Any) -> bool:
-    return (isinstance(thing, dict) and key in thing) or (
-        isinstance(thing, list) and isinstance(key, int) and key < len(thing)
-    )
+def _has(obj: Any, key: Any) -> bool:
+    return (isinstance(obj, dict) and key in obj) or (isinstance(obj, list) and isinstance(key, int) and key < len(obj))
 
 
 def _listed(file: Path, manifests: list[Any]) -> Path:

@@ -14,7 +14,7 @@ Manifest = dict[str, Any]
 KEPT = {"v1beta1": "kueue.quotree.dev/v1beta1", "v1beta2": "kueue.quotree.dev/v1beta2"}
 
 
-def thing(kind: str, version: str, *, status: Manifest | None = None, **spec: Any) -> Manifest:
+def obj(kind: str, version: str, *, status: Manifest | None = None, **spec: Any) -> Manifest:
     return kueue(kind, "a", spec, version=version, status=status)
 
 
@@ -48,7 +48,7 @@ STATUSES = [
 
 @pytest.mark.parametrize(("kind", "old", "new"), PLAIN)
 def test_what_both_can_say_is_only_said_differently(kind: str, old: Manifest, new: Manifest) -> None:
-    one, other = thing(kind, "v1beta1", **old), thing(kind, "v1beta2", **new)
+    one, other = obj(kind, "v1beta1", **old), obj(kind, "v1beta2", **new)
 
     assert convert(one, "v1beta2") == other
     assert convert(other, "v1beta1") == one
@@ -56,7 +56,7 @@ def test_what_both_can_say_is_only_said_differently(kind: str, old: Manifest, ne
 
 @pytest.mark.parametrize(("kind", "old", "new"), STATUSES)
 def test_so_it_is_with_the_status(kind: str, old: Manifest, new: Manifest) -> None:
-    one, other = convert(thing(kind, "v1beta1", status=old), "v1beta2"), thing(kind, "v1beta2", status=new)
+    one, other = convert(obj(kind, "v1beta1", status=old), "v1beta2"), obj(kind, "v1beta2", status=new)
 
     assert one["status"] == other["status"]
     assert convert(other, "v1beta1")["status"] == old
@@ -64,7 +64,7 @@ def test_so_it_is_with_the_status(kind: str, old: Manifest, new: Manifest) -> No
 
 def test_plain_checks_are_folded_into_the_strategy() -> None:
     listed = {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}]}
-    old = thing("ClusterQueue", "v1beta1", admissionChecks=["a", "b"], admissionChecksStrategy=listed)
+    old = obj("ClusterQueue", "v1beta1", admissionChecks=["a", "b"], admissionChecksStrategy=listed)
 
     new = convert(old, "v1beta2")
 
@@ -74,7 +74,7 @@ def test_plain_checks_are_folded_into_the_strategy() -> None:
 
 
 def test_old_values_of_the_fungibility_are_rewritten() -> None:
-    old = thing("ClusterQueue", "v1beta1", flavorFungibility={"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"})
+    old = obj("ClusterQueue", "v1beta1", flavorFungibility={"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"})
 
     new = convert(old, "v1beta2")
 
@@ -84,7 +84,7 @@ def test_old_values_of_the_fungibility_are_rewritten() -> None:
 
 
 def test_a_field_of_one_version_is_kept_in_one_annotation_that_goes_away_again() -> None:
-    new = thing("ClusterQueue", "v1beta2", concurrentAdmissionPolicy={"migration": {"mode": "RetainFirstAdmission"}})
+    new = obj("ClusterQueue", "v1beta2", concurrentAdmissionPolicy={"migration": {"mode": "RetainFirstAdmission"}})
 
     old = convert(new, "v1beta1")
 
@@ -94,7 +94,7 @@ def test_a_field_of_one_version_is_kept_in_one_annotation_that_goes_away_again()
 
 
 def test_other_annotations_stay() -> None:
-    new = thing("MultiKueueConfig", "v1beta2", clusters=["a"], quotaManagement="Automated")
+    new = obj("MultiKueueConfig", "v1beta2", clusters=["a"], quotaManagement="Automated")
     new["metadata"]["annotations"] = {"note": "mine"}
 
     old = convert(new, "v1beta1")
@@ -104,8 +104,8 @@ def test_other_annotations_stay() -> None:
 
 
 def test_a_cluster_is_reached_by_the_same_way() -> None:
-    old = thing("MultiKueueCluster", "v1beta1", kubeConfig={"location": "secret"})
-    new = thing("MultiKueueCluster", "v1beta2", clusterSource={"kubeConfig": {"location": "secret"}})
+    old = obj("MultiKueueCluster", "v1beta1", kubeConfig={"location": "secret"})
+    new = obj("MultiKueueCluster", "v1beta2", clusterSource={"kubeConfig": {"location": "secret"}})
 
     assert convert(old, "v1beta2") == new
     assert convert(new, "v1beta1") == old
@@ -113,7 +113,7 @@ def test_a_cluster_is_reached_by_the_same_way() -> None:
 
 @pytest.mark.parametrize("minutes", [15, 3])
 def test_the_delay_of_a_check_is_kept_unless_it_is_the_default(minutes: int) -> None:
-    old = thing("AdmissionCheck", "v1beta1", controllerName="c", retryDelayMinutes=minutes)
+    old = obj("AdmissionCheck", "v1beta1", controllerName="c", retryDelayMinutes=minutes)
 
     new = convert(old, "v1beta2")
 
@@ -126,7 +126,7 @@ def test_the_delay_of_a_check_is_kept_unless_it_is_the_default(minutes: int) -> 
 
 
 def test_an_edit_elsewhere_leaves_what_is_kept() -> None:
-    new = thing(
+    new = obj(
         "ClusterQueue",
         "v1beta2",
         cohortName="org",
@@ -140,7 +140,7 @@ def test_an_edit_elsewhere_leaves_what_is_kept() -> None:
 
 
 def test_who_edits_a_rewritten_field_means_it() -> None:
-    old = thing("ClusterQueue", "v1beta1", flavorFungibility={"whenCanBorrow": "Borrow"})
+    old = obj("ClusterQueue", "v1beta1", flavorFungibility={"whenCanBorrow": "Borrow"})
 
     new = convert(old, "v1beta2")
     new["spec"]["flavorFungibility"]["whenCanBorrow"] = "TryNextFlavor"
@@ -149,8 +149,8 @@ def test_who_edits_a_rewritten_field_means_it() -> None:
 
 
 def test_checks_for_all_flavors_are_a_plain_list_without_any_annotation() -> None:
-    old = thing("ClusterQueue", "v1beta1", admissionChecks=["a", "b"])
-    new = thing("ClusterQueue", "v1beta2", admissionChecksStrategy={"admissionChecks": [{"name": "a"}, {"name": "b"}]})
+    old = obj("ClusterQueue", "v1beta1", admissionChecks=["a", "b"])
+    new = obj("ClusterQueue", "v1beta2", admissionChecksStrategy={"admissionChecks": [{"name": "a"}, {"name": "b"}]})
 
     assert convert(old, "v1beta2") == new
     assert convert(new, "v1beta1") == old
@@ -159,12 +159,12 @@ def test_checks_for_all_flavors_are_a_plain_list_without_any_annotation() -> Non
 def test_checks_of_one_flavor_stay_a_strategy_without_any_annotation() -> None:
     spec = {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}, {"name": "b", "onFlavors": ["f"]}]}}
 
-    assert convert(thing("ClusterQueue", "v1beta2", **spec), "v1beta1") == thing("ClusterQueue", "v1beta1", **spec)
+    assert convert(obj("ClusterQueue", "v1beta2", **spec), "v1beta1") == obj("ClusterQueue", "v1beta1", **spec)
 
 
 def test_checks_that_were_removed_in_one_version_do_not_come_back_in_the_other() -> None:
     listed = {"admissionChecks": [{"name": "a"}, {"name": "b"}]}
-    new = convert(thing("ClusterQueue", "v1beta1", admissionChecksStrategy=listed), "v1beta2")
+    new = convert(obj("ClusterQueue", "v1beta1", admissionChecksStrategy=listed), "v1beta2")
     assert notes(new)
     new["spec"]["admissionChecksStrategy"]["admissionChecks"].pop()
 
@@ -178,7 +178,7 @@ def test_what_is_kept_finds_its_pod_set_again_by_name() -> None:
     request = {"required": "rack"}
     pods: list[Manifest] = [{"name": name, "template": {}, "topologyRequest": request} for name in ("a", "b")]
     pods[1]["topologyRequest"] = request | {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}]}
-    new = thing("Workload", "v1beta2", podSets=pods)
+    new = obj("Workload", "v1beta2", podSets=pods)
 
     old = convert(new, "v1beta1")
     old["spec"]["podSets"].reverse()
@@ -188,7 +188,7 @@ def test_what_is_kept_finds_its_pod_set_again_by_name() -> None:
 
 def test_a_removed_pod_set_takes_along_what_was_kept_of_it() -> None:
     request = {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}]}
-    new = thing("Workload", "v1beta2", podSets=[{"name": "a", "template": {}, "topologyRequest": request}])
+    new = obj("Workload", "v1beta2", podSets=[{"name": "a", "template": {}, "topologyRequest": request}])
 
     old = convert(new, "v1beta1")
     old["spec"]["podSets"] = [{"name": "b", "template": {}, "count": 1}]
@@ -201,9 +201,9 @@ def test_a_removed_pod_set_takes_along_what_was_kept_of_it() -> None:
 
 def forged(at: list[Any], value: Manifest) -> Manifest:
     """A v1beta1 object whose author wrote the annotation by hand, knowing the digest of what is not there."""
-    kept = convert(thing("MultiKueueConfig", "v1beta2", clusters=["a"], quotaManagement="Manual"), "v1beta1")
+    kept = convert(obj("MultiKueueConfig", "v1beta2", clusters=["a"], quotaManagement="Manual"), "v1beta1")
     (entry,) = json.loads(notes(kept)[KEPT["v1beta2"]])
-    old = thing("ClusterQueue", "v1beta1", cohort="org")
+    old = obj("ClusterQueue", "v1beta1", cohort="org")
     entry |= {"at": at, "keys": list(value), "value": value}
     old["metadata"]["annotations"] = {KEPT["v1beta2"]: json.dumps([entry])}
     return old
@@ -241,4 +241,4 @@ def test_more_than_annotations_can_hold_is_refused_with_a_way_out() -> None:
     status = {"pendingWorkloadsStatus": {"clusterQueuePendingWorkload": waiting, "lastChangeTime": "now"}}
 
     with pytest.raises(Unconvertible, match="read and write this object as v1beta1"):
-        convert(thing("ClusterQueue", "v1beta1", status=status), "v1beta2")
+        convert(obj("ClusterQueue", "v1beta1", status=status), "v1beta2")

@@ -27,13 +27,13 @@ def in_version(version: str, kind: str, spec: dict[str, Any], namespace: str | N
 
 
 def node(manifest: dict[str, Any]) -> QuotaNode:
-    thing = typed(manifest)
-    assert isinstance(thing, QuotaNode)
-    return thing
+    obj = typed(manifest)
+    assert isinstance(obj, QuotaNode)
+    return obj
 
 
-def bad(thing: KubeObject) -> list[tuple[str, bool]]:
-    return [(defect.field, defect.quantity) for defect in thing.defects]
+def bad(obj: KubeObject) -> list[tuple[str, bool]]:
+    return [(defect.field, defect.quantity) for defect in obj.defects]
 
 
 # -- who is whose parent, in every version -----------------------------------------------------------------------------
@@ -49,23 +49,23 @@ PARENTS = [
 
 @pytest.mark.parametrize(("kind", "version", "key"), PARENTS)
 def test_the_parent_is_a_cohort_read_from_the_field_of_the_version(kind: str, version: str, key: str) -> None:
-    thing = in_version(version, kind, {key: "org"})
+    obj = in_version(version, kind, {key: "org"})
 
-    assert isinstance(thing, Cohort if kind == "Cohort" else ClusterQueue)
-    assert thing.ref == Ref("kueue.x-k8s.io", kind, "", "x")
-    assert thing.api_version == f"kueue.x-k8s.io/{version}"
-    assert thing.parent == cohort_ref("org")
-    assert thing.parent_field == f"spec.{key}"
+    assert isinstance(obj, Cohort if kind == "Cohort" else ClusterQueue)
+    assert obj.ref == Ref("kueue.x-k8s.io", kind, "", "x")
+    assert obj.api_version == f"kueue.x-k8s.io/{version}"
+    assert obj.parent == cohort_ref("org")
+    assert obj.parent_field == f"spec.{key}"
 
 
 @pytest.mark.parametrize(("kind", "version", "key"), PARENTS)
 def test_an_empty_or_absent_parent_is_none_and_its_field_is_still_named(kind: str, version: str, key: str) -> None:
     for spec in ({}, {key: ""}, {key: None}):
-        thing = in_version(version, kind, spec)
+        obj = in_version(version, kind, spec)
 
-        assert isinstance(thing, QuotaNode)
-        assert thing.parent is None
-        assert thing.parent_field == f"spec.{key}"
+        assert isinstance(obj, QuotaNode)
+        assert obj.parent is None
+        assert obj.parent_field == f"spec.{key}"
 
 
 def test_a_field_of_another_version_does_not_count_since_the_api_server_drops_it() -> None:
@@ -264,26 +264,26 @@ def test_a_resource_with_a_slash_keeps_its_name() -> None:
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_a_local_queue_hangs_on_its_cluster_queue(version: str) -> None:
-    thing = in_version(version, "LocalQueue", {"clusterQueue": "research"}, namespace="team")
+    obj = in_version(version, "LocalQueue", {"clusterQueue": "research"}, namespace="team")
 
-    assert isinstance(thing, LocalQueue)
-    assert thing.ref == local_queue_ref("team", "x")
-    assert (thing.queue, thing.queue_field) == (cluster_queue_ref("research"), "spec.clusterQueue")
+    assert isinstance(obj, LocalQueue)
+    assert obj.ref == local_queue_ref("team", "x")
+    assert (obj.queue, obj.queue_field) == (cluster_queue_ref("research"), "spec.clusterQueue")
 
 
 def test_a_local_queue_may_name_nothing() -> None:
-    thing = typed(local_queue("x", ""))
+    obj = typed(local_queue("x", ""))
 
-    assert isinstance(thing, LocalQueue)
-    assert thing.queue is None
+    assert isinstance(obj, LocalQueue)
+    assert obj.queue is None
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_a_workload_hangs_on_the_local_queue_of_its_namespace(version: str) -> None:
-    thing = in_version(version, "Workload", {"queueName": "main"}, namespace="team")
+    obj = in_version(version, "Workload", {"queueName": "main"}, namespace="team")
 
-    assert isinstance(thing, Workload)
-    assert (thing.queue, thing.queue_field) == (local_queue_ref("team", "main"), "spec.queueName")
+    assert isinstance(obj, Workload)
+    assert (obj.queue, obj.queue_field) == (local_queue_ref("team", "main"), "spec.queueName")
 
 
 @pytest.mark.parametrize(
@@ -312,19 +312,19 @@ def test_a_workload_hangs_on_the_local_queue_of_its_namespace(version: str) -> N
 def test_the_priority_class_is_the_same_in_every_version(
     version: str, spec: dict[str, Any], expected: PriorityClass | None
 ) -> None:
-    thing = in_version(version, "Workload", spec, namespace="team")
+    obj = in_version(version, "Workload", spec, namespace="team")
 
-    assert isinstance(thing, Workload)
-    assert thing.priority_class == expected
+    assert isinstance(obj, Workload)
+    assert obj.priority_class == expected
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_a_resource_flavor_is_cluster_scoped(version: str) -> None:
-    thing = in_version(version, "ResourceFlavor", {"nodeLabels": {"type": "spot"}}, namespace="ignored")
+    obj = in_version(version, "ResourceFlavor", {"nodeLabels": {"type": "spot"}}, namespace="ignored")
 
-    assert isinstance(thing, ResourceFlavor)
-    assert thing.ref == Ref("kueue.x-k8s.io", "ResourceFlavor", "", "x")
-    assert thing.defects == ()
+    assert isinstance(obj, ResourceFlavor)
+    assert obj.ref == Ref("kueue.x-k8s.io", "ResourceFlavor", "", "x")
+    assert obj.defects == ()
 
 
 def test_kinds_that_kueue_does_not_have_carry_no_quota() -> None:

@@ -59,8 +59,8 @@ def test_the_structure_of_a_status_counts_where_the_status_is_written() -> None:
 
 
 def test_creation_and_deletion_have_one_side_only() -> None:
-    thing = local_queue("door", "ml")
-    created, deleted = changed(None, thing), changed(thing, None)
+    obj = local_queue("door", "ml")
+    created, deleted = changed(None, obj), changed(obj, None)
 
     assert created is not None
     assert created.operation is Operation.CREATE

@@ -118,7 +118,7 @@ def test_an_object_whose_faults_alone_change_takes_the_place_of_the_old_one() ->
     faulty = queue("q", capability="cpu:-1")
     sound = world(faulty).put(typed(queue("q")))
 
-    assert [thing.defects for thing in sound.objects()] == [()]
+    assert [obj.defects for obj in sound.objects()] == [()]
 
 
 def test_a_healthy_node_that_joins_a_cycle_is_told_of_even_if_the_others_were_on_one() -> None:

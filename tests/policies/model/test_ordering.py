@@ -7,7 +7,7 @@ from tests.builders import cohort, drawn, local_queue, pod_group, queue, typed
 
 
 def names(*manifests: dict[str, object]) -> list[str]:
-    return [thing.ref.name for thing in children_first(typed(manifest) for manifest in manifests)]
+    return [obj.ref.name for obj in children_first(typed(manifest) for manifest in manifests)]
 
 
 def test_children_come_before_their_parents() -> None:

@@ -14,9 +14,9 @@ def test_each_form_is_a_policy_with_its_binding() -> None:
 
 def test_the_default_action_of_the_rule_is_the_action_of_its_binding() -> None:
     bindings = {
-        thing["metadata"]["name"].partition(".")[0]: thing["spec"]["validationActions"]
-        for thing in policies()
-        if thing["kind"] == "ValidatingAdmissionPolicyBinding"
+        obj["metadata"]["name"].partition(".")[0]: obj["spec"]["validationActions"]
+        for obj in policies()
+        if obj["kind"] == "ValidatingAdmissionPolicyBinding"
     }
 
     assert bindings["guarantee-exceeds-deserved"] == ["Deny"]

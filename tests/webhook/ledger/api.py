@@ -163,13 +163,13 @@ class Replica:
         """The watches show so many of the events that are outstanding."""
         for event in self.api.events[self._position :][:events]:
             self._position += 1
-            thing, seen = read(event.manifest), sighting(event.manifest)
-            assert thing is not None
+            obj, seen = read(event.manifest), sighting(event.manifest)
+            assert obj is not None
             forest, sightings = self.snapshot.forest, self.snapshot.sightings
             if event.kind == "DELETED":
-                self.snapshot = Snapshot(forest.drop(thing.ref), sightings.drop(thing.ref, seen))
+                self.snapshot = Snapshot(forest.drop(obj.ref), sightings.drop(obj.ref, seen))
             else:
-                self.snapshot = Snapshot(forest.put(thing), sightings.put(thing.ref, seen))
+                self.snapshot = Snapshot(forest.put(obj), sightings.put(obj.ref, seen))
 
     def relist(self) -> None:
         """The watch broke, and what it missed is only in the result."""
@@ -207,11 +207,11 @@ def _judged(forest: Forest, change: Change) -> Any:
 
 
 def _listed(api: Api) -> Snapshot:
-    things = [thing for manifest in api.objects.values() if (thing := read(manifest))]
-    found = {thing.ref: Sighting(*sighting(api.objects[thing.ref])) for thing in things}
+    objects = [obj for manifest in api.objects.values() if (obj := read(manifest))]
+    found = {obj.ref: Sighting(*sighting(api.objects[obj.ref])) for obj in objects}
     sightings = Sightings()
     for kind in EVERYTHING:
         place = scope(Ref(*kind, "", ""))
         own = {ref: seen for ref, seen in found.items() if scope(ref) == place}
         sightings = sightings.listed(place, str(api.version), (), own)
-    return Snapshot(Forest.of(things, known=EVERYTHING), sightings)
+    return Snapshot(Forest.of(objects, known=EVERYTHING), sightings)

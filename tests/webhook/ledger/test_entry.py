@@ -52,10 +52,10 @@ def again(made: Entry) -> Entry:
 
 @pytest.mark.parametrize("manifest", OBJECTS, ids=lambda manifest: f"{manifest['kind']} {manifest['metadata']['name']}")
 def test_another_replica_sees_the_object_that_the_rules_saw(manifest: Manifest) -> None:
-    thing = read(manifest)
-    assert thing is not None
+    obj = read(manifest)
+    assert obj is not None
 
-    assert again(written("r", thing.ref, None, manifest, "ada", "now")).after == thing
+    assert again(written("r", obj.ref, None, manifest, "ada", "now")).after == obj
 
 
 def test_an_entry_has_no_more_of_the_metadata_than_rules_read() -> None:

@@ -31,7 +31,7 @@ def encoded(raw: bytes) -> str:
 
 
 def text_of(*manifests: dict[str, Any]) -> str | None:
-    forest = Forest.of([thing for manifest in manifests if (thing := read(manifest))], ())
+    forest = Forest.of([obj for manifest in manifests if (obj := read(manifest))], ())
     return tree(forest, "yunikorn").text
 
 
@@ -73,10 +73,10 @@ def test_the_policy_group_names_the_key() -> None:
     ids=["cut off", "no archive", "no text", "too long"],  # what is in an archive depends on the time
 )
 def test_what_cannot_be_unzipped_says_why(raw: bytes, says: str) -> None:
-    thing = read_config_map(config_map(binaryData={"queues.yaml.gz": encoded(raw)}))
+    obj = read_config_map(config_map(binaryData={"queues.yaml.gz": encoded(raw)}))
 
-    assert thing is not None
-    setting = thing.settings["queues.yaml"]
+    assert obj is not None
+    setting = obj.settings["queues.yaml"]
     assert setting.text is None
     assert says in setting.fault
 
@@ -97,7 +97,7 @@ def test_whatever_stands_in_data_is_read(data: Any) -> None:
     ],
 )
 def test_service_settings(key: str, text: str, fine: bool) -> None:
-    thing = read_config_map(config_map(data={key: text}))
+    obj = read_config_map(config_map(data={key: text}))
 
-    assert thing is not None
-    assert (list(unreadable_settings(thing)) == []) is fine
+    assert obj is not None
+    assert (list(unreadable_settings(obj)) == []) is fine

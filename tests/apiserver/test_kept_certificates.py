@@ -144,7 +144,7 @@ def test_a_ca_bundle_that_somebody_overwrites_is_restored(site: Site, by: bytes)
     with site.replica(1), site.replica(2):
         before = site.trusted()
         site.overwrite(by)
-        eventually(lambda: site.trusted() == before, seconds=SOON)
+        assert eventually(lambda: site.trusted() == before, seconds=SOON)
 
 
 def test_a_configuration_that_is_created_anew_is_trusted(site: Site) -> None:
@@ -152,7 +152,7 @@ def test_a_configuration_that_is_created_anew_is_trusted(site: Site) -> None:
         before = site.trusted()
         site.control_plane.kubectl("delete", "validatingwebhookconfiguration", site.namespace)
         site.control_plane.kubectl("apply", "-f", "-", input=CONFIGURATION.format(name=site.namespace))
-        eventually(lambda: site.trusted() == before, seconds=SOON)
+        assert eventually(lambda: site.trusted() == before, seconds=SOON)
 
 
 def test_all_replicas_follow_an_authority_that_is_asked_for(site: Site) -> None:

@@ -70,7 +70,7 @@ def test_what_a_new_list_lacks_is_gone(quota_api: QuotaApi, quota_cluster: Clust
 
     quota_api.objects["queues"].pop()
     quota_api.tell("ERROR", {"kind": "Queue", "code": 410, "reason": "Expired", "metadata": {}})
-    eventually(lambda: names(followed.forest()) == {"eng", "org"})
+    assert eventually(lambda: names(followed.forest()) == {"eng", "org"})
 
 
 def test_a_kind_that_is_not_installed_is_known_to_be_empty(
@@ -146,7 +146,7 @@ def test_a_store_may_be_closed_while_it_starts(quota_api: QuotaApi, quota_cluste
     following.start(quota_cluster)
     following.close()
 
-    eventually(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("reflector")])
+    assert eventually(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("reflector")])
 
 
 # -- once, and never ---------------------------------------------------------------------------------------------------

@@ -221,4 +221,4 @@ def test_an_index_that_failed_gives_its_quota_back(server: ControlPlane) -> None
     own = f"{WORKLOADS}/{workload_of(server, 'indexed')}"
     eventually(lambda: server.request("GET", own)["status"].get("reclaimablePods") == done)
     submit(server, "second", "1")
-    eventually(lambda: runs(server, "second"))
+    assert eventually(lambda: runs(server, "second"))

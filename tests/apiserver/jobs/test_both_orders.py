@@ -94,7 +94,7 @@ def test_pods_of_a_job_that_is_evicted_are_not_ready_whatever_is_heard_first(
 
     eventually(lambda: server.request("GET", f"{JOBS}/first")["spec"]["suspend"])
     eventually(lambda: conditions(server, "team", own).get("PodsReady") == NOT_READY)
-    eventually(lambda: conditions(server, "team", own)["QuotaReserved"][0] == "False")
+    assert eventually(lambda: conditions(server, "team", own)["QuotaReserved"][0] == "False")
 
 
 def catches_up(server: ControlPlane, held: Held) -> None:

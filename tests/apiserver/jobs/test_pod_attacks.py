@@ -384,7 +384,7 @@ def test_a_namespace_with_managed_pods_goes_away(team: Besieged) -> None:
         found = server.request("GET", "/api/v1/namespaces/brief")["status"]
         return f"{found} {team.replica.log()[-3000:]}"
 
-    eventually(lambda: not served(server, "/api/v1/namespaces/brief"), left)
+    assert eventually(lambda: not served(server, "/api/v1/namespaces/brief"), left)
 
 
 def test_the_manifest_of_the_webhook_is_what_is_tried_here(team: Besieged) -> None:

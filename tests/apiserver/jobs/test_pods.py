@@ -158,7 +158,7 @@ def test_a_pod_that_waits_for_quota_can_be_deleted(server: ControlPlane) -> None
 
     delete(server, "waits", "runs")
 
-    eventually(lambda: not pods(server) and not workloads(server))
+    assert eventually(lambda: not pods(server) and not workloads(server))
 
 
 @pytest.mark.usefixtures("reconciler")
@@ -221,7 +221,7 @@ def test_a_group_that_is_deleted_leaves_nothing(server: ControlPlane, workload_f
     else:
         delete(server, *"abc")
 
-    eventually(lambda: not pods(server) and not workloads(server))
+    assert eventually(lambda: not pods(server) and not workloads(server))
 
 
 @pytest.mark.usefixtures("reconciler")

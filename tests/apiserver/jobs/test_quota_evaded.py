@@ -182,7 +182,7 @@ def test_a_user_moves_a_job_and_stops_it(server: ControlPlane) -> None:
     patch(server, "first", {"spec": {"suspend": True}})
     eventually(lambda: runs(server, "first"))  # it is admitted still, so that it is started again
     server.request("DELETE", f"{JOBS}/first?propagationPolicy=Background", user=TENANT)
-    eventually(lambda: runs(server, "second"))
+    assert eventually(lambda: runs(server, "second"))
 
 
 def test_a_pod_of_the_job_cannot_hide_from_the_count(server: ControlPlane) -> None:
@@ -300,4 +300,4 @@ def test_an_elastic_job_is_preempted_as_a_whole_and_comes_back_in_its_new_size(s
     patch(server, "grows", {"spec": {"parallelism": 3}})
     server.kubectl("delete", "job", "urgent", "-n", "team")
     eventually(lambda: runs(server, "grows"))
-    eventually(lambda: asked(server) == 1500)
+    assert eventually(lambda: asked(server) == 1500)

@@ -212,4 +212,4 @@ def test_events_tell_when_a_worker_is_lost(planes: Planes) -> None:
         found = [each for each in events if each["involvedObject"]["kind"] == "MultiKueueCluster"]
         return any((each["reason"], each["type"]) == ("ClientConnectionFailed", "Warning") for each in found)
 
-    eventually(reported)
+    assert eventually(reported)

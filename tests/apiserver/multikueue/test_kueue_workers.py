@@ -113,8 +113,9 @@ def test_who_is_deactivated_here_stops_under_kueue(world: World, kueues: dict[st
     )
     eventually(lambda: world.copies("stopped") == [], lambda: progress_of(world, kueues, "stopped"))
     mine = [each.partition(": ")[2] for each in kueues[where].writes if each.startswith(name)]
-    acts = [each for each in mine if each in ("inactive", "evicted", "suspended")]
-    assert acts == ["inactive", "evicted", "suspended"]  # its copy may be removed before Kueue gives the quota back
+    acts = [each for each in mine if each in ("inactive", "evicted", "suspended", "quota back")]
+    assert acts[:3] == ["inactive", "evicted", "suspended"]
+    assert acts[3:] in ([], ["quota back"])  # its copy may be removed before Kueue gives the quota back
 
 
 @pytest.fixture

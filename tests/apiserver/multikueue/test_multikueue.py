@@ -96,7 +96,7 @@ def test_a_job_that_two_clusters_admit_at_the_same_moment_runs_on_one(world: Wor
         world.submit(f"both-{number}")
     for job in (f"both-{number}" for number in range(5)):
         world.runs(job)
-        eventually(partial(alone, world, job), world.logs)
+        assert eventually(partial(alone, world, job), world.logs)
 
 
 def test_a_job_that_a_cluster_rejects_runs_on_another_or_waits_and_says_why(world: World) -> None:
@@ -185,7 +185,7 @@ def test_a_job_that_is_deleted_on_the_worker_is_queued_anew(world: World) -> Non
         found = [world.workers[name].get("Job", "deleted") for name in world.running("deleted")]
         return len(found) == 1 and found[0] is not None and found[0]["metadata"]["uid"] != uid
 
-    eventually(again, lambda: reported(world, "deleted"), 60)
+    assert eventually(again, lambda: reported(world, "deleted"), 60)
 
 
 @pytest.mark.parametrize(("phase", "kind"), [("Succeeded", "Complete"), ("Failed", "Failed")])
@@ -210,7 +210,7 @@ def test_statuses_that_change_in_quick_succession_arrive_in_the_end(world: World
         status = (world.manager.get("Job", "busy") or {}).get("status", {})
         return (status.get("active"), status.get("ready")) == (1, 1)
 
-    eventually(arrived, lambda: reported(world, "busy"))
+    assert eventually(arrived, lambda: reported(world, "busy"))
 
 
 def test_a_kubeconfig_that_is_rotated_while_work_runs_disturbs_nothing(world: World) -> None:
@@ -235,7 +235,7 @@ def test_a_job_that_is_deleted_or_suspended_here_is_removed_there(world: World) 
     world.manager.delete("Workload", name)
     world.manager.patch("Workload", world.workload("paused")["metadata"]["name"], {"spec": {"active": False}})  # type: ignore[index]
     eventually(lambda: not any(worker.names("Job") for worker in world.workers.values()), world.logs)
-    eventually(lambda: not any(worker.names("Workload") for worker in world.workers.values()), world.logs)
+    assert eventually(lambda: not any(worker.names("Workload") for worker in world.workers.values()), world.logs)
 
 
 def lose(world: World, worker: str, how: Any) -> None:
@@ -272,7 +272,7 @@ def test_a_job_set_goes_the_whole_way(world: World) -> None:
     eventually(arrived, lambda: reported(world, "set"))
     where.patch("JobSet", "set", {"status": JOB_SET.done}, sub="/status")
     eventually(lambda: finished(world, "set") == ("True", "Succeeded"), lambda: reported(world, "set"))
-    eventually(lambda: not where.names("JobSet") and not where.names("Workload"), world.logs)
+    assert eventually(lambda: not where.names("JobSet") and not where.names("Workload"), world.logs)
 
 
 def test_a_worker_whose_queue_asks_for_new_nodes_admits_when_it_has_them(world: World) -> None:
@@ -374,7 +374,9 @@ def test_a_group_of_pods_runs_on_one_worker_and_queues_anew_where_one_is_deleted
     world.workers[where].delete("Pod", "right")
     eventually(lambda: both() and not both() & before, lambda: reported(world, "left"), 60)
     waiting = [("Pending", "", True)] * 2
-    eventually(lambda: [here(world, name) for name in ("left", "right")] == waiting, lambda: reported(world, "left"))
+    assert eventually(
+        lambda: [here(world, name) for name in ("left", "right")] == waiting, lambda: reported(world, "left")
+    )
     remove_pods(world, "left", "right")
 
 

@@ -115,7 +115,7 @@ def test_a_cycle_of_cohorts_stops_its_tree_until_it_is_undone(stage: Stage) -> N
 
     stage.patch("cohorts/acts-right", {"spec": {"parentName": None}})
 
-    eventually(lambda: stage.admitted("waits"))
+    assert eventually(lambda: stage.admitted("waits"))
 
 
 def test_what_waits_is_told_of_a_cycle_made_later(stage: Stage) -> None:
@@ -124,7 +124,7 @@ def test_what_waits_is_told_of_a_cycle_made_later(stage: Stage) -> None:
 
     stage.patch("cohorts/acts-left", {"spec": {"parentName": "acts-left"}})
 
-    eventually(lambda: stage.is_("large", "QuotaReserved", "False", "Inadmissible"))
+    assert eventually(lambda: stage.is_("large", "QuotaReserved", "False", "Inadmissible"))
 
 
 def test_more_quota_admits_at_once(stage: Stage) -> None:
@@ -133,7 +133,7 @@ def test_more_quota_admits_at_once(stage: Stage) -> None:
 
     stage.patch("clusterqueues/acts-a", {"spec": {"resourceGroups": queue("", "6")["resourceGroups"]}})
 
-    eventually(lambda: stage.admitted("large"))
+    assert eventually(lambda: stage.admitted("large"))
 
 
 def test_a_queue_that_moves_to_a_richer_cohort_admits_at_once(stage: Stage) -> None:
@@ -142,7 +142,7 @@ def test_a_queue_that_moves_to_a_richer_cohort_admits_at_once(stage: Stage) -> N
 
     stage.patch("clusterqueues/acts-a", {"spec": {"cohortName": "acts-right"}})
 
-    eventually(lambda: stage.admitted("large"))
+    assert eventually(lambda: stage.admitted("large"))
 
 
 def test_a_workload_that_moves_to_another_queue_is_admitted_there(stage: Stage) -> None:
@@ -180,7 +180,7 @@ def test_hold_and_drain_sends_away_what_runs_until_the_queue_goes_on(stage: Stag
     stage.stop_job("runs")
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "None"}})
 
-    eventually(lambda: stage.admitted("runs"))
+    assert eventually(lambda: stage.admitted("runs"))
 
 
 def test_a_workload_waits_for_its_check_and_obeys_it(stage: Stage) -> None:
@@ -244,7 +244,7 @@ def test_a_queue_that_is_missing_or_stopped_is_the_reason_until_an_attempt(stage
     eventually(lambda: stage.says("w")["QuotaReserved"][1:] == ("Inadmissible", "LocalQueue later is inactive"))
     stage.patch(f"{stage.inside('localqueues')}/later", {"spec": {"stopPolicy": "None"}})
 
-    eventually(lambda: stage.says("w") == {"QuotaReserved": ("False", "Pending", LACKING)})
+    assert eventually(lambda: stage.says("w") == {"QuotaReserved": ("False", "Pending", LACKING)})
 
 
 def test_every_job_that_waits_is_told_why(stage: Stage) -> None:
@@ -264,7 +264,7 @@ def test_every_job_that_waits_is_told_why(stage: Stage) -> None:
         return [stage.says(each["metadata"]["name"]).get("QuotaReserved", ("", "", "")) for each in items]
 
     eventually(lambda: len(reported()) == 12)
-    eventually(lambda: {each[:2] for each in reported()} == {("False", "Pending")}, lambda: str(reported()))
+    assert eventually(lambda: {each[:2] for each in reported()} == {("False", "Pending")}, lambda: str(reported()))
 
 
 def test_granular_reasons_come_with_their_gate(control_plane: ControlPlane, namespace: str) -> None:
@@ -312,7 +312,7 @@ def test_a_queue_that_cannot_admit_gives_the_first_reason_and_every_message(stag
     inactive = ("False", "Stopped", f"Can't admit new workloads: is stopped, {missing}.")
     eventually(lambda: active(stage, f"clusterqueues/{NAMES[0]}") == inactive)
     through = ("False", "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
-    eventually(lambda: active(stage, f"{stage.inside('localqueues')}/through") == through)
+    assert eventually(lambda: active(stage, f"{stage.inside('localqueues')}/through") == through)
 
 
 def active(stage: Stage, path: str) -> tuple[str, str, str]:
@@ -382,6 +382,6 @@ def test_who_may_go_goes_at_once_however_lately_its_status_was_written(
             eventually(lambda: active(stage, f"clusterqueues/{NAMES[1]}")[1] == "Ready")
             cluster.delete(f"{KUEUE}/clusterqueues/{NAMES[1]}")
             left = f"{KUEUE}/clusterqueues"
-            eventually(lambda: NAMES[1] not in {each["metadata"]["name"] for each in cluster.get(left)["items"]})
+            assert eventually(lambda: NAMES[1] not in {each["metadata"]["name"] for each in cluster.get(left)["items"]})
         finally:
             stage.tear_down()

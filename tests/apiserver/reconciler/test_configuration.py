@@ -69,7 +69,7 @@ def test_one_at_a_time_is_admitted_where_admission_is_blocked_by_pods_that_are_n
         eventually(lambda: conditions(server, "default", "two").get("QuotaReserved") == waits)
 
         reported(server, "one", "PodsReady", "Started")
-        eventually(lambda: admitted(server, "two"))
+        assert eventually(lambda: admitted(server, "two"))
 
 
 def test_jobs_without_a_queue_wait_in_selected_namespaces_and_run_in_others(server: ControlPlane) -> None:

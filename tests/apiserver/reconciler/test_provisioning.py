@@ -235,4 +235,4 @@ def test_a_config_that_comes_later_is_waited_for(world: Autoscaled) -> None:
         world.configure()
         eventually(lambda: world.active() == ("True", "Active"))
         world.say("Provisioned")
-        eventually(lambda: world.condition("Admitted") == ("True", "Admitted"))
+        assert eventually(lambda: world.condition("Admitted") == ("True", "Admitted"))

@@ -159,7 +159,7 @@ def test_a_special_queue_borrows_what_organisations_leave_that_do_not_borrow_of_
     eventually(lambda: company.admitted("own"))
     eventually(lambda: company.is_("scan", "QuotaReserved", "False", "Pending"), lambda: _why(company, "scan"))
     company.submit("small", "1", "special")
-    eventually(lambda: company.admitted("small"))
+    assert eventually(lambda: company.admitted("small"))
 
 
 def test_a_cycle_is_told_at_every_node_stops_what_is_new_and_is_recovered_from(company: Company) -> None:

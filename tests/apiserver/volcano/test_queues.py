@@ -164,7 +164,7 @@ def test_a_queue_that_is_deleted_goes_once_it_is_empty(
         server.request("DELETE", f"{QUEUES}/b")
         eventually(lambda: states(server).get("b") == "Closing")
         done(server, namespace, "flat")
-        eventually(lambda: "b" not in states(server))
+        assert eventually(lambda: "b" not in states(server))
 
 
 def test_the_status_counts_what_is_below_and_list_prints_what_vcctl_prints(

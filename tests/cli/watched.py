@@ -22,6 +22,8 @@ class Watched:
         with self._out.open("wb") as out, self._err.open("wb") as err:
             command = [sys.executable, "-m", "cli.main", *map(str, arguments), "--watch"]
             environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+            # A shell starts what it puts into the background with SIGINT ignored, and children inherit that.
+            command = ["env", "--default-signal=INT", *command]
             self.process = subprocess.Popen(command, stdout=out, stderr=err, cwd=cwd, env=environment)
 
     def __enter__(self) -> Self:

@@ -87,7 +87,7 @@ def _running(queue: str, amounts: dict[str, str]) -> Manifest:
     given = {"name": "main", "count": 1, "flavors": flavors, "resourceUsage": amounts}
     conditions = [
         {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": "2026-01-02T00:00:00Z"}
-        for kind in ("QuotaReserved", "Admitted")
+        for kind in ("QuotaReserved", "Admitted", "PodsReady")
     ]
     return {"admission": {"clusterQueue": queue, "podSetAssignments": [given]}, "conditions": conditions}
 

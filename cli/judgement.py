@@ -62,4 +62,4 @@ def _judge_since(
 
 def _same(one: Manifest, other: Manifest) -> bool:
     """Also in types: true is not 1, and 1 is not 1.0."""
-    return one == other and repr(one) == repr(other)
+    return one is other or (one == other and repr(one) == repr(other))

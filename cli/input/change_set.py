@@ -93,7 +93,8 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet:
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
-    (name, base), after, against = _base(request), read(request.selection), request.against
+    (name, base), against = _base(request), request.against
+    after = read(request.selection, base.objects)
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     cluster = Context(against, Forest(frozenset(DECLARED)))
     if against.of_cluster:

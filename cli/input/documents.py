@@ -196,7 +196,7 @@ def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
         if json_only or isinstance(root, Root):
             yield from _documents(source, text, [root], json_values.steps)
             return
-    yield from _documents(source, text, yaml_values.read(text), yaml_values.steps)
+    yield from _documents(source, text, yaml_values.read_shared(text), yaml_values.steps)
 
 
 def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable:

@@ -45,13 +45,19 @@ def gather(paths: Sequence[str]) -> Given:
     return identify(*read(paths, sys.stdin))
 
 
-def identify(documents: Iterable[Document], faults: Iterable[Unreadable] = ()) -> Given:
-    """The documents as typed objects; `faults` is what else could not be read."""
+def identify(
+    documents: Iterable[Document], faults: Iterable[Unreadable] = (), known: Mapping[Ref, Placed] | None = None
+) -> Given:
+    """The documents as typed objects; `faults` is what else could not be read.
+
+    `known` are objects of another state of the same inputs: equal documents share their manifest, and are read once.
+    """
+    typed = {id(each.document.manifest): each.obj for each in (known or {}).values() if not _numbered(each.obj.ref)}
     unreadable = list(faults)
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []
     for document in documents:
-        obj = dialects.read(document.manifest)
+        obj = typed.get(id(document.manifest)) or dialects.read(document.manifest)
         if obj is None:
             rest.append(document)
             continue
@@ -61,6 +67,11 @@ def identify(documents: Iterable[Document], faults: Iterable[Unreadable] = ()) -
         else:
             objects[placed.obj.ref] = placed
     return Given(objects, tuple(unreadable), len(rest), tuple(rest))
+
+
+def _numbered(ref: Ref) -> bool:
+    """Whether `_apart` may have named it; no name of an object has a `*`."""
+    return "*" in ref.name
 
 
 def _apart(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -13,8 +13,9 @@ import click
 from cli.exits import Misused
 from cli.input.documents import STDIN, Document, Unreadable
 from cli.input.documents import read as read_documents
-from cli.input.given import Given, identify
+from cli.input.given import Given, Placed, identify
 from cli.input.options import inputs
+from policies.model.objects import Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +81,15 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
     return inputs(with_selection)
 
 
-def read(selection: Selection) -> Given:
-    """Everything that is selected. Raises OutOfReach where a renderer is not installed."""
+def read(selection: Selection, known: Mapping[Ref, Placed] | None = None) -> Given:
+    """Everything that is selected; `known` as for `identify`. Raises OutOfReach where a renderer is not installed."""
     documents, unreadable = read_documents(selection.paths, sys.stdin, selection.stdin_name)
     for found in _rendered(selection):
         if isinstance(found, Document):
             documents.append(found)
         else:
             unreadable.append(found)
-    return identify(documents, unreadable)
+    return identify(documents, unreadable, known)
 
 
 def _rendered(selection: Selection) -> Iterator[Document | Unreadable]:

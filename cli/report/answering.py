@@ -29,7 +29,7 @@ def answer(selection: Selection, question: Question) -> Answer:
     configuration = settings(question.config, selection.places, question.profile)
     files = read(selection)
     try:
-        base = _base(question.revision, selection)
+        base = _base(question.revision, selection, files)
         context = load(question.against, question.kubeconfig, configuration.yunikorn, files.objects)
         former = base[1] if base else None
         judgement = judge(files, context, configuration, prune=question.prune, base=former)
@@ -38,12 +38,12 @@ def answer(selection: Selection, question: Question) -> Answer:
     return Answer(report(files, context, judgement, base), judgement.proposal)
 
 
-def _base(revision: str | None, selection: Selection) -> tuple[Revision, Given] | None:
+def _base(revision: str | None, selection: Selection, files: Given) -> tuple[Revision, Given] | None:
     if revision is None:
         return None
     from cli.input.external.revision import read_base  # here, since what runs programs loads slowly
 
-    commit, inputs = read_base(revision, selection)
+    commit, inputs = read_base(revision, selection, files.objects)
     for item in inputs.unreadable:
         note(f"{item}; what it holds counts as new")
     return commit, inputs

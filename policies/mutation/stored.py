@@ -16,6 +16,9 @@ from policies.model.objects import Node, Ref
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 
+_UNREAD = frozenset({"/spec/reclaimable", "/spec/weight"})
+"""What is filled in for nearly every Volcano queue and no dialect reads. A sound object stays what it is."""
+
 
 def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuration) -> list[Parsed]:
     """These objects, applied to the world, completed; work that it holds already only as an update completes it.
@@ -37,6 +40,8 @@ def completed(
     if written.manifest is None or not operations:
         return written
     manifest = patched(written.manifest, operations)
+    if not written.object.defects and all(each["path"] in _UNREAD for each in operations):
+        return Parsed(written.object, manifest)
     found = dialects.read(manifest)
     return Parsed(replace(found, ref=written.object.ref), manifest) if found is not None else written
 

@@ -37,6 +37,8 @@ MAX_COPIED = 300_000
 
 _SHORT = 64
 """Characters of a key that is worth to be kept for the next one."""
+_SHORT_DOCUMENT = 4096
+"""Characters of a document that is worth to be kept for the next equal one; a queue has about 600."""
 _SEPARATOR = re.compile(r"^---(?![^ \t\r\n])", re.MULTILINE)
 _EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive: no memory for ways back, however many lines
 _DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
@@ -51,15 +53,48 @@ def read(text: str, most: int = MAX_COPIED) -> Iterator[Root | BadText]:
     """
     copies = _Copies(most)
     for start, end in _documents(text):
-        if _NOTHING(text, start, end):
-            continue  # the parser would find the same, more slowly
-        builder = _Builder(text, start, end, copies)
-        try:
-            yield from builder.roots()
-        except BadText as bad:
-            yield bad
-        except YAMLError as error:
-            yield syntax_error(error, text, start, end)
+        yield from _roots(text, start, end, copies)
+
+
+def read_shared(text: str) -> Iterator[Root | BadText]:
+    """The same for a reader that changes nothing: documents of equal text have the very same value.
+
+    Two states of the same files, as of a branch and its base, are equal but for what the branch changes.
+    """
+    copies = _Copies(MAX_COPIED)
+    for start, end in _documents(text):
+        known = _known(text[start:end]) if end - start <= _SHORT_DOCUMENT else None
+        yield from _roots(text, start, end, copies) if known is None else (_moved(root, start) for root in known)
+
+
+@lru_cache(maxsize=2**14)  # the documents of a large organisation, at most some 100 MiB
+def _known(text: str) -> tuple[Root, ...] | None:
+    """What a document holds; None where something is wrong with it, or where an alias may repeat its values."""
+    found = tuple(_roots(text, 0, len(text), _Copies(0)))
+    return None if any(isinstance(each, BadText) for each in found) else found
+
+
+def _moved(root: Root, by: int) -> Root:
+    """The same value in a longer text."""
+
+    def moved(span: Span) -> Span:
+        start, end = span.document
+        return Span(span.start + by, span.end + by, (start + by, end + by))
+
+    return Root(root.value, moved(root.span), [moved(span) for span in root.items])
+
+
+def _roots(text: str, start: int, end: int, copies: _Copies) -> Iterator[Root | BadText]:
+    """What one document holds; several values if `...` ends them."""
+    if _NOTHING(text, start, end):
+        return  # the parser would find the same, more slowly
+    builder = _Builder(text, start, end, copies)
+    try:
+        yield from builder.roots()
+    except BadText as bad:
+        yield bad
+    except YAMLError as error:
+        yield syntax_error(error, text, start, end)
 
 
 def single(text: str, most: int = MAX_COPIED) -> Any:

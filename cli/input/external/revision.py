@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +20,9 @@ from cli.input.context import Revision
 from cli.input.documents import EXTENSIONS, STDIN, expand
 from cli.input.external import programs
 from cli.input.external.programs import ProgramFailed
-from cli.input.given import Given
+from cli.input.given import Given, Placed
 from cli.input.selection import Selection, read
+from policies.model.objects import Ref
 
 _LINK = "120000"
 _FILES = ("100644", "100755", _LINK)
@@ -34,12 +35,12 @@ class _Blob(NamedTuple):
     path: str
 
 
-def read_base(name: str, selection: Selection) -> tuple[Revision, Given]:
+def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | None = None) -> tuple[Revision, Given]:
     """The revision that this one was made from, and the inputs there; those that it does not have are left out.
 
     That is the last common ancestor of `name` and HEAD: what others have added to `name` since is not deleted here.
-    Places are in Git's own spelling, `REVISION:file`. Raises OutOfReach where Git cannot answer, and Misused for inputs
-    that have no revision.
+    Places are in Git's own spelling, `REVISION:file`. `known` as for `identify`. Raises OutOfReach where Git cannot
+    answer, and Misused for inputs that have no revision.
     """
     git = _Git.around(selection)
     revision = git.ancestor(name)
@@ -47,7 +48,7 @@ def read_base(name: str, selection: Selection) -> tuple[Revision, Given]:
         there = Path(made).resolve()
         mirror = _Mirror(git.root, there)
         git.write([blob for blob in git.listed(revision.commit) if mirror.wants(selection, blob.path)], there)
-        return revision, _named(read(mirror.selection(selection)), there, name)
+        return revision, _named(read(mirror.selection(selection), known), there, name)
 
 
 @dataclass(frozen=True, slots=True)

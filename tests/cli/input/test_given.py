@@ -1,0 +1,69 @@
+"""Two states of the same inputs: what is equal in both is read once."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.input.documents import read
+from cli.input.given import Given, identify
+from policies import dialects
+from policies.model.objects import KubeObject
+
+BEFORE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Cohort
+metadata: {name: company}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Cohort
+metadata: {name: eng}
+spec: {parentName: company}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {generateName: train-, labels: {kueue.x-k8s.io/queue-name: main}}
+spec: {template: {spec: {containers: []}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {generateName: train-, labels: {kueue.x-k8s.io/queue-name: main}}
+spec: {template: {spec: {containers: []}}}
+"""
+AFTER = BEFORE.replace("parentName: company", "parentName: universe")
+
+
+def test_only_what_differs_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = identify(*_documents(tmp_path / "before.yaml", BEFORE))
+    documents = _documents(tmp_path / "after.yaml", AFTER)
+    expected = identify(*documents)
+    asked: list[str] = []
+
+    def reading(manifest: Mapping[str, Any]) -> KubeObject | None:
+        asked.append(manifest["metadata"].get("name", manifest["kind"]))
+        return _read(manifest)
+
+    _read = dialects.read
+    monkeypatch.setattr(dialects, "read", reading)
+    after = identify(*documents, before.objects)
+
+    assert after == expected
+    assert ["eng", "Job", "Job"] == asked  # of one generateName each is an object of its own
+
+
+def test_a_state_and_its_base_have_places_of_their_own(tmp_path: Path) -> None:
+    before = identify(*_documents(tmp_path / "before.yaml", BEFORE))
+    after = identify(*_documents(tmp_path / "after.yaml", f"# a line more\n{AFTER}"), before.objects)
+
+    assert [f"{tmp_path}/before.yaml:1:1", f"{tmp_path}/before.yaml:5:1"] == _places(before)
+    assert [f"{tmp_path}/after.yaml:2:1", f"{tmp_path}/after.yaml:6:1"] == _places(after)
+
+
+def _documents(file: Path, text: str) -> Any:
+    file.write_text(text)
+    return read([str(file)])
+
+
+def _places(inputs: Given) -> list[str]:
+    return [str(placed.place()) for placed in inputs.objects.values()][:2]

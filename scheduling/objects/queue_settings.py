@@ -99,13 +99,13 @@ class QueueSettings:
 
 
 def read_cohort_settings(manifest: Manifest) -> CohortSettings:
-    cohort = read_cohort(manifest)
+    cohort = read_cohort(manifest, checked=False)
     return CohortSettings(cohort.name, cohort.parent.name if cohort.parent else None, _terms(cohort), _weight(cohort))
 
 
 def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> QueueSettings:
     """`stored` False: the object never passed an API server; then Kueue keeps some empty policies as they are."""
-    queue, spec = read_cluster_queue(manifest), mapping(manifest.get("spec"))
+    queue, spec = read_cluster_queue(manifest, checked=False), mapping(manifest.get("spec"))
     scope = mapping(spec.get("admissionScope"))
     return QueueSettings(
         name=queue.name,
@@ -197,7 +197,7 @@ class CheckSettings:
 
 def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
     meta, spec = mapping(manifest.get("metadata")), mapping(manifest.get("spec"))
-    weight = Reader(manifest).quantity(mapping(spec.get("fairSharing")).get("weight"), "spec.fairSharing.weight")
+    weight = Reader({}).quantity(mapping(spec.get("fairSharing")).get("weight"), "spec.fairSharing.weight")
     return LocalQueueSettings(
         text(meta.get("namespace")) or "",
         text(meta.get("name")) or "",

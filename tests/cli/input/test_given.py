@@ -49,7 +49,7 @@ def test_only_what_differs_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
     after = identify(*documents, before.objects)
 
     assert after == expected
-    assert ["eng", "Job", "Job"] == asked  # of one generateName each is an object of its own
+    assert asked == ["eng", "Job", "Job"]  # of one generateName each is an object of its own
 
 
 def test_a_state_and_its_base_have_places_of_their_own(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from policies.dialects.kueue import QuotaNode, flavor_resource
+from policies.dialects.kueue import QuotaNode
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, NO_TERMS, UNLIMITED, Pool, Terms, local_quota, minus, plus, subtree_quota
@@ -38,12 +38,7 @@ def root_of(forest: Forest, ref: Ref) -> Ref:
 def terms(forest: Forest, ref: Ref, pair: str) -> Terms:
     """The node's own numbers; a Cohort without an object has none."""
     node = forest.node(ref)
-    if not isinstance(node, QuotaNode):
-        return NO_TERMS
-    for flavor, quota in node.quotas():
-        if flavor_resource(flavor.name, quota.name) == pair:
-            return quota.terms()
-    return NO_TERMS
+    return node.terms_of(pair) if isinstance(node, QuotaNode) else NO_TERMS
 
 
 def below(forest: Forest, ref: Ref, pair: str) -> Pool:
@@ -58,12 +53,15 @@ def subtree(forest: Forest, ref: Ref, pair: str) -> int:
 
 def local(forest: Forest, ref: Ref, pair: str) -> int:
     """lq: the part of the subtree's quota that nobody outside can use."""
-    return local_quota(terms(forest, ref, pair), subtree(forest, ref, pair))
+    own = terms(forest, ref, pair)
+    return local_quota(own, subtree_quota(own, below(forest, ref, pair)))
 
 
 def lent(forest: Forest, ref: Ref, pair: str) -> int:
     """S - lq: the part that the rest of the tree can use; of a root too, though there is nobody above it."""
-    return minus(subtree(forest, ref, pair), local(forest, ref, pair))
+    own = terms(forest, ref, pair)
+    whole = subtree_quota(own, below(forest, ref, pair))
+    return minus(whole, local_quota(own, whole))
 
 
 def potential(forest: Forest, ref: Ref, pair: str) -> Potential:
@@ -72,10 +70,11 @@ def potential(forest: Forest, ref: Ref, pair: str) -> Potential:
     most = Potential(subtree(forest, root, pair), root, "nominalQuota")
     for node in way:
         own = terms(forest, node, pair)
-        reach = plus(local(forest, node, pair), most.amount)
+        whole = subtree_quota(own, below(forest, node, pair))
+        reach = plus(local_quota(own, whole), most.amount)
         most = Potential(reach, most.node, most.limit)
         if own.borrowing is not None:
-            limit = plus(subtree(forest, node, pair), own.borrowing)
+            limit = plus(whole, own.borrowing)
             if limit < reach:
                 most = Potential(limit, node, "borrowingLimit")
     return most

@@ -8,7 +8,6 @@ Source: Kueue v0.19, pkg/util/pod and pkg/controller/jobs/pod; Kubernetes v1, co
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -27,9 +26,11 @@ Struct: TypeAlias = Mapping[str, Reader]
 
 def role_hash(spec: Mapping[str, Any]) -> str:
     """Eight hexadecimal digits; the same for all pods that ask for the same in the same places."""
+    from hashlib import sha256  # here, since it loads OpenSSL, and only groups of Pods have roles
+
     text = json.dumps({"spec": _shape(spec)}, separators=(",", ":"), ensure_ascii=False, default=str)
     escaped = "".join(_HTML.get(letter, letter) for letter in text)
-    return hashlib.sha256(escaped.encode(errors="surrogatepass")).hexdigest()[:_LENGTH]
+    return sha256(escaped.encode(errors="surrogatepass")).hexdigest()[:_LENGTH]
 
 
 def _shape(spec: Mapping[str, Any]) -> dict[str, Any]:

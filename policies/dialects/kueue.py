@@ -78,9 +78,9 @@ def _steps(*at: int) -> Iterator[str | int]:
 
 
 @lru_cache(maxsize=1024)  # the same few in all queues
-def _quota_field(group: int, flavor: int, resource: int, key: str) -> str:
-    """The path of a quota's amount; `key` is none of the user's."""
-    return fields.join("spec", *_steps(group, flavor, resource), key)
+def _field(at: tuple[int, ...], *keys: str | int) -> str:
+    """The path of what these keys lead to from a group, a flavor or a quota; no key is the user's."""
+    return fields.join("spec", *_steps(*at), *keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,14 @@ class ResourceQuota:
     _terms: Terms = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        nominal, borrowing, lending = (
-            None if amount is None else count(self.name, amount)
-            for amount in (self.nominal, self.borrowing_limit, self.lending_limit)
-        )
-        object.__setattr__(self, "_terms", Terms(nominal or 0, borrowing, lending))  # rules ask for them often
+        """Rules ask for the terms often."""
+        nominal = 0 if self.nominal is None else count(self.name, self.nominal)
+        borrowing = None if self.borrowing_limit is None else count(self.name, self.borrowing_limit)
+        lending = None if self.lending_limit is None else count(self.name, self.lending_limit)
+        object.__setattr__(self, "_terms", Terms(nominal, borrowing, lending))
 
     def field(self, key: str) -> str:
-        return _quota_field(*self.at, key)
+        return _field(self.at, key)
 
     def pointer(self, key: str) -> str:
         return fields.pointer("spec", *_steps(*self.at), key)
@@ -124,7 +124,7 @@ class FlavorQuotas:
     at: tuple[int, int]
 
     def field(self, key: str) -> str:
-        return fields.join("spec", *_steps(*self.at), key)
+        return _field(self.at, key)
 
     def pointer(self, *keys: str | int) -> str:
         return fields.pointer("spec", *_steps(*self.at), *keys)
@@ -139,7 +139,7 @@ class ResourceGroup:
     at: int
 
     def covered_field(self, index: int) -> str:
-        return fields.join("spec", *_steps(self.at), "coveredResources", index)
+        return _field((self.at,), "coveredResources", index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +152,15 @@ class QuotaNode(Node):
 
     groups: tuple[ResourceGroup, ...] = ()
     weight: Quantity | None = None
+    _terms: Mapping[str, Terms] = field(init=False, repr=False, compare=False)
+    _first: Mapping[str, Terms] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Rules ask for the terms often."""
+        listed = [(flavor_resource(flavor.name, quota.name), quota.terms()) for flavor, quota in self.quotas()]
+        terms = dict(listed)
+        object.__setattr__(self, "_terms", terms)
+        object.__setattr__(self, "_first", terms if len(terms) == len(listed) else dict(reversed(listed)))
 
     @property
     def name(self) -> str:
@@ -175,9 +184,13 @@ class QuotaNode(Node):
     def uses(self) -> frozenset[Ref]:
         return frozenset(resource_flavor_ref(flavor.name) for group in self.groups for flavor in group.flavors)
 
-    def terms(self) -> dict[str, Terms]:
+    def terms(self) -> Mapping[str, Terms]:
         """The node's own numbers by flavor and resource, as Kueue counts them."""
-        return {flavor_resource(flavor.name, quota.name): quota.terms() for flavor, quota in self.quotas()}
+        return self._terms
+
+    def terms_of(self, pair: str) -> Terms:
+        """Those of one pair; the first where it is listed twice, which is refused."""
+        return self._first.get(pair, NO_TERMS)
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:
         """What the subtree offers to the tree above, from the total over the children."""
@@ -341,7 +354,8 @@ def _flavor(reader: Reader, flavor: Mapping[str, object], g: int, f: int) -> Fla
 
 def _resource(reader: Reader, resource: Mapping[str, object], at: tuple[int, int, int]) -> ResourceQuota:
     def amount(key: str) -> Quantity | None:
-        return reader.quantity(resource.get(key), _quota_field(*at, key))
+        value = resource.get(key)
+        return None if value is None else reader.quantity(value, _field(at, key))
 
     return ResourceQuota(
         name=text(resource.get("name")) or "",

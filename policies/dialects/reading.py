@@ -29,7 +29,7 @@ class Parsed(NamedTuple):
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict | Mapping) else {}  # cheap for a dict
+    return value if isinstance(value, (dict, Mapping)) else {}  # a dict first: to ask an abstract class takes long
 
 
 def listing(value: object) -> list[Any]:
@@ -88,17 +88,18 @@ class Reader:
                 self._defects.append(Defect(fields.join(field, key), message))
         return texts(value)
 
-    def quantity(self, value: object, field: str) -> Quantity | None:
-        """The quantity, not negative; None where absent or unusable."""
+    def quantity(self, value: object, field: str, *keys: str) -> Quantity | None:
+        """The quantity, not negative; None where absent or unusable. `keys` lead on from the field to it."""
         if value is None:
             return None
         try:
             quantity = Quantity.parse(value)
         except BadQuantity as error:
-            self.bad(field, str(error), correction(value))
+            self.bad(fields.join(field, *keys), str(error), correction(value))
             return None
-        if quantity < Quantity.ZERO:
-            self.bad(field, f"{quantity.text} is negative; an amount of quota is 0 or more")
+        if quantity.nano < 0:
+            message = f"{quantity.text} is negative; an amount of quota is 0 or more"
+            self.bad(fields.join(field, *keys), message)
             return None
         return quantity
 
@@ -106,12 +107,12 @@ class Reader:
         """Quantities by resource name; those named in `whole` come in whole units only."""
         found: dict[str, Quantity] = {}
         for resource, item in mapping(value).items():
-            at = fields.join(field, resource)
-            quantity = self.quantity(item, at)
+            quantity = self.quantity(item, field, resource)
             if quantity is None:
                 continue
             if resource in whole and quantity.nano % 10**9:
-                self.bad(at, f"{quantity.text} is a fraction; {resource} comes in whole units only")
+                message = f"{quantity.text} is a fraction; {resource} comes in whole units only"
+                self.bad(fields.join(field, resource), message)
                 continue
             found[resource] = quantity
         return found

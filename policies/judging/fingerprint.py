@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
-from hashlib import sha256
 
 from policies.judging.verdict import Judged
 
@@ -19,6 +18,8 @@ def fingerprint(judged: Judged, occurrence: int = 1) -> str:
     Neither the version of the API nor an index in a list counts: an entry put before an old fault does not make that a
     new one. `occurrence` tells findings apart that differ in an index only.
     """
+    from hashlib import sha256  # here, since it loads OpenSSL, and few formats show fingerprints
+
     finding = judged.finding
     parts = [judged.rule.id, *finding.object, _INDEX.sub("[]", finding.field), finding.subject]
     if occurrence > 1:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from policies.configuration.settings import Configuration
 from policies.model.change import Change, Circumstances
@@ -28,6 +28,10 @@ class Proposal:
     scope: tuple[Ref, ...]
     configuration: Configuration
     circumstances: Circumstances
+    _of_type: dict[type[KubeObject], list[tuple[Any, Any]]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    """What `changed` has found: a hundred rules ask for a dozen types."""
 
     def touched(self, kind: type[N]) -> Iterator[N]:
         """The changed nodes and their parents, before and after, as they stand in `after`; each once."""
@@ -38,9 +42,13 @@ class Proposal:
 
     def changed(self, kind: type[Thing]) -> Iterator[tuple[Thing | None, Thing]]:
         """(before, after) of each created or updated object of this type."""
-        for change in self.changes:
-            if isinstance(change.after, kind):
-                yield (change.before if isinstance(change.before, kind) else None), change.after
+        if kind not in self._of_type:
+            self._of_type[kind] = [
+                (change.before if isinstance(change.before, kind) else None, change.after)
+                for change in self.changes
+                if isinstance(change.after, kind)
+            ]
+        return iter(self._of_type[kind])
 
     def deleted(self, kind: type[Thing]) -> Iterator[Thing]:
         for change in self.changes:

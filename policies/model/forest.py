@@ -66,6 +66,8 @@ class Forest:
     _attached: Trie[Ref, Attachments, None] = _EMPTY
     _users: Trie[Ref, Users, None] = _EMPTY
     _groups: Trie[GroupKind, Groups, None] = _EMPTY
+    _looped: int = 0
+    """Nodes that lie on a cycle: nearly always none, and then no way up has to be walked to see that."""
 
     def node(self, ref: Ref) -> Node | None:
         place = self._places.get(ref)
@@ -117,12 +119,12 @@ class Forest:
 
     def ancestors(self, ref: Ref) -> Iterator[Ref]:
         """Upward from the parent to the root, which may have no object; each once, so a cycle ends the walk."""
-        seen = {ref}
-        node = self.node(ref)
-        while node is not None and node.parent is not None and node.parent not in seen:
-            yield node.parent
-            seen.add(node.parent)
-            node = self.node(node.parent)
+        seen, places = {ref}, self._places
+        place = places.get(ref)
+        while place is not None and (parent := place.node.parent) is not None and parent not in seen:
+            yield parent
+            seen.add(parent)
+            place = places.get(parent)
 
     def upward(self, refs: Iterable[Ref]) -> set[Ref]:
         """These and all above them; each is visited once, however many lead to it."""
@@ -135,12 +137,20 @@ class Forest:
                 here = node.parent if node else None
         return seen
 
+    @property
+    def has_cycles(self) -> bool:
+        return self._looped > 0
+
     def on_cycle(self, ref: Ref) -> bool:
+        if not self._looped:
+            return False
         place = self._places.get(ref)
         return place is not None and place.on_cycle
 
     def ends_at_root(self, ref: Ref) -> bool:
         """Whether neither the node nor one above it lies on a cycle."""
+        if not self._looped:
+            return True
         place = self._places.get(ref)
         while place is not None and not place.on_cycle:
             if place.node.parent is None:
@@ -216,13 +226,14 @@ class _Draft:
         self.attached = base._attached
         self.users = base._users
         self.groups = base._groups
+        self.looped = base._looped
 
     def forest(self) -> Forest:
         """The very same one where nothing changed."""
         if not self.changed:
             return self.base
-        known = self.base.known
-        return Forest(known, self.places, self.edges, self.objects, self.attached, self.users, self.groups)
+        tries = self.places, self.edges, self.objects, self.attached, self.users, self.groups
+        return Forest(self.base.known, *tries, self.looped)
 
     def get(self, ref: Ref) -> KubeObject | None:
         place = self.places.get(ref)
@@ -282,6 +293,7 @@ class _Draft:
         broken = self._loop(ref) if old and old.on_cycle else []
         if old:
             self._cut(old.node)
+            self.looped -= old.on_cycle
         if node is None:
             self.places = self.places.drop(ref)
         else:
@@ -338,6 +350,7 @@ class _Draft:
             return False
         below = NOTHING if on_cycle else (self.edges.get(ref) or NO_CHILDREN).total
         share = place.node.share(below)
+        self.looped += on_cycle - place.on_cycle
         self._set(ref, _Place(place.node, share, on_cycle))
         parent = place.node.parent
         if parent is None:

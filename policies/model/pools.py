@@ -61,14 +61,21 @@ def written(resource: str, amount: int) -> str:
 
 def plus(a: int, b: int) -> int:
     """a + b; what is unlimited stays so, and what grows beyond 64 bits becomes so."""
-    return UNLIMITED if UNLIMITED in (a, b) else max(LEAST, min(a + b, UNLIMITED))
+    return UNLIMITED if UNLIMITED in (a, b) else _bounded(a + b)
 
 
 def minus(a: int, b: int) -> int:
     """a - b; unlimited less unlimited is 0, unlimited less anything else is unlimited."""
     if a == UNLIMITED:
         return 0 if b == UNLIMITED else UNLIMITED
-    return LEAST if b == UNLIMITED else max(LEAST, min(a - b, UNLIMITED))
+    return LEAST if b == UNLIMITED else _bounded(a - b)
+
+
+def _bounded(amount: int) -> int:
+    """Within 64 bits. By comparison, since `max` and `min` are calls and this is asked for each quota several times."""
+    if LEAST <= amount <= UNLIMITED:
+        return amount
+    return UNLIMITED if amount > 0 else LEAST
 
 
 def subtree_quota(terms: Terms, below: Pool) -> int:

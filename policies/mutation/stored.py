@@ -9,6 +9,7 @@ from policies import dialects
 from policies.configuration.settings import Configuration
 from policies.dialects import kueue_jobs
 from policies.dialects.core import POD
+from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Parsed
 from policies.model.change import Operation
 from policies.model.forest import Forest
@@ -27,8 +28,8 @@ def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuratio
     them.
     """
     every = list(objects)
-    only_trees = all(isinstance(it.object, Node) for it in every)  # these are completed each by itself
-    around = world if only_trees else world.put_all(it.object for it in every)
+    alone = all(isinstance(it.object, Node) or it.object.ref.group == GROUP for it in every)
+    around = world if alone else world.put_all(it.object for it in every)  # for work, which looks at its queue
     return [completed(it, around, configuration, _operation(it.object.ref, world)) for it in every]
 
 

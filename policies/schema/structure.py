@@ -116,11 +116,19 @@ def _acceptable(found: list[tuple[Path, Defect]]) -> bool:
 def _duplicates(compiled: Compiled, manifest: Manifest) -> Iterator[tuple[Path, Defect]]:
     """Entries of sets and keyed lists that are, or have the key of, an earlier entry."""
     for keyed in compiled.keyed:
-        if not any(isinstance(entries, list) and len(entries) > 1 for entries in _values(manifest, keyed.steps)):
+        if not any(_repeats(entries, keyed.keys) for entries in _values(manifest, keyed.steps)):
             continue  # nearly always, so paths are not made
         for path, entries in _located(manifest, keyed.steps):
             if isinstance(entries, list) and len(entries) > 1:
                 yield from _repeated(entries, keyed.keys, path)
+
+
+def _repeats(entries: Any, keys: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether two entries of the list are told apart by nothing."""
+    if not isinstance(entries, list) or len(entries) < 2:
+        return False
+    found = [key for entry in entries if (key := _key(entry, keys)) is not None]
+    return len(set(found)) < len(found)
 
 
 def _repeated(entries: list[Any], keys: tuple[tuple[str, Any], ...], path: Path) -> Iterator[tuple[Path, Defect]]:
@@ -185,14 +193,14 @@ def _values(value: Any, steps: tuple[str, ...]) -> list[Any]:
         if step == "*":
             found = [each for holder in found for each in _entries(holder)]
         else:
-            found = [each for holder in found if isinstance(holder, dict | Mapping) and (each := holder.get(step))]
+            found = [each for holder in found if isinstance(holder, (dict, Mapping)) and (each := holder.get(step))]
     return found
 
 
 def _entries(holder: Any) -> Iterable[Any]:
     if isinstance(holder, list):
         return holder
-    return holder.values() if isinstance(holder, Mapping) else ()
+    return holder.values() if isinstance(holder, (dict, Mapping)) else ()
 
 
 def _located(value: Any, steps: tuple[str, ...], path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -204,12 +212,12 @@ def _located(value: Any, steps: tuple[str, ...], path: Path = ()) -> Iterator[tu
         return
     step, rest = steps[0], steps[1:]
     if step != "*":
-        if isinstance(value, Mapping):
+        if isinstance(value, (dict, Mapping)):
             yield from _located(value.get(step), rest, (*path, step))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _located(item, rest, (*path, index))
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         for key, item in value.items():
             yield from _located(item, rest, (*path, key))
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from policies.text.field_paths import Kind, Step
 from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
@@ -64,14 +64,26 @@ def read_shared(text: str) -> Iterator[Root | BadText]:
     copies = _Copies(MAX_COPIED)
     for start, end in _documents(text):
         known = _known(text[start:end]) if end - start <= _SHORT_DOCUMENT else None
-        yield from _roots(text, start, end, copies) if known is None else (_moved(root, start) for root in known)
+        if known is None or not copies.more(known.copies):
+            yield from _roots(text, start, end, copies)
+        else:
+            yield from (_moved(root, start) for root in known.roots)
+
+
+class _Known(NamedTuple):
+    """What a document holds, and how many values its aliases repeat."""
+
+    roots: list[Root]
+    copies: int
 
 
 @lru_cache(maxsize=2**14)  # the documents of a large organisation, at most some 100 MiB
-def _known(text: str) -> tuple[Root, ...] | None:
-    """What a document holds; None where something is wrong with it, or where an alias may repeat its values."""
-    found = tuple(_roots(text, 0, len(text), _Copies(0)))
-    return None if any(isinstance(each, BadText) for each in found) else found
+def _known(text: str) -> _Known | None:
+    """None where something is wrong with the document: a message needs the places of the whole text."""
+    copies = _Copies(MAX_COPIED)
+    found = list(_roots(text, 0, len(text), copies))
+    roots = [each for each in found if isinstance(each, Root)]
+    return _Known(roots, copies.made) if len(roots) == len(found) else None
 
 
 def _moved(root: Root, by: int) -> Root:
@@ -154,12 +166,14 @@ class _Copies:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._made = 0
+        self.made = 0
 
-    def one_more(self) -> bool:
-        """Whether there may be another one."""
-        self._made += 1
-        return self._made <= self.most
+    def more(self, number: int) -> bool:
+        """Count so many more, if there may be so many."""
+        if self.made + number > self.most:
+            return False
+        self.made += number
+        return True
 
 
 class _Builder(Composer[Any]):
@@ -203,9 +217,10 @@ class _Builder(Composer[Any]):
                 merged |= inherited.keys()
                 continue
             key = self._key(event)
-            if key in result and key not in merged:
-                raise BadText(self._offset(event), f"the key {key!r} occurs twice in this mapping")
-            merged.discard(key)
+            if key in result:
+                if key not in merged:
+                    raise BadText(self._offset(event), f"the key {key!r} occurs twice in this mapping")
+                merged.discard(key)
             value = following()
             if depth == 0 and key == "items" and value.__class__ is SequenceStartEvent and value.anchor is None:
                 result[key] = self._list(depth + 1, self._items)
@@ -251,7 +266,7 @@ class _Builder(Composer[Any]):
 
     def _copy(self, value: Any, depth: int, alias: Any) -> Any:
         """A separate copy for every alias, so that no two fields share an object."""
-        if not self._copies.one_more():
+        if not self._copies.more(1):
             raise BadText(self._offset(alias), f"the aliases of this file repeat more than {self._copies.most} values")
         if not isinstance(value, dict | list):
             return value

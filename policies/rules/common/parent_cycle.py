@@ -25,6 +25,8 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
     Fix: give one node on the printed path another parent, or none.
     """
     forest = proposal.after
+    if not forest.has_cycles:
+        return
     reported: set[Ref] = set()
     leads: dict[Ref, tuple[Ref, ...]] = {}
     # A node that was on no cycle before comes first: what is reported there is a new cycle.

@@ -80,6 +80,7 @@ def counted_below(model: dict[str, Step], name: str) -> Share:
 def test_what_is_kept_step_by_step_equals_a_count_from_zero(steps: list[Step]) -> None:
     forest, model = replay(steps)
 
+    assert forest.has_cycles == any(on_cycle(model, name) for name in model)
     for name in NAMES:
         ref = queue_ref(name)
         assert forest.on_cycle(ref) == on_cycle(model, name)

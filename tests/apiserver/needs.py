@@ -27,15 +27,19 @@ class Need(Generic[T]):
     def mark(self, items: list[pytest.Item]) -> None:
         """Marks the tests of the folder as `apiserver`."""
         for item in items:
-            if self._folder in item.path.parents:
+            if self._has(item):
                 item.add_marker(pytest.mark.apiserver)
+
+    def _has(self, item: pytest.Item) -> bool:
+        """By text: there are thousands of tests, and a path takes long to compare with each folder above it."""
+        return str(item.path).startswith(f"{self._folder}{os.sep}")
 
     def build_early(self, session: pytest.Session) -> None:
         """Looks now if a test of the folder will run: no test's time limit counts, and the message can be seen.
 
         One of many processes does not: nobody would see it, and who starts many builds beforehand (see the Makefile).
         """
-        wanted = any(self._folder in item.path.parents for item in session.items)
+        wanted = any(map(self._has, session.items))
         if wanted and not session.config.option.collectonly and not _ONE_OF_MANY:
             capture = session.config.pluginmanager.getplugin("capturemanager")
             assert capture

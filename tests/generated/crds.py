@@ -96,7 +96,7 @@ def _structural(node: Any) -> Any:
     return node
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Writes equal parts in full: a reader of a CRD expects no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:

@@ -23,7 +23,7 @@ def generate() -> dict[str, str]:
 
 
 def _roles(process: str, file: str) -> Iterator[dict[str, Any]]:
-    for manifest in yaml.safe_load_all((ROOT / file).read_text(encoding="utf-8")):
+    for manifest in yaml.load_all((ROOT / file).read_text(encoding="utf-8"), yaml.CSafeLoader):
         if manifest["kind"] in ("Role", "ClusterRole"):
             meta = manifest["metadata"]
             named = {"kind": manifest["kind"], "name": meta["name"], "namespace": meta.get("namespace", "")}

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.apiserver
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "integrations" / "github"
 MARKER = "<!-- quotree: judged change -->"
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+ACTION: dict[str, Any] = yaml.load((ROOT / "action.yml").read_text(), yaml.CSafeLoader)
 GH = """#!{python}
 import json, pathlib, sys
 folder = pathlib.Path(__file__).parent

@@ -16,8 +16,8 @@ def objects(folder: Path) -> list[dict[str, Any]]:
     """What the kustomization of the folder lists, without its patches."""
     return [
         document
-        for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
-        for document in yaml.safe_load_all((folder / name).read_text())
+        for name in yaml.load((folder / "kustomization.yaml").read_text(), yaml.CSafeLoader)["resources"]
+        for document in yaml.load_all((folder / name).read_text(), yaml.CSafeLoader)
     ]
 
 

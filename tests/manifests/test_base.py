@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 BASE = ROOT / "manifests" / "base"
 OBJECTS: list[dict[str, Any]] = [
     document
-    for name in yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
-    for document in yaml.safe_load_all((BASE / name).read_text())
+    for name in yaml.load((BASE / "kustomization.yaml").read_text(), yaml.CSafeLoader)["resources"]
+    for document in yaml.load_all((BASE / name).read_text(), yaml.CSafeLoader)
 ]
 WEBHOOKS = [
     pytest.param(webhook, id=webhook["name"])
@@ -162,7 +162,7 @@ def test_the_configurations_that_the_process_writes_to_are_those_that_exist() ->
 
 
 def test_the_definitions_that_the_process_writes_to_are_those_whose_objects_it_converts() -> None:
-    crds = [yaml.safe_load(path.read_text()) for path in (ROOT / "manifests" / "crds").glob("*.*.yaml")]
+    crds = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in (ROOT / "manifests" / "crds").glob("*.*.yaml")]
     converted = {crd["metadata"]["name"]: crd["spec"]["conversion"] for crd in crds if "conversion" in crd["spec"]}
     (service,) = of_kind("Service")
     rules = [rule for role in of_kind("ClusterRole") for rule in role["rules"]]

@@ -14,11 +14,15 @@ COMPONENTS = MANIFESTS / "components"
 
 
 def documents(component: str, file: str) -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all((COMPONENTS / component / file).read_text()))
+    return list(yaml.load_all((COMPONENTS / component / file).read_text(), yaml.CSafeLoader))
 
 
 def base(file: str, kind: str) -> dict[str, Any]:
-    (only,) = [each for each in yaml.safe_load_all((MANIFESTS / "base" / file).read_text()) if each["kind"] == kind]
+    (only,) = [
+        each
+        for each in yaml.load_all((MANIFESTS / "base" / file).read_text(), yaml.CSafeLoader)
+        if each["kind"] == kind
+    ]
     return dict(only)
 
 
@@ -94,7 +98,7 @@ def test_the_network_policies_name_ports_and_pods_that_exist() -> None:
 
 def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
     (kustomization,) = documents("metrics-auth", "kustomization.yaml")
-    operations = yaml.safe_load(kustomization["patches"][0]["patch"])
+    operations = yaml.load(kustomization["patches"][0]["patch"], yaml.CSafeLoader)
     binding, role = documents("metrics-auth", "rbac.yaml")
 
     added = {each["path"].removeprefix("/spec/template/spec/containers/0/"): each["value"] for each in operations}

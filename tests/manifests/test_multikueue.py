@@ -20,7 +20,9 @@ NAME = "quotree-reconciler-multikueue"
 COMPONENT = MANIFESTS / "components" / "multikueue"
 MULTIKUEUE = objects(COMPONENT)
 JOBS = tuple(kind.resource for kind in SHIPPED.values())
-WORKER: list[dict[str, Any]] = list(yaml.safe_load_all((MANIFESTS / "multikueue-worker" / "rbac.yaml").read_text()))
+WORKER: list[dict[str, Any]] = list(
+    yaml.load_all((MANIFESTS / "multikueue-worker" / "rbac.yaml").read_text(), yaml.CSafeLoader)
+)
 
 
 def test_at_home_it_may_follow_what_it_follows_and_write_statuses_alone() -> None:
@@ -53,8 +55,8 @@ def test_nothing_else_is_kept_where_kubeconfigs_are() -> None:
 def test_without_its_component_there_is_neither_a_right_nor_a_look_at_its_kinds() -> None:
     (container,) = only("Deployment")["spec"]["template"]["spec"]["containers"]
     gates = [arg.partition("=")[2] for arg in container["args"] if arg.startswith("--feature-gates=")]
-    (patch,) = yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["patches"]
-    (operation,) = yaml.safe_load(patch["patch"])
+    (patch,) = yaml.load((COMPONENT / "kustomization.yaml").read_text(), yaml.CSafeLoader)["patches"]
+    (operation,) = yaml.load(patch["patch"], yaml.CSafeLoader)
     more = operation["value"].partition("=")[2]
 
     assert operation["path"] == "/spec/template/spec/containers/0/args/-"
@@ -67,7 +69,7 @@ def test_without_its_component_there_is_neither_a_right_nor_a_look_at_its_kinds(
 
 
 def test_the_kustomization_around_it_moves_no_namespace() -> None:
-    around = yaml.safe_load((MANIFESTS / "with-multikueue" / "kustomization.yaml").read_text())
+    around = yaml.load((MANIFESTS / "with-multikueue" / "kustomization.yaml").read_text(), yaml.CSafeLoader)
 
     assert (around["resources"], around["components"]) == (["../with-reconciler"], ["../components/multikueue"])
     assert "namespace" not in around

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
 
 from cli.report.formats import gitlab, junit, sarif
@@ -43,6 +42,8 @@ def test_sarif_obeys_its_schema() -> None:
 
 
 def test_junit_obeys_its_schema() -> None:
+    import xmlschema  # here, since it loads slowly, and every process of the suite collects all tests
+
     schema = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
 
     for report in [example(), many(0), many(30), *map(random_report, seeds(1))]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scheduling.volcano_queues.tree import QueueTree
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def _acting(command: F) -> F:
@@ -197,6 +198,19 @@ def _connected(context: str | None, kubeconfig: str | None) -> Iterator[Cluster]
 # -- as vcctl has them -------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _asked(kubeconfig: str | None, request: Callable[[], T]) -> Iterator[tuple[Cluster, T]]:
+    """The cluster and what is asked of it. Raises Misused for what vcctl refuses, before anything is opened."""
+    from scheduling.volcano_queues.vcctl import BadRequest
+
+    try:
+        wanted = request()
+    except BadRequest as error:
+        raise Misused(str(error)) from error
+    with _connected(None, kubeconfig) as cluster:
+        yield cluster, wanted
+
+
 @queue.command("list")
 @kubeconfig
 def list_queues(kubeconfig: str | None) -> None:
@@ -232,13 +246,9 @@ def operate_queue(name: str, action: str, weight: int, kubeconfig: str | None) -
     from reconciler.controllers.volcano.by_hand import ByHand
     from reconciler.controllers.volcano.queue_writes import patch
     from scheduling.volcano_queues.states import Action
-    from scheduling.volcano_queues.vcctl import BadRequest, requested
+    from scheduling.volcano_queues.vcctl import requested
 
-    try:
-        wanted = requested(name, action, weight)
-    except BadRequest as error:
-        raise Misused(str(error)) from error
-    with _connected(None, kubeconfig) as cluster:
+    with _asked(kubeconfig, partial(requested, name, action, weight)) as (cluster, wanted):
         if isinstance(wanted, Action):
             hand = ByHand(cluster, Configuration(), "default", 0, emit)
             found = hand.read().queues.get(name)
@@ -262,11 +272,7 @@ def delete_queue(name: str, kubeconfig: str | None) -> None:
     from cluster.actions import Delete
     from cluster.apply import perform
     from reconciler.controllers.volcano.kinds import QUEUES
-    from scheduling.volcano_queues.vcctl import BadRequest, check_name
+    from scheduling.volcano_queues.vcctl import check_name
 
-    try:
-        check_name(name)
-    except BadRequest as error:
-        raise Misused(str(error)) from error
-    with _connected(None, kubeconfig) as cluster:
+    with _asked(kubeconfig, partial(check_name, name)) as (cluster, _):
         perform(cluster, Delete(QUEUES, None, name))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +149,7 @@ def pre_commit(repository: Repository, *arguments: str) -> subprocess.CompletedP
         cwd=repository.folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,  # the first run may install
         check=False,
     )
 
@@ -184,3 +186,36 @@ def test_the_hook_for_changed_files_gets_these_and_nothing_else(repository: Repo
 
     assert done.returncode == 1
     assert "more/a.yaml:8:10: error[children-deserved-exceed-parent]" in done.stdout
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Repository:
+    """This project as a repository that pre-commit can clone."""
+    built = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path / "dist")]
+    subprocess.run(built, cwd=ROOT, check=True, capture_output=True)
+    (archive,) = (tmp_path / "dist").iterdir()
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    made = Repository.make(tmp_path / archive.name.removesuffix(".tar.gz"))
+    shutil.copy(ROOT / ".pre-commit-hooks.yaml", made.folder)
+    made.commit()
+    return made
+
+
+def test_pre_commit_installs_the_hook_into_an_environment_of_its_own(
+    repository: Repository, published: Repository, tools: Path
+) -> None:
+    (tools / "quotree").write_text("#!/bin/sh\nexit 99\n")  # what the machine has is not asked
+    hook = {"id": "quotree-validate", "args": ["plain", "--base", "HEAD"]}
+    config = {"repos": [{"repo": str(published.folder), "rev": published.git("rev-parse", "HEAD"), "hooks": [hook]}]}
+    write(repository.folder / ".pre-commit-config.yaml", config)
+    repository.git("add", "--all")
+
+    sound = pre_commit(repository, "run")
+    repository.put("plain/lab.yaml", cluster_queue("night", "lab"))
+    repository.git("add", "--all")
+    broken = pre_commit(repository, "run")
+
+    assert sound.returncode == 0, sound.stdout + sound.stderr
+    assert broken.returncode == 1, broken.stdout + broken.stderr
+    assert "delete-with-children" in broken.stdout

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
 from policies import dialects
+from policies.dialects.core import YUNIKORN, Namespace
 from policies.dialects.kueue import QuotaNode
-from policies.dialects.reading import Manifest, Parsed, listing, mapping
+from policies.dialects.reading import Manifest, Parsed, listing, mapping, metadata
 from policies.dialects.volcano import Queue
 from policies.model.errors import PolicyError
 from policies.model.quantity import Quantity
 from policies.rollout.edits import Edit
 
 _LIMITS = ("borrowingLimit", "lendingLimit")
+_GUARANTEED = YUNIKORN + "namespace.guaranteed"
+_QUOTA = YUNIKORN + "namespace.quota"
 
 
 def detours(edit: Edit) -> Iterator[Parsed]:
-    """Versions to try, the gentlest first. Only nodes of Kueue and Volcano that exist and stay have any."""
+    """Versions to try, the gentlest first. Only nodes of Kueue and Volcano, and Namespaces, that stay have any."""
     before, after = edit.before, edit.after
     if before is None or after is None or before.manifest is None or after.manifest is None:
         return
@@ -28,6 +32,8 @@ def detours(edit: Edit) -> Iterator[Parsed]:
         makers = (_lowered_quota, _without(key), _without_quota)
     elif isinstance(after.object, Queue):
         makers = (_lowered_amounts, _without_amounts)
+    elif isinstance(after.object, Namespace):
+        makers = (_lowered_annotations, _without_guaranteed)
     for make in makers:
         manifest = make(before.manifest, after.manifest)
         found = dialects.read(manifest)
@@ -110,7 +116,49 @@ def _promises(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {field: amounts for field, amounts in found.items() if isinstance(amounts, dict)}
 
 
-# --- both
+# --- YuniKorn
+
+
+def _lowered_annotations(before: Manifest, after: Manifest) -> Manifest:
+    """Below the queue where it is, with the lower amount of each resource before and after.
+
+    What it has no longer as guaranteed is none; what it has no longer as quota is unlimited.
+    """
+    found = _with_own_annotations(before)
+    notes, final = found["metadata"]["annotations"], mapping(metadata(after).get("annotations"))
+    guaranteed, quota = _amounts(final, _GUARANTEED), _amounts(final, _QUOTA)
+    lowest = {
+        _GUARANTEED: {
+            name: _lower(was, guaranteed.get(name, "0")) for name, was in _amounts(notes, _GUARANTEED).items()
+        },
+        _QUOTA: {name: _lower(was, quota.get(name, was)) for name, was in _amounts(notes, _QUOTA).items()},
+    }
+    notes |= {key: json.dumps(amounts) for key, amounts in lowest.items() if amounts}
+    return found
+
+
+def _without_guaranteed(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
+    """Below the queue where it is, with nothing guaranteed."""
+    found = _with_own_annotations(before)
+    found["metadata"]["annotations"].pop(_GUARANTEED, None)
+    return found
+
+
+def _with_own_annotations(manifest: Manifest) -> dict[str, Any]:
+    """A copy whose annotations may be changed."""
+    meta = metadata(manifest)
+    return {**manifest, "metadata": {**meta, "annotations": dict(mapping(meta.get("annotations")))}}
+
+
+def _amounts(annotations: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Empty for what is no JSON object."""
+    try:
+        return mapping(json.loads(annotations.get(key) or "{}"))
+    except (ValueError, TypeError, RecursionError):
+        return {}
+
+
+# --- all
 
 
 def _copy(manifest: Manifest) -> dict[str, Any]:

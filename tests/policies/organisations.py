@@ -160,8 +160,11 @@ _yunikorn = _namespace() | _namespace() | _queue_text
 _kueue = _quota_node() | _quota_node() | _local_queue
 
 
-def _objects(draw: st.DrawFn) -> st.SearchStrategy[Manifest]:
-    return draw(st.sampled_from([_volcano, _volcano, _kueue, _kueue, _yunikorn]))
+DIALECTS = {"volcano": _volcano, "kueue": _kueue, "yunikorn": _yunikorn}
+
+
+def _objects(draw: st.DrawFn, dialect: str) -> st.SearchStrategy[Manifest]:
+    return DIALECTS[dialect or draw(st.sampled_from(["volcano", "volcano", "kueue", "kueue", "yunikorn"]))]
 
 
 @st.composite
@@ -228,12 +231,12 @@ def _walk(queue: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @st.composite
-def changes(draw: st.DrawFn, *, sound: bool) -> tuple[World, Edit]:
-    """A world and an edit of it.
+def changes(draw: st.DrawFn, *, sound: bool, dialect: str = "") -> tuple[World, Edit]:
+    """A world and an edit of it, of this dialect or of any.
 
     Queues of YuniKorn that Namespaces use are left as they are: whether one may go is a matter of its own.
     """
-    objects = _objects(draw)
+    objects = _objects(draw, dialect)
     world = draw(_worlds(objects, sound))
     edit = draw(_edits(world, objects))
     assume(not disturbs(world, edit))

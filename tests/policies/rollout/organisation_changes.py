@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from hypothesis import strategies as st
@@ -15,9 +16,10 @@ from policies.judging.sentence import sentence
 from policies.model.change import Circumstances
 from policies.model.findings import Profile
 from policies.rollout.edits import Edit, Site
-from tests.builders import queue, world
-from tests.policies.oracle_world import Manifest, World, applied, key_of
-from tests.policies.organisations import changes
+from tests.builders import namespace, queue, world
+from tests.policies.oracle_world import YUNIKORN, Manifest, World, applied, key_of
+from tests.policies.organisations import changes, queue_text
+from tests.policies.queue_oracle import PARENT
 
 STRICT = Configuration(profile=Profile.STRICT)
 
@@ -55,12 +57,12 @@ def played(at: Site, every: Iterable[Edit]) -> tuple[Site, list[str]]:
 
 
 @st.composite
-def moves(draw: st.DrawFn) -> tuple[World, World]:
-    """An organisation before, and another one after, of the same names."""
-    before, edit = draw(changes(sound=True))
+def moves(draw: st.DrawFn, dialect: str = "") -> tuple[World, World]:
+    """An organisation before, and another one after, of the same names; of this dialect, or of any."""
+    before, edit = draw(changes(sound=True, dialect=dialect))
     if draw(st.booleans()):
         return before, applied(before, edit)
-    after, _ = draw(changes(sound=True))
+    after, _ = draw(changes(sound=True, dialect=dialect))
     return before, after
 
 
@@ -79,4 +81,26 @@ def _filled(draw: st.DrawFn, parents: list[int]) -> World:
         wanted = min(draw(st.integers(1, 4)), rooms[parent])
         rooms[parent] -= wanted
         found.append(queue(child, f"p{parent}", deserved=f"cpu:{wanted}"))
+    return {key_of(manifest): manifest for manifest in found}
+
+
+@st.composite
+def packed_namespaces(draw: st.DrawFn) -> tuple[World, World]:
+    """Namespaces of three queues of YuniKorn, which stay, before and after: all is guaranteed to someone."""
+    parents = draw(st.lists(st.integers(2, 6), min_size=3, max_size=3))
+    return _namespaces(draw, parents), _namespaces(draw, parents)
+
+
+def _namespaces(draw: st.DrawFn, parents: list[int]) -> World:
+    rooms = list(parents)
+    amounts = [{"guaranteed": {"vcore": f"{held}"}, "max": {"vcore": f"{held}"}} for held in parents]
+    tree = [{"name": f"p{index}", "parent": True, "resources": each} for index, each in enumerate(amounts)]
+    found = [queue_text(*tree)]
+    for name in draw(st.permutations(["n1", "n2", "n3", "n4"])):
+        parent = draw(st.integers(0, len(rooms) - 1))
+        wanted = min(draw(st.integers(1, 4)), rooms[parent])
+        rooms[parent] -= wanted
+        text = json.dumps({"cpu": f"{wanted}"})
+        notes = {PARENT: f"root.p{parent}", YUNIKORN + "guaranteed": text, YUNIKORN + "quota": text}
+        found.append(namespace(name, notes))
     return {key_of(manifest): manifest for manifest in found}

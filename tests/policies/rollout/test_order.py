@@ -6,8 +6,10 @@ from typing import Any
 
 from policies.rollout.order import Order, arrange
 from policies.rollout.waves import steps
-from tests.builders import Manifest, cluster_queue, cohort, flavor, group, local_queue, queue
-from tests.policies.oracle_world import World, key_of
+from tests.builders import Manifest, cluster_queue, cohort, flavor, group, local_queue, namespace, queue
+from tests.policies.oracle_world import YUNIKORN, World, key_of
+from tests.policies.organisations import queue_text
+from tests.policies.queue_oracle import PARENT
 from tests.policies.rollout.organisation_changes import edits, played, site, whole
 
 
@@ -123,6 +125,25 @@ def test_what_is_used_is_created_first_and_deleted_last() -> None:
 
 def _flavor(name: str) -> dict[str, Any]:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}}
+
+
+def test_namespaces_that_exchange_full_queues_need_two_steps() -> None:
+    tree = queue_text(*({"name": name, "parent": True, "resources": {"guaranteed": {"vcore": "4"}}} for name in "xy"))
+
+    def placed(name: str, parent: str) -> Manifest:
+        notes = {PARENT: f"root.{parent}", YUNIKORN + "guaranteed": '{"cpu": "4"}', YUNIKORN + "quota": '{"cpu": "6"}'}
+        return namespace(name, notes)
+
+    before, after = (of(tree, placed("n1", one), placed("n2", two)) for one, two in ("xy", "yx"))
+
+    order = ordered(before, after)
+
+    assert names(order) == ["n1", "n2", "n1"]
+    (why,) = order.blocked
+    assert {judged.rule.id for judged in why.refusals} == {"namespaces-guaranteed-exceed-queue"}
+    detour = order.edits[0].after
+    assert detour is not None
+    assert detour.manifest == namespace("n1", {PARENT: "root.x", YUNIKORN + "quota": '{"cpu": "6"}'})
 
 
 def test_what_can_be_done_in_no_order_is_named() -> None:

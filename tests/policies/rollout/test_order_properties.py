@@ -11,10 +11,10 @@ from policies.judging.sentence import sentence
 from policies.rollout.order import arrange
 from policies.rollout.waves import steps
 from tests.policies.oracle_world import World
-from tests.policies.rollout.organisation_changes import edits, moves, packed, played, site, whole
+from tests.policies.rollout.organisation_changes import edits, moves, packed, packed_namespaces, played, site, whole
 
 
-@given(moves() | packed())
+@given(moves() | packed() | packed_namespaces())
 def test_no_step_is_refused_and_all_of_them_lead_to_the_goal(move: tuple[World, World]) -> None:
     at, every = site(move[0]), edits(*move)
     assume(every and not whole(at, every))
@@ -29,7 +29,7 @@ def test_no_step_is_refused_and_all_of_them_lead_to_the_goal(move: tuple[World, 
     assert {it.ref: it for it in reached.world.objects()} == {it.ref: it for it in goal.objects()}
 
 
-@given(moves() | packed(), st.randoms(use_true_random=False))
+@given(moves() | packed() | packed_namespaces(), st.randoms(use_true_random=False))
 def test_the_edits_of_a_wave_may_come_in_any_order(move: tuple[World, World], random: Random) -> None:
     at, every = site(move[0]), edits(*move)
     assume(every and not whole(at, every))

@@ -10,11 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
 
-from cluster.client import Cluster
-from cluster.endpoint import from_kubeconfig
-from policies.rollout.order import arrange
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.organisation import (
@@ -30,10 +26,7 @@ from tests.apiserver.organisation import (
     without_breaks,
 )
 from tests.apiserver.webhook.guard import QUOTREE, ROOT, Guard, as_input, documents
-from tests.apiserver.webhook.queue_edits import apply
 from tests.builders import cohort, queue
-from tests.policies.oracle_world import World
-from tests.policies.rollout.organisation_changes import edits, packed, site, whole
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
@@ -384,20 +377,3 @@ def test_the_job_before_a_sync_judges_with_the_rights_that_it_has(guard: Guard, 
         assert (fine.returncode, broken.returncode) == (0, 1), fine.stdout + fine.stderr + broken.stderr
     finally:
         kubectl("delete", "-f", "-", input=objects)
-
-
-# -- a safe order --
-
-
-@settings(max_examples=24, deadline=None)
-@given(packed())
-def test_no_step_of_a_safe_order_is_refused(guard: Guard, move: tuple[World, World]) -> None:
-    before, after = move
-    assume(not whole(site(before), edits(before, after)))
-
-    with Cluster(from_kubeconfig(None, str(guard.control_plane.kubeconfig))) as cluster:
-        for old, new in (({}, before), (before, after), (after, {})):
-            order = arrange(site(old), edits(old, new))
-            assert order.stuck == ()
-            for edit in order.edits:
-                apply(cluster, edit)

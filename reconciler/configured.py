@@ -12,7 +12,7 @@ from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
 from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
 from policies.configuration.multikueue import MultiKueueOptions
-from policies.configuration.settings import Configuration, Dialect
+from policies.configuration.settings import Configuration, Dialect, Enforce
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
@@ -69,8 +69,9 @@ def read_configured(
     idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(chosen)))
     own = own or Configuration()
     settings = replace(_settings(found, described, multikueue), dialects=own.reconciler.dialects, configuration=own)
-    if Dialect.YUNIKORN in own.reconciler.dialects:
-        idle = (*idle, "reconciler.dialects: yunikorn")
+    watched, gated = Dialect.YUNIKORN in own.reconciler.dialects, own.yunikorn.enforce is Enforce.GATES
+    if watched != gated:  # each is nothing without the other
+        idle = (*idle, "reconciler.dialects: yunikorn" if watched else "yunikorn.enforce: gates")
     times = _times(found.leader_election)
     return Configured(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
 

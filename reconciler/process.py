@@ -12,7 +12,7 @@ from typing import TypeVar
 from cluster.client import Cluster
 from cluster.reflector import Reflector
 from cluster.resource import PODS
-from policies.configuration.settings import Configuration, Dialect
+from policies.configuration.settings import Configuration, Dialect, Enforce
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs import JobsController
@@ -27,6 +27,7 @@ from reconciler.controllers.usage import UsageController
 from reconciler.controllers.volcano.kinds import QUEUE
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.controllers.watched_jobs import watched_jobs
+from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
@@ -88,6 +89,8 @@ def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue
         yield from _of_workers(settings, state, multikueue)
     if Dialect.VOLCANO in settings.dialects:
         yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), settings.configuration)
+    if Dialect.YUNIKORN in settings.dialects and settings.configuration.yunikorn.enforce is Enforce.GATES:
+        yield QuotaGatesController(state.records, settings.configuration.yunikorn)
 
 
 def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:

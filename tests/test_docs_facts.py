@@ -24,12 +24,20 @@ def documented(begin: str, end: str) -> dict[str, bool]:
 
 
 def test_every_validating_webhook_is_described_with_its_failure_policy() -> None:
-    shipped = installed("base/validating-webhooks.yaml") | installed("components/pods/validating-webhook.yaml")
+    parts = (
+        "base/validating-webhooks.yaml",
+        *(f"components/{each}/validating-webhook.yaml" for each in ("pods", "yunikorn-gates")),
+    )
+    shipped = {name: policy for part in parts for name, policy in installed(part).items()}
     assert documented("The validating webhooks", "The mutating webhooks") == shipped
 
 
 def test_every_mutating_webhook_is_described_with_its_failure_policy() -> None:
-    shipped = installed("base/mutating-webhooks.yaml") | installed("components/pods/mutating-webhook.yaml")
+    parts = (
+        "base/mutating-webhooks.yaml",
+        *(f"components/{each}/mutating-webhook.yaml" for each in ("pods", "yunikorn-gates")),
+    )
+    shipped = {name: policy for part in parts for name, policy in installed(part).items()}
     assert documented("The mutating webhooks", "Edits of trees") == shipped
 
 

@@ -36,7 +36,7 @@ from reconciler.metrics.export import export
 from reconciler.metrics.observer import MetricsObserver
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.process import Reconciler
-from reconciler.shell.permit import KUEUE_LEASE, Manage, Never, Rival
+from reconciler.shell.permit import KUEUE_LEASE, Manage, Never, NoRival, Rival
 from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,11 @@ _RIVALS = {
     Dialect.KUEUE: (KUEUE_LEASE, "Kueue's manager"),
     Dialect.VOLCANO: (MANAGER_LEASE, "Volcano's controller"),
 }
-"""Whose Lease keeps us from writing anything. Where both dialects are on, Volcano's keeps us from its queues alone."""
+"""Whose Lease keeps us from writing anything, by the first of these dialects that is on.
+
+Where both are, Volcano's keeps us from its queues alone. YuniKorn's scheduler may run beside us: what it binds has
+passed the gate.
+"""
 _POLL = 0.5
 """Seconds between two checks that the loop still runs."""
 
@@ -90,7 +94,7 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
     try:
         with ExitStack() as opened:
             times = configured.times
-            rival = _RIVALS[Dialect.KUEUE if Dialect.KUEUE in configured.settings.dialects else Dialect.VOLCANO]
+            rival = next((_RIVALS[each] for each in _RIVALS if each in configured.settings.dialects), None)
             permit = _permit(opened, process, (namespace, name), times, rival) if manage else Never()
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels)
@@ -111,17 +115,19 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
 
 
 def _permit(
-    opened: ExitStack, process: ProcessSettings, ours: tuple[str, str], times: LeaseTimes, rival: tuple[str, str]
+    opened: ExitStack, process: ProcessSettings, ours: tuple[str, str], times: LeaseTimes, rival: tuple[str, str] | None
 ) -> Manage:
-    """`rival`: the name of the other Lease, and who renews it.
+    """`rival`: the name of the other Lease, and who renews it; None: there is none.
 
     Over its own connections, whose timeouts leave time for another attempt before the Lease is lost.
     """
     timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
     cluster = opened.enter_context(process.connect(timeouts))
-    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    lease, who = rival
-    return Manage(Lease(cluster, *ours, identity, times), Rival(cluster, lease, pacing=_LEASE_WATCH, who=who))
+    lease = Lease(cluster, *ours, f"{socket.gethostname()}_{uuid.uuid4()}", times)
+    if rival is None:
+        return Manage(lease, NoRival())
+    name, who = rival
+    return Manage(lease, Rival(cluster, name, pacing=_LEASE_WATCH, who=who))
 
 
 def _writing(process: ProcessSettings, times: LeaseTimes) -> Cluster:

@@ -13,6 +13,7 @@ from policies.configuration.settings import (
     AdmissionSettings,
     Configuration,
     Dialect,
+    Enforce,
     KueueSettings,
     Override,
     ReconcilerSettings,
@@ -59,6 +60,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
             namespace=yunikorn.text("namespace", YuniKornSettings().namespace),
             follow=yunikorn.flag("follow", True),
             admission=_admission(admission),
+            enforce=_enforce(yunikorn),
         ),
         reconciler=ReconcilerSettings(
             read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue")), _dialects(reconciler)
@@ -152,6 +154,10 @@ def _admission(section: Section) -> AdmissionSettings:
         user_info=section.flag("userInfo", False),
         preemption=section.flag("preemption", False),
     )
+
+
+def _enforce(section: Section) -> Enforce:
+    return Enforce(section.text("enforce", Enforce.OFF, among=list(Enforce)))
 
 
 def _version(section: Section) -> tuple[int, int]:

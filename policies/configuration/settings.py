@@ -103,12 +103,19 @@ class AdmissionSettings:
         return self != AdmissionSettings()
 
 
+class Enforce(StrEnum):
+    """Who keeps Pods within quota: the project's own scheduler, or Quotree, by a scheduling gate."""
+
+    OFF = "off"
+    GATES = "gates"
+
+
 @dataclass(frozen=True, slots=True)
 class YuniKornSettings:
     """`version` decides whether the legacy quota annotations still count: from 2.0 on they do not.
 
     `namespace` is where YuniKorn and its ConfigMaps are. `follow`: the webhook watches these and
-    YuniKorn's Pods.
+    YuniKorn's Pods. `enforce`: Pods of Namespaces with quota wait at a gate.
     """
 
     version: tuple[int, int] = (1, 9)
@@ -116,6 +123,7 @@ class YuniKornSettings:
     namespace: str = "yunikorn"
     follow: bool = True
     admission: AdmissionSettings = AdmissionSettings()
+    enforce: Enforce = Enforce.OFF
 
 
 class Dialect(StrEnum):

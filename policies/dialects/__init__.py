@@ -11,6 +11,7 @@ from policies.dialects import (
     kueue_checks,
     kueue_jobs,
     volcano,
+    yunikorn_gates,
     yunikorn_pods,
     yunikorn_shares,
     yunikorn_work,
@@ -31,7 +32,8 @@ def _read_pod(manifest: Manifest) -> core.Pod:
         kueue_jobs.managed_owner(metadata(manifest)),
         marks_of(manifest),
     )
-    return replace(pod, owner=owner, marks=marks, sized=sized(manifest)) if owner or marks else pod
+    held = bool(marks) or yunikorn_gates.is_marked(manifest)
+    return replace(pod, owner=owner, marks=marks, sized=sized(manifest)) if owner or held else pod
 
 
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {

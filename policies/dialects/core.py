@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text
+from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, metadata, text
 from policies.model.objects import Attached, GroupKind, KubeObject, Ref, Share
 
 NAMESPACE = GroupKind("", "Namespace")
@@ -50,7 +50,8 @@ class Pod(Attached):
 
     `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
     it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
-    to, if Kueue manages its kind. `marks` and `sized`: see `policies.dialects.kueue_pods`.
+    to, if Kueue manages its kind. `marks` and `sized`: see `policies.dialects.kueue_pods`. `gates` are its scheduling
+    gates.
     """
 
     annotations: Mapping[str, str]
@@ -60,6 +61,7 @@ class Pod(Attached):
     owner: str = ""
     marks: Mapping[str, str] = field(default_factory=dict)
     sized: Mapping[str, Any] = field(default_factory=dict)
+    gates: tuple[str, ...] = ()
 
     @property
     def application(self) -> Ref | None:
@@ -115,8 +117,15 @@ def read_pod(manifest: Manifest) -> Pod:
         annotations=annotations,
         labels=ours(reader.texts(meta.get("labels"), "metadata.labels")),
         scheduler_name=scheduler,
+        gates=gates(manifest),
         defects=reader.defects(),
     )
+
+
+def gates(manifest: Manifest) -> tuple[str, ...]:
+    """The names of a Pod's scheduling gates, in their order."""
+    found = listing(mapping(manifest.get("spec")).get("schedulingGates"))
+    return tuple(text(mapping(gate).get("name")) or "" for gate in found)
 
 
 def ours(pairs: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.yunikorn_gates import is_marked
 
 LABEL = f"label {MANAGED}"
 FINALIZER = f"finalizer {MANAGED}"
@@ -30,7 +31,7 @@ def marks(manifest: Manifest) -> dict[str, str]:
 
 
 def sized(manifest: Manifest) -> Mapping[str, Any]:
-    """The parts of its spec that say what it asks for; none for a Pod that is not managed."""
-    spec = mapping(manifest.get("spec"))
-    managed = texts(metadata(manifest).get("labels")).get(MANAGED) == "true"
-    return {key: spec[key] for key in _SIZED if key in spec} if managed else {}
+    """The parts of its spec that say what it asks for; none for a Pod that nobody counts."""
+    spec, labels = mapping(manifest.get("spec")), texts(metadata(manifest).get("labels"))
+    counts = labels.get(MANAGED) == "true" or is_marked(manifest)
+    return {key: spec[key] for key in _SIZED if key in spec} if counts else {}

@@ -61,6 +61,12 @@ def flaws(namespace: Namespace) -> Iterator[Flaw]:
         yield from _of_max_apps(text)
 
 
+def deciding(namespace: Namespace) -> Iterator[Flaw]:
+    """Those of annotations that decide: the legacy pair does not where namespace.quota is there."""
+    overruled = yunikorn.LEGACY if namespace.annotations.get(yunikorn.QUOTA) else ()
+    return (flaw for flaw in flaws(namespace) if flaw.annotation not in overruled)
+
+
 def _of_json(annotation: str, text: str) -> Iterator[Flaw]:
     found = scan(text)
     times: dict[str, int] = {}

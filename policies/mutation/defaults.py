@@ -18,6 +18,7 @@ from policies.mutation.kueue_pod_defaults import elastic_gates, held_pod, marked
 from policies.mutation.patching import patched
 from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
 from policies.mutation.yunikorn_admission import Filters, Request, mutated_pod, mutated_workload
+from policies.mutation.yunikorn_gates import quota_gate, quota_label
 
 Patch = list[dict[str, Any]]
 NOBODY = User()
@@ -50,8 +51,8 @@ def patch(
         return complete_job(manifest)
     if kind == core.POD and operation is Operation.CREATE:
         return _pod(manifest, forest, configuration, user)
-    if kind == core.NAMESPACE and configuration.yunikorn.translate_legacy_annotations:
-        return yunikorn.translated(core.read_namespace(manifest))
+    if kind == core.NAMESPACE:
+        return _namespace(manifest, configuration.yunikorn)
     if operation is Operation.CREATE:
         return _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
     return []
@@ -83,7 +84,14 @@ def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user:
     manifest = patched(manifest, held)
     volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
     volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)
-    return held + (volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user))
+    work = volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user)
+    return held + work + quota_gate(patched(manifest, work), forest, configuration.yunikorn, user)
+
+
+def _namespace(manifest: Manifest, settings: YuniKornSettings) -> Patch:
+    legacy = settings.translate_legacy_annotations
+    translated = yunikorn.translated(core.read_namespace(manifest)) if legacy else []
+    return translated + quota_label(manifest, settings)
 
 
 def _queue(manifest: Manifest, configuration: Configuration) -> Patch:

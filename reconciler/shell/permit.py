@@ -194,10 +194,30 @@ class Rival:
             self._renewals += 1
 
 
-class Manage:
-    """Held while our Lease is and Kueue's is not; a change is logged once."""
+class NoRival:
+    """Nobody else does what we do."""
 
-    def __init__(self, lease: Permit, rival: Rival) -> None:
+    who = "nobody"
+    known = True
+    renewals = 0
+
+    def start(self) -> None:
+        """Nothing to begin."""
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+    def active(self) -> Claim | None:
+        return None
+
+    def left(self) -> bool:
+        return False
+
+
+class Manage:
+    """Held while our Lease is and that of a rival is not; a change is logged once."""
+
+    def __init__(self, lease: Permit, rival: Rival | NoRival) -> None:
         self._lease = lease
         self._rival = rival
         self._logged = ""

@@ -6,8 +6,9 @@ Source: YuniKorn core, `pkg/scheduler`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn_config.resources import Amounts, times
@@ -46,13 +47,15 @@ class Scheduler:
 
     # --- events
 
-    def submit(self, application: Application) -> None:
-        """A new application, without anything that waits or runs."""
+    def submit(self, application: Application, *, runs: bool = False) -> None:
+        """A new application, without anything that waits or runs; `runs`: its gang had its room once."""
         self.applications[application.name] = application
         self.work.setdefault(application.leaf, {})[application.name] = application
         self.limits.add(application)
         self.changed(application.leaf)
-        if application.gang:
+        if application.gang and runs:
+            application.placeholders = Counter()
+        elif application.gang:
             self._wait(application, _gang_ask(application))
 
     def add(self, application: Application, ask: Ask) -> None:
@@ -284,6 +287,34 @@ class Scheduler:
         kept, application.kept = application.kept, {}
         for ask in sorted(kept.values(), key=lambda each: (-each.priority, each.created, each.key)):
             self._join(application, ask)
+
+    def keep_places(self, application: Application, wanted: Mapping[str, int]) -> None:
+        """Of each group hold so many places for Pods that are to come, or as many as fit."""
+        assert application.placeholders is not None
+        for name in dict.fromkeys(group.name for group in application.gang):
+            if application.placeholders[name]:
+                self._release(application, _places_key(application, name))
+            places = range(wanted.get(name, 0))
+            count = bisect_left(places, True, key=lambda number: self._lacks_places(application, name, number + 1))
+            application.placeholders[name] = count
+            if count:
+                held = _places(application, name, count)
+                application.leaf.hold(held.amounts)
+                self._hold(application, held)
+
+    def take_places(self, application: Application) -> None:
+        """Members that wait take the places that are free in their group."""
+        assert application.placeholders is not None
+        for ask in [*application.order]:
+            if application.placeholders[ask.group]:
+                self._give_up(application, ask)
+                self._join(application, ask)
+
+    def _lacks_places(self, application: Application, group: str, count: int) -> bool:
+        amounts = _places(application, group, count).amounts
+        if not all(queue.fits(amounts) for queue in application.leaf.up()):
+            return True
+        return any(True for _ in self.limits.lacks(application, amounts))
 
     def _join(self, application: Application, ask: Ask) -> None:
         """The Pod takes the place of a placeholder of its group, if there is one that is large enough, or waits."""

@@ -195,7 +195,7 @@ class Simulation:
         except BadTaskGroups as error:
             return Refusal(REJECTED, str(error))
         leaf = tree.leaf(placement.queue, submission)
-        if gang and (excess := _gang_excess(leaf, gang)):
+        if gang and (excess := gang_refusal(leaf, gang)):
             for gone in tree.drop_empty(leaf) if not self.scheduler.work.get(leaf) else ():
                 self.scheduler.forget(gone)
             return Refusal(REJECTED, excess)
@@ -207,7 +207,7 @@ class Simulation:
     def _flaw(self, request: PodRequest) -> str:
         """Why the quota of the namespace cannot be read; empty where it can, and where that does not count."""
         namespace = self.intake.namespaces.get(request.pod.ref.namespace)
-        flaw = next(yunikorn_flaws.flaws(namespace), None) if namespace is not None and self.strict else None
+        flaw = next(yunikorn_flaws.deciding(namespace), None) if namespace is not None and self.strict else None
         return f"{flaw.annotation} of {namespace.ref} cannot be read: {flaw.message}" if flaw and namespace else ""
 
     def _note(self, decision: Allocated) -> None:
@@ -247,7 +247,7 @@ class Simulation:
             self.scheduler.adopt(application, keys.get(application.name, ()))
 
 
-def _gang_excess(leaf: Queue, gang: tuple[TaskGroup, ...]) -> str:
+def gang_refusal(leaf: Queue, gang: tuple[TaskGroup, ...]) -> str:
     """Why a queue can never hold the gang; empty where it can."""
     if leaf.settings.properties.sort != FIFO:
         return f"{leaf.path} does not sort its applications by fifo, so that it takes no gang"

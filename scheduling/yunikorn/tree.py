@@ -5,8 +5,9 @@ Source: YuniKorn core, `pkg/scheduler/partition.go`, `objects/queue.go`, `object
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 
 from policies.dialects.yunikorn_config import Partition
 from policies.dialects.yunikorn_config import Queue as Declared
@@ -14,7 +15,7 @@ from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
 from policies.dialects.yunikorn_config.model import ROOT, Template, amounts
 from policies.dialects.yunikorn_config.placement import Application as Submission
 from policies.dialects.yunikorn_config.placement import Configured, Placement, placed
-from policies.dialects.yunikorn_config.resources import Amounts, is_positive
+from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least
 from scheduling.yunikorn.properties import inherited, read_properties
 from scheduling.yunikorn.queue import Queue, QueueSettings
 
@@ -112,14 +113,40 @@ class Tree:
             self._note_guarantee(queue)
         return queue
 
+    def resumed(self, path: str, submission: Submission) -> Queue:
+        """The leaf in which work of an earlier process counts, as far as the tree still has a place for it."""
+        if self.is_leaf(path) or (path not in self.queues and self._has_room_for(path)):
+            return self.leaf(path, submission)
+        return self.adopt(Queue(QueueSettings(path, managed=False)))
+
+    def share(self, queue: Queue, submissions: Iterable[Submission]) -> None:
+        """A dynamic leaf of several namespaces: each of their quotas holds, whoever came last."""
+        if queue.settings.managed or queue.parent is None or queue in self.draining:
+            return
+        own = self._template_settings(queue.path, queue.parent)
+        fresh = Leaf(own.path, False, own.maximum, own.guaranteed, own.max_applications)
+        leaves = [with_tags(fresh, each) for each in submissions] or [fresh]
+        counts = [leaf.max_applications for leaf in leaves if leaf.max_applications]
+        maxima = [leaf.maximum for leaf in leaves if leaf.maximum is not None]
+        queue.settings = replace(
+            own,
+            maximum=reduce(least, maxima) if maxima else None,
+            guaranteed=leaves[-1].guaranteed,
+            max_applications=min(counts, default=0),
+        )
+        self._note_guarantee(queue)
+
     def _make(self, path: str) -> Queue:
         above, _, _ = path.rpartition(".")
         parent = self.queues.get(above) or self._make_parent(above)
+        return self._add(self._template_settings(path, parent), parent)
+
+    def _template_settings(self, path: str, parent: Queue) -> QueueSettings:
         template = self._template(parent)
         if template is None:
-            return self._add(QueueSettings(path, managed=False), parent)
+            return QueueSettings(path, managed=False)
         texts = {key: value.text for key, value in template.properties.items()}
-        settings = QueueSettings(
+        return QueueSettings(
             path=path,
             managed=False,
             maximum=_set(amounts(template.maximum)),
@@ -127,7 +154,6 @@ class Tree:
             max_applications=template.max_applications,
             properties=read_properties(texts),
         )
-        return self._add(settings, parent)
 
     def _make_parent(self, path: str) -> Queue:
         above, _, _ = path.rpartition(".")

@@ -36,7 +36,7 @@ def waiting(simulation: Simulation) -> Iterator[Waiting]:
     scheduler = simulation.scheduler
     for application in sorted(scheduler.applications.values(), key=_place):
         for ask in application.waiting():
-            yield _waits(scheduler, application, ask)
+            yield waits(scheduler, application, ask)
     for key, refusal in sorted(simulation.refused.items()):
         yield Waiting(key, simulation.intake.pods[key].application, "", *refusal)
 
@@ -51,7 +51,8 @@ def _place(application: Application) -> tuple[str, int, int, str]:
     return application.leaf.path, priority, application.submitted, application.name
 
 
-def _waits(scheduler: Scheduler, application: Application, ask: Ask) -> Waiting:
+def waits(scheduler: Scheduler, application: Application, ask: Ask) -> Waiting:
+    """Why this one waits."""
     name, queue = application.name, application.leaf.path
     if ask.key in application.kept:
         return Waiting(ask.key, name, queue, GANG, "its gang has no room yet for all its placeholders")

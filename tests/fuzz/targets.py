@@ -35,14 +35,22 @@ from cli.report.simulations.yunikorn_text import yunikorn_text
 from cluster.store import FixedCache
 from policies import dialects
 from policies.configuration.file import read_configuration
-from policies.configuration.settings import Configuration, KueueSettings
+from policies.configuration.settings import Configuration, Enforce, KueueSettings, YuniKornSettings
+from policies.dialects.core import read_namespace
+from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.dialects.yunikorn_config.decode import read_config
+from policies.dialects.yunikorn_gates import MARK
 from policies.migration import Wish
 from policies.model.errors import PolicyError
 from policies.model.forest import Forest
+from policies.model.printing import plain
 from policies.rules import registry
 from reconciler.configured import read_configured
+from reconciler.controllers.yunikorn.pod_writes import reason_text
 from reconciler.multikueue.kubeconfigs import Allowed, read_login
+from scheduling.yunikorn.gated_pod import read_gated_pod
+from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.queues_in_force import QueuesInForce
 from tests.fuzz import corpus
 from tests.fuzz.mutations import Mutator, copied, written
 from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
@@ -61,9 +69,10 @@ class Webhook:
         chance = random.Random(seed)
         self._mutator = Mutator(chance, corpus.manifests())
         self._world = Forest()
-        strict, kueue = Configuration(), Configuration(kueue=KueueSettings(manage_jobs=True))
+        gates = YuniKornSettings(enforce=Enforce.GATES)
+        settings = Configuration(), Configuration(kueue=KueueSettings(manage_jobs=True), yunikorn=gates)
         self._apps = [
-            create_app(WebhookSettings(configuration=each), lambda: FixedCache(self._world)) for each in (strict, kueue)
+            create_app(WebhookSettings(configuration=each), lambda: FixedCache(self._world)) for each in settings
         ]
         self._worlds = [self._made(chance) for _ in range(_WORLDS)]
 
@@ -237,6 +246,28 @@ def simulations(chance: random.Random, mutator: Mutator) -> Status:
     return "unreadable" if taken.unreadable else "played"
 
 
+def quota_gates(chance: random.Random, mutator: Mutator) -> Status:
+    """Pods at the gate, of Namespaces and queues that nobody would write."""
+    keeper = Gatekeeper(QueuesInForce("yunikorn"))
+    for manifest in (chance.choice(_at_gates()) for _ in range(12)):
+        held = copied(manifest)
+        if chance.random() < 0.7 and held["kind"] == "Pod":
+            held["spec"]["schedulingGates"] = [{"name": MARK}]
+        read_again = _mapping(mutator.mapping(held))
+        if manifest["kind"] == "Pod":
+            pod = read_gated_pod(read_again)
+            keeper.put_pod(pod.key, pod)
+        elif manifest["kind"] == "Namespace":
+            namespace = read_namespace(read_again)
+            keeper.put_namespace(namespace.ref.name, namespace)
+        else:
+            keeper.queues.put(CONFIGS, read_config_map(read_again))
+        keeper.decide(1)
+    reasons = [keeper.why(key) for key in keeper.waiting()]
+    assert all(why is not None and plain(reason_text(why)) for why in reasons), reasons
+    return "some wait" if reasons else "nobody waits"
+
+
 def migrations(chance: random.Random, mutator: Mutator) -> Status:
     """The whole of `quotree migrate -`; what it prints can be read again."""
     origin = chance.choice(list(Origin))
@@ -286,6 +317,12 @@ def _of_kueue() -> tuple[Any, ...]:
 
 
 @cache
+def _at_gates() -> tuple[Any, ...]:
+    kinds = ("Pod", "Namespace", "ConfigMap")
+    return tuple(each for each in corpus.manifests() if each.get("apiVersion") == "v1" and each.get("kind") in kinds)
+
+
+@cache
 def _of_yunikorn() -> tuple[str, ...]:
     return tuple(text for text in corpus.texts() if "partitions" in text and "apiVersion" not in text)
 
@@ -297,7 +334,7 @@ def targets(seed: str) -> list[tuple[str, int, Target]]:
     """By name, with their share of the inputs in percent."""
     webhook = Webhook(seed)
     return [
-        ("webhook", 48, webhook.validate_or_mutate),
+        ("webhook", 47, webhook.validate_or_mutate),
         ("conversion", 8, webhook.convert),
         ("texts", 20, texts),
         ("trees", 8, trees),
@@ -306,4 +343,5 @@ def targets(seed: str) -> list[tuple[str, int, Target]]:
         ("files", 3, files),
         ("simulations", 1, simulations),
         ("migrations", 2, migrations),
+        ("quota gates", 1, quota_gates),
     ]

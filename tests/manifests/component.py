@@ -38,3 +38,16 @@ def allowed(role: dict[str, Any], verb: str) -> set[tuple[str, str]]:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
+
+
+def documents(component: str, file: str) -> list[dict[str, Any]]:
+    return list(yaml.load_all((MANIFESTS / "components" / component / file).read_text(), yaml.CSafeLoader))
+
+
+def base(file: str, kind: str) -> dict[str, Any]:
+    (only,) = [
+        each
+        for each in yaml.load_all((MANIFESTS / "base" / file).read_text(), yaml.CSafeLoader)
+        if each["kind"] == kind
+    ]
+    return dict(only)

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import yaml
 
 from cli.commands.serve import webhook as command
 from policies.configuration.settings import ADMITTING_USERS
-from tests.manifests.component import MANIFESTS
-
-COMPONENTS = MANIFESTS / "components"
-
-
-def documents(component: str, file: str) -> list[dict[str, Any]]:
-    return list(yaml.load_all((COMPONENTS / component / file).read_text(), yaml.CSafeLoader))
-
-
-def base(file: str, kind: str) -> dict[str, Any]:
-    (only,) = [
-        each
-        for each in yaml.load_all((MANIFESTS / "base" / file).read_text(), yaml.CSafeLoader)
-        if each["kind"] == kind
-    ]
-    return dict(only)
+from tests.manifests.component import base, documents
 
 
 def test_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> None:
@@ -98,7 +81,7 @@ def test_the_network_policies_name_ports_and_pods_that_exist() -> None:
 
 def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
     (kustomization,) = documents("metrics-auth", "kustomization.yaml")
-    operations = yaml.load(kustomization["patches"][0]["patch"], yaml.CSafeLoader)
+    operations = yaml.safe_load(kustomization["patches"][0]["patch"])
     binding, role = documents("metrics-auth", "rbac.yaml")
 
     added = {each["path"].removeprefix("/spec/template/spec/containers/0/"): each["value"] for each in operations}

@@ -186,9 +186,9 @@ def test_a_wrong_value_is_refused_at_its_key(sections: dict[str, Any], at: str) 
     assert refused.value.at == at
 
 
-def of_dialects(*dialects: str) -> Configured:
+def of_dialects(*dialects: str, enforce: str = "off") -> Configured:
     ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
-    whole = {**ours, "reconciler": {"dialects": list(dialects)}}
+    whole = {**ours, "reconciler": {"dialects": list(dialects)}, "yunikorn": {"enforce": enforce}}
     return read_configured(
         {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}, own=read_configuration(whole, [])
     )
@@ -198,6 +198,8 @@ def test_kueue_alone_is_looked_after_unless_dialects_are_named() -> None:
     assert of_dialects().settings.dialects == {Dialect.KUEUE}
     assert of_dialects("kueue", "volcano").settings.dialects == {Dialect.KUEUE, Dialect.VOLCANO}
     assert of_dialects("kueue", "yunikorn").idle == ("reconciler.dialects: yunikorn",)
+    assert of_dialects("kueue", enforce="gates").idle == ("yunikorn.enforce: gates",)
+    assert of_dialects("yunikorn", enforce="gates").idle == ()
 
 
 def test_a_dialect_that_nobody_knows_is_refused_with_its_place() -> None:

@@ -11,11 +11,13 @@ import pytest
 import yaml
 
 from cli.input.context import Against, load
+from cli.input.settings import settings
 from policies.dialects.core import YUNIKORN as PREFIX
 from tests.builders import namespace, queue
 from tests.cli.runs import run, write
 from tests.webhook.reviews import YUNIKORN, answer, client, review
 from webhook.app import MUTATING, VALIDATING
+from webhook.settings import WebhookSettings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ACCEPTED = EXAMPLES / "accepted"
@@ -46,7 +48,8 @@ def saved(folder: Path, recorded: object, name: str = "review.json") -> Path:
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 def test_the_answer_is_that_of_the_webhook(file: Path, webhook: str) -> None:
     recorded = json.loads(file.read_text())
-    served = client(load(Against("files", str(ACCEPTED))).world)
+    configuration = settings(str(EXAMPLES / ".quotree.yaml"), [], None)
+    served = client(load(Against("files", str(ACCEPTED))).world, WebhookSettings(configuration=configuration))
     expected = answer(served, path_of(recorded, webhook), recorded)
 
     shown = run("review", file, "--against", AGAINST, "--webhook", webhook, "-o", "json")

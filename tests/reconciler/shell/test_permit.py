@@ -10,7 +10,7 @@ import pytest
 
 from cluster.client import Cluster
 from cluster.reflector import Pacing
-from reconciler.shell.permit import KUEUE_LEASE, Claim, Manage, Never, Rival
+from reconciler.shell.permit import KUEUE_LEASE, Claim, Manage, Never, NoRival, Rival
 from tests.cluster.fake import FakeApi, Handler, Reply, events, line, status
 from tests.waiting import eventually
 
@@ -219,3 +219,12 @@ def test_without_our_lease_nothing_is_written(api: FakeApi, cluster: Cluster) ->
         assert not permit.held()
     finally:
         permit.stop()
+
+
+def test_where_nobody_else_does_what_we_do_our_lease_is_enough() -> None:
+    permit = Manage(Ours(), NoRival())
+    permit.start()
+
+    assert permit.held()
+    assert not permit.inherits()
+    permit.stop()

@@ -1,0 +1,1 @@
+"""Keeps Pods within the quota of YuniKorn's queues by scheduling gates."""

@@ -1,0 +1,376 @@
+"""Which Pods pass the gate: YuniKorn's decisions about applications in queues, made anew from what is stored.
+
+A Pod that has passed counts until it ends, in the queue where it was admitted. What is decided and not stored yet is
+`granted`. Everything else follows from Pods, Namespaces and queues.yaml, whatever happened before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+from policies.dialects import yunikorn
+from policies.dialects.core import Namespace
+from policies.dialects.yunikorn_config.placement import Application as Submission
+from policies.dialects.yunikorn_flaws import deciding
+from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
+from policies.dialects.yunikorn_gates import has_quota
+from scheduling.yunikorn.application import Application
+from scheduling.yunikorn.gated_pod import GatedPod
+from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queues_in_force import QueuesInForce
+from scheduling.yunikorn.scheduler import Scheduler
+from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Refusal, gang_refusal
+from scheduling.yunikorn.tree import Tree
+from scheduling.yunikorn.waiting import Waiting, waits
+
+UNREADABLE_QUEUES = "UnreadableQueues"
+NAMESPACE_UNKNOWN = "NamespaceUnknown"
+
+
+class _Space(NamedTuple):
+    """A Namespace: the annotations it was read from, why its quota cannot be read, and the tags of its applications."""
+
+    annotations: Mapping[str, str]
+    limited: bool
+    flaw: str
+    tags: dict[str, str]
+
+    @classmethod
+    def of(cls, name: str, namespace: Namespace) -> _Space:
+        flaw = next(deciding(namespace), None)
+        said = f"{flaw.annotation} cannot be read: {flaw.message}; {flaw.fix}" if flaw else ""
+        tags = {"namespace": name, **yunikorn.application_tags(namespace)}
+        return cls(namespace.annotations, has_quota(namespace), said, tags)
+
+
+class _Refused(NamedTuple):
+    """An application that is in no queue, by what its first Pod asked for."""
+
+    refusal: Refusal
+    first: str
+
+
+class Gatekeeper:
+    """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue."""
+
+    def __init__(self, queues: QueuesInForce) -> None:
+        self.queues = queues
+        self.granted: dict[str, str] = {}
+        self.scheduler = self._scheduler()
+        self._pods: dict[str, GatedPod] = {}
+        self._entered: dict[str, GatedPod] = {}
+        self._spaces: dict[str, _Space] = {}
+        self._in_namespace: dict[str, dict[str, None]] = {}
+        self._members: dict[str, dict[str, None]] = {}
+        self._sharing: dict[Queue, Counter[str]] = {}
+        self._barred: dict[str, Refusal] = {}
+        self._refused: dict[str, _Refused] = {}
+        self._gangs: dict[str, None] = {}
+        self._dirty: dict[str, None] = {}
+        self._stale: dict[str, None] = {}
+        self._doubted: dict[str, None] = {}
+
+    # --- what is observed
+
+    def put_pod(self, key: str, pod: GatedPod | None) -> None:
+        """None: it is gone."""
+        before = self._pods.pop(key, None)
+        if before is not None:
+            del self._in_namespace[before.namespace][key]
+            if not self._in_namespace[before.namespace]:
+                del self._in_namespace[before.namespace]
+        if pod is not None:
+            self._pods[key] = pod
+            self._in_namespace.setdefault(pod.namespace, {})[key] = None
+        self._dirty[key] = None
+
+    def put_namespace(self, name: str, namespace: Namespace | None) -> None:
+        """None: it is gone."""
+        before = self._spaces.pop(name, None)
+        if namespace is not None:
+            if before is not None and before.annotations == namespace.annotations:
+                self._spaces[name] = before
+                return
+            self._spaces[name] = _Space.of(name, namespace)
+        self._stale[name] = None
+
+    def doubt(self, key: str) -> None:
+        """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
+        if key in self.granted and key in self._pods and self._pods[key].gated:
+            self._doubted[key] = None
+
+    def flaw(self, namespace: str) -> str:
+        """Why the quota of the Namespace cannot be read; empty where it can."""
+        found = self._spaces.get(namespace)
+        return found.flaw if found is not None else ""
+
+    def has_quota(self, namespace: str) -> bool:
+        found = self._spaces.get(namespace)
+        return found is not None and found.limited
+
+    # --- what follows
+
+    def decide(self, now: int) -> list[str]:
+        """The Pods that may pass from now on, in their order (moment in nanoseconds)."""
+        before = dict.fromkeys(self.granted)
+        if self.queues.renewed():
+            self._start_anew()
+        self._take_in()
+        while not self.queues.fault and (decision := self.scheduler.step(now)) is not None:
+            application = decision.application
+            if decision.ask.key in self._entered:
+                self.granted[decision.ask.key] = application.leaf.path
+            else:
+                self._grant_held(application, application.held)
+                self._gangs[application.name] = None
+                self._keep_places()
+        return [key for key in self.granted if key not in before]
+
+    def why(self, key: str) -> Waiting | None:
+        """Why the Pod waits; None for one that does not."""
+        pod = self._entered.get(key)
+        if pod is None or not pod.gated or key in self.granted:
+            return None
+        application = self.scheduler.owners.get(key)
+        if application is None:
+            refusal = self._barred.get(key)
+            if refusal is None and pod.application in self._refused:
+                refusal = self._refused[pod.application].refusal
+            return Waiting(key, pod.application, "", *refusal) if refusal else None
+        if key in application.pending:
+            return waits(self.scheduler, application, application.pending[key])
+        gang = next(ask for ask in application.pending.values() if ask.key not in self.scheduler.owners)
+        lacks = tuple(self.scheduler.lacks(application, gang))
+        return replace(waits(self.scheduler, application, application.kept[key]), lacks=lacks)
+
+    def waiting(self) -> list[str]:
+        return [key for key, pod in self._entered.items() if pod.gated and key not in self.granted]
+
+    # --- entering and leaving
+
+    def _scheduler(self) -> Scheduler:
+        return Scheduler(Tree(self.queues.partition), preempts=False)
+
+    def _start_anew(self) -> None:
+        self.scheduler = self._scheduler()
+        for each in (self._entered, self._members, self._sharing, self._barred, self._refused, self._gangs):
+            each.clear()
+        self._dirty = dict.fromkeys(self._pods)
+
+    def _take_in(self) -> None:
+        """What has changed leaves, then it enters as it is now: what runs first, then by age.
+
+        Pods of Namespaces that have changed do so whatever they are, and those of which a decision is in doubt.
+        """
+        stale = dict.fromkeys(key for name in self._stale for key in self._in_namespace.get(name, ()))
+        stale |= self._doubted
+        dirty = {**self._dirty, **stale}
+        for key in self._doubted:
+            self.granted.pop(key, None)
+        self._dirty, self._stale, self._doubted = {}, {}, {}
+        entering: dict[str, GatedPod] = {}
+        retried: dict[str, GatedPod] = {}
+        for key in dirty:
+            pod, before = self._pods.get(key), self._entered.get(key)
+            stays = key not in stale and pod is not None and before is not None and self._stays(before, pod)
+            if pod is None or not pod.gated or (before is not None and before.uid != pod.uid):
+                self.granted.pop(key, None)
+            if stays and pod is not None:
+                self._entered[key] = pod
+                continue
+            if before is not None:
+                retried |= self._leave(before)
+            if pod is not None and self._concerns(pod):
+                entering[key] = pod
+        again = {key: pod for key, pod in retried.items() if self._entered.get(key) is pod}
+        self._enter_all({**again, **entering}.values())
+
+    def _enter_all(self, pods: Iterable[GatedPod]) -> None:
+        entering = sorted(pods, key=self._order)
+        for pod in entering:
+            self._members.setdefault(pod.application, {})[pod.key] = None
+            self._entered[pod.key] = pod
+        for runs, group in groupby(entering, self._runs):
+            if not runs:
+                self._keep_places()  # for those that wait
+            for pod in group:
+                self._enter(pod)
+        self._keep_places()
+
+    def _stays(self, before: GatedPod, pod: GatedPod) -> bool:
+        """Whether it counts as it did."""
+        return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
+
+    def _concerns(self, pod: GatedPod) -> bool:
+        if pod.gated:
+            return not pod.leaving
+        return pod.marked or self.has_quota(pod.namespace)
+
+    def _runs(self, pod: GatedPod) -> bool:
+        return not pod.gated or pod.key in self.granted
+
+    def _order(self, pod: GatedPod) -> tuple[bool, int, str]:
+        return not self._runs(pod), pod.ask.created, pod.key
+
+    def _leave(self, pod: GatedPod) -> dict[str, GatedPod]:
+        """Take it out. Returned are the Pods that are tried anew, since it was the one that was refused."""
+        key, name = pod.key, pod.application
+        del self._entered[key]
+        members = self._members[name]
+        del members[key]
+        self._barred.pop(key, None)
+        if (application := self.scheduler.owners.get(key)) is not None:
+            leaf = application.leaf
+            self.scheduler.remove(key)
+            if not application.pods:
+                self._left(leaf, pod.namespace)
+        if application is None or application.pods:
+            self._gangs[name] = None
+        if not members:
+            del self._members[name]
+            self._refused.pop(name, None)
+        elif name in self._refused and self._refused[name].first == key:
+            del self._refused[name]
+            return {each: self._entered[each] for each in members}
+        return {}
+
+    def _enter(self, pod: GatedPod) -> None:
+        name, runs = pod.application, self._runs(pod)
+        if pod.finished:
+            self._gangs[name] = None
+            return
+        application = self.scheduler.applications.get(name)
+        if application is None and (runs or name not in self._refused):
+            found = self._submitted(pod, runs)
+            if isinstance(found, Application):
+                application = found
+            elif not runs:
+                self._refused[name] = _Refused(found, pod.key)
+        if application is None:
+            return
+        if runs:
+            self.scheduler.add_running(application, pod.ask)
+            self._gangs[name] = None
+        elif (barred := self._bars(pod, application.leaf)) is not None:
+            self._barred[pod.key] = barred
+        else:
+            self.scheduler.add(application, pod.ask)
+            self._grant_held(application, [pod.key])
+        if self._refused.pop(name, None) is not None:
+            self._enter_all([self._entered[key] for key in self._members[name] if key not in self.scheduler.owners])
+
+    def _grant_held(self, application: Application, keys: Iterable[str]) -> None:
+        """Those that took the place of a placeholder."""
+        for key in [*keys]:
+            found = self._entered.get(key)
+            if found is not None and key in application.held and found.gated:
+                self.granted.setdefault(key, application.leaf.path)
+
+    # --- applications
+
+    def _submission(self, pod: GatedPod) -> Submission:
+        queue, user, groups = pod.whose
+        return Submission(queue, user, groups, self._tags(pod.namespace))
+
+    def _tags(self, name: str) -> dict[str, str]:
+        found = self._spaces.get(name)
+        return found.tags if found is not None else {"namespace": name}
+
+    def _bars(self, pod: GatedPod, leaf: Queue | None) -> Refusal | None:
+        """Why nothing new of the Namespace passes. What a declared queue has, annotations do not change."""
+        if self.queues.fault:
+            return Refusal(UNREADABLE_QUEUES, f"queues.yaml cannot be used: {self.queues.fault}")
+        if pod.namespace not in self._spaces:
+            return Refusal(NAMESPACE_UNKNOWN, f"Namespace {pod.namespace} is not known yet")
+        flaw = "" if leaf is not None and leaf.settings.managed else self.flaw(pod.namespace)
+        return Refusal(UNREADABLE_QUOTA, f"Namespace {pod.namespace}: {flaw}") if flaw else None
+
+    def _submitted(self, pod: GatedPod, runs: bool) -> Application | Refusal:
+        """The application of its first Pod, or why it is in no queue."""
+        submission, tree = self._submission(pod), self.scheduler.tree
+        recorded = self.granted.get(pod.key) or pod.admitted
+        if runs and recorded:
+            leaf = tree.resumed(recorded.lower(), submission)
+        else:
+            placement = tree.place(submission)
+            known = tree.queues.get(placement.queue.lower()) if placement.queue else None
+            if not runs and (barred := self._bars(pod, known)) is not None:
+                return barred
+            if not placement.queue:
+                return Refusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
+            leaf = tree.leaf(placement.queue, submission)
+        try:
+            gang = self._gang(pod)
+        except BadTaskGroups as error:
+            if not runs:
+                self._drop_empty(leaf)
+                return Refusal(REJECTED, str(error))
+            gang = ()
+        self._joined(leaf, pod.namespace)
+        if gang and not runs and (excess := gang_refusal(leaf, gang)):
+            self._left(leaf, pod.namespace)
+            self._drop_empty(leaf)
+            return Refusal(REJECTED, excess)
+        _, user, groups = pod.whose
+        application = Application(pod.application, leaf, user, groups, self._submitted_at(pod), gang)
+        self.scheduler.submit(application, runs=runs)
+        return application
+
+    def _gang(self, pod: GatedPod) -> tuple[TaskGroup, ...]:
+        """Of the oldest Pod of the application that names task groups. Raises BadTaskGroups."""
+        if pod.gang:
+            return task_groups({TASK_GROUPS: pod.gang})
+        members = [self._entered[key] for key in self._members[pod.application]]
+        named = min((each for each in members if each.gang), key=lambda each: each.ask.created, default=None)
+        return task_groups({TASK_GROUPS: named.gang}) if named is not None else ()
+
+    def _submitted_at(self, pod: GatedPod) -> int:
+        return min(self._entered[key].ask.created for key in self._members[pod.application])
+
+    def _drop_empty(self, leaf: Queue) -> None:
+        if not self.scheduler.work.get(leaf):
+            for gone in self.scheduler.tree.drop_empty(leaf):
+                self.scheduler.forget(gone)
+
+    def _joined(self, leaf: Queue, namespace: str) -> None:
+        sharing = self._sharing.setdefault(leaf, Counter())
+        sharing[namespace] += 1
+        if sharing[namespace] == 1 or len(sharing) > 1:
+            self._share(leaf)
+
+    def _left(self, leaf: Queue, namespace: str) -> None:
+        sharing = self._sharing[leaf]
+        sharing[namespace] -= 1
+        if not sharing[namespace]:
+            del sharing[namespace]
+            if sharing:
+                self._share(leaf)
+            else:
+                del self._sharing[leaf]
+
+    def _share(self, leaf: Queue) -> None:
+        submissions = [Submission(tags=self._tags(name)) for name in sorted(self._sharing[leaf])]
+        self.scheduler.tree.share(leaf, submissions)
+        self.scheduler.changed(leaf)
+
+    def _keep_places(self) -> None:
+        """A gang that had its room keeps a place for each member of its minimum that is not there yet."""
+        for name in self._gangs:
+            application = self.scheduler.applications.get(name)
+            if application is not None and application.placeholders is not None:
+                self.scheduler.keep_places(application, self._missing(application))
+                self.scheduler.take_places(application)
+                self._grant_held(application, application.held)
+        self._gangs.clear()
+
+    def _missing(self, application: Application) -> Counter[str]:
+        members = [self._entered[key] for key in self._members[application.name]]
+        passed = Counter(pod.ask.group for pod in members if pod.finished or self._runs(pod))
+        wanted: Counter[str] = Counter()
+        for group in application.gang:
+            wanted[group.name] += group.members
+        return wanted - passed

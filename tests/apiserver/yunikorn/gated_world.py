@@ -1,0 +1,162 @@
+"""Namespaces with quotas of YuniKorn on a real API server, with webhook and reconciler as installed, and a tenant.
+
+There is no kubelet and no scheduler: what they say of a Pod is written by the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from policies.model.quantity import Quantity
+from tests.apiserver.harness import ADMIN, ApiError, ControlPlane
+from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
+from tests.apiserver.webhook.guard import Guard
+from tests.scheduling.yunikorn.manifests import namespace, pod
+from tests.waiting import eventually
+
+ANNA = "anna"
+MERGE = "application/merge-patch+json"
+GATE = "quotree.dev/quota"
+CONFIGURATION = {
+    "apiVersion": "config.quotree.dev/v1alpha1",
+    "kind": "Configuration",
+    "rules": [{"rule": "quota-annotation-invalid", "action": "warn"}],
+    "yunikorn": {"enforce": "gates"},
+    "reconciler": {"dialects": ["yunikorn"]},
+}
+Manifest = dict[str, Any]
+
+
+def installed(server: ControlPlane) -> Guard:
+    """The webhook, not started yet, and the rights of the reconciler."""
+    return Guard(shipped(server), yaml.safe_dump(CONFIGURATION), "yunikorn-gates")
+
+
+class GatedWorld:
+    """`guard` is the webhook, `replica` the reconciler that runs now."""
+
+    def __init__(self, server: ControlPlane, guard: Guard, folder: Path) -> None:
+        self.server, self.guard, self._folder = server, guard, folder
+        self.replica: Replica | None = None
+        self._lives = 0
+        (folder / "settings.yaml").write_text(yaml.safe_dump(CONFIGURATION))
+
+    # --- the reconciler
+
+    def start(self) -> None:
+        self._lives += 1
+        self.replica = Replica(
+            self.server, self._folder / str(self._lives), f"--settings={self._folder / 'settings.yaml'}"
+        )
+
+    def kill(self) -> None:
+        if self.replica is not None:
+            self.replica.end(signal.SIGKILL)
+
+    def log(self) -> str:
+        return self.replica.log()[-3000:] if self.replica is not None else ""
+
+    # --- what people do
+
+    def space(self, name: str, **annotations: str) -> None:
+        self.server.request("POST", "/api/v1/namespaces", namespace(name, **annotations))
+        self.server.kubectl("create", "rolebinding", "admin", "--clusterrole=admin", f"--user={ANNA}", "-n", name)
+        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        eventually(lambda: self._exists(account))
+        eventually(lambda: self._labelled(name), self.guard.log)
+
+    def _labelled(self, name: str) -> bool:
+        """The webhook may not have been asked at first: its configuration takes a moment to be followed."""
+        path = f"/api/v1/namespaces/{name}"
+        notes = {"metadata": {"annotations": {"touched": "again"}}}
+        return GATE in self.server.request("PATCH", path, notes, content_type=MERGE)["metadata"]["labels"]
+
+    def _exists(self, path: str) -> bool:
+        try:
+            return bool(self.server.request("GET", path))
+        except ApiError:
+            return False
+
+    def quota(self, space: str, value: str | None) -> None:
+        notes = {"yunikorn.apache.org/namespace.quota": value}
+        self.server.request(
+            "PATCH", f"/api/v1/namespaces/{space}", {"metadata": {"annotations": notes}}, content_type=MERGE
+        )
+
+    def create(self, space: str, name: str, app: str = "a", cpu: str = "1", **more: Any) -> str:
+        """Why it was refused, empty where it was not."""
+        made = pod(name, app, cpu, space, **more.pop("notes", {}))
+        made["spec"] = {**made["spec"], "schedulerName": "default-scheduler", **more}
+        return self._ask("POST", f"/api/v1/namespaces/{space}/pods", made)
+
+    def patch(self, space: str, name: str, body: Manifest) -> str:
+        return self._ask("PATCH", f"/api/v1/namespaces/{space}/pods/{name}", body)
+
+    def bind(self, space: str, name: str) -> str:
+        """As a scheduler does. Why it was refused, empty where it was not."""
+        target = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}}
+        return self._ask("POST", f"/api/v1/namespaces/{space}/pods/{name}/binding", target, ADMIN)
+
+    def _ask(self, verb: str, path: str, body: Manifest, user: str = ANNA) -> str:
+        kind = MERGE if verb == "PATCH" else "application/json"
+        try:
+            self.server.request(verb, path, body, user=user, content_type=kind)
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    def delete(self, space: str, name: str) -> None:
+        self.server.request("DELETE", f"/api/v1/namespaces/{space}/pods/{name}", {"gracePeriodSeconds": 0})
+
+    def end(self, space: str, name: str) -> None:
+        path = f"/api/v1/namespaces/{space}/pods/{name}/status"
+        self.server.request("PATCH", path, {"status": {"phase": "Succeeded"}}, content_type=MERGE)
+
+    # --- what there is
+
+    def pods(self, space: str) -> dict[str, Manifest]:
+        found = self.server.request("GET", f"/api/v1/namespaces/{space}/pods")["items"]
+        return {each["metadata"]["name"]: each for each in found}
+
+    def gated(self, space: str) -> set[str]:
+        return {name for name, each in self.pods(space).items() if is_gated(each)}
+
+    def passed(self, space: str) -> set[str]:
+        return {name for name, each in self.pods(space).items() if not is_gated(each)}
+
+    def note(self, space: str, name: str) -> str:
+        notes = self.pods(space)[name]["metadata"].get("annotations", {})
+        return str(notes.get("quotree.dev/quota-waits", ""))
+
+    def used(self, space: str) -> int:
+        """Whole cpus of the Pods that run or may: counted by nobody but the test."""
+        going = [each for each in self.pods(space).values() if not is_gated(each)]
+        return sum(_cpu(each) for each in going if each["status"].get("phase") not in ("Succeeded", "Failed"))
+
+    def reasons(self, space: str) -> set[str]:
+        return {each["reason"] for each in self.server.request("GET", f"/api/v1/namespaces/{space}/events")["items"]}
+
+
+def is_gated(each: Manifest) -> bool:
+    return {"name": GATE} in each["spec"].get("schedulingGates", [])
+
+
+def _cpu(each: Manifest) -> int:
+    return Quantity.parse(each["spec"]["containers"][0]["resources"]["requests"]["cpu"]).units()
+
+
+def gang(members: int) -> dict[str, str]:
+    groups = [{"name": "g", "minMember": members, "minResource": {"cpu": "1"}}]
+    return {"task_group_name": "g", "task_groups": json.dumps(groups)}
+
+
+def deployment(replicas: int) -> Manifest:
+    labels, container = {"app": "web"}, {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}

@@ -1,0 +1,159 @@
+"""`yunikorn.enforce: gates` as shipped: quotas, edits, gangs, a tenant who wants more, and kill -9 in between."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.needs import skip_without
+from tests.apiserver.yunikorn.gated_world import ANNA, GatedWorld, deployment, gang, installed
+from tests.scheduling.yunikorn.manifests import queues_yaml
+from tests.waiting import eventually
+
+TEAM = queues_yaml(
+    "- {name: team, parent: true, resources: {max: {vcore: 3}}}",
+    "[{name: tag, value: namespace, create: true, parent: {name: tag, value: namespace.parentqueue}},"
+    " {name: tag, value: namespace, create: true}]",
+)
+
+
+@pytest.fixture(scope="module")
+def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatedWorld]:
+    with ExitStack() as running:
+        try:
+            server = running.enter_context(ControlPlane(controller_manager=True, users=[User(ANNA)]))
+        except build.MissingControlPlaneError as error:
+            skip_without(error)
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "yunikorn"}})
+        server.request("POST", "/api/v1/namespaces/yunikorn/configmaps", TEAM)
+        guard = running.enter_context(installed(server))
+        found = GatedWorld(server, guard, tmp_path_factory.mktemp("gates"))
+        found.start()
+        running.callback(found.kill)
+        yield found
+
+
+def test_pods_of_a_deployment_pass_as_far_as_the_quota_goes_and_an_edit_counts_at_once(world: GatedWorld) -> None:
+    world.space("json", namespace_quota='{"cpu":"2"}')
+    world.server.request("POST", "/apis/apps/v1/namespaces/json/deployments", deployment(4))
+    eventually(lambda: world.used("json") == 2 and len(world.gated("json")) == 2, world.log)
+    name = min(world.gated("json"))
+    eventually(lambda: "root.json lacks cpu=1" in world.note("json", name), world.log)
+
+    world.quota("json", '{"cpu":"3"}')
+    eventually(lambda: world.used("json") == 3, world.log)
+    world.quota("json", '{"cpu":3}')
+    eventually(lambda: "UnreadableQuota" in world.note("json", min(world.gated("json"))), world.log)
+    conditions = world.server.request("GET", "/api/v1/namespaces/json")["status"]["conditions"]
+    assert ("quotree.dev/QuotaUnreadable", "True") in {(each["type"], each["status"]) for each in conditions}
+    world.end("json", min(world.passed("json")))
+    world.quota("json", '{"cpu":"4"}')
+    eventually(lambda: world.used("json") == 4, world.log)
+
+
+def test_legacy_annotations_and_parent_queues_hold_as_well(world: GatedWorld) -> None:
+    for name in ("old", "older"):
+        world.space(name, namespace_max_cpu="2", parentqueue="root.team")
+        for number in range(3):
+            assert not world.create(name, f"{name}{number}")
+    eventually(lambda: world.used("old") + world.used("older") == 3, world.log)
+    waiting = [(name, pod) for name in ("old", "older") for pod in world.gated(name)]
+    eventually(lambda: all("root.team lacks cpu=1" in world.note(*each) for each in waiting), world.log)
+    world.end("old", min(world.passed("old")))
+    eventually(lambda: len(world.gated("old") | world.gated("older")) == 2, world.log)
+    assert world.used("old") + world.used("older") == 3
+
+
+def test_of_a_gang_all_pass_or_none(world: GatedWorld) -> None:
+    world.space("gangs", namespace_quota='{"cpu":"3"}')
+    assert not world.create("gangs", "alone", "other")
+    eventually(lambda: world.passed("gangs") == {"alone"}, world.log)
+    for number in range(3):
+        assert not world.create("gangs", f"g{number}", "gang", notes=gang(3))
+    eventually(lambda: "WaitsForGang" in world.note("gangs", "g2"), world.log)
+    assert world.passed("gangs") == {"alone"}
+
+    world.end("gangs", "alone")
+    eventually(lambda: world.gated("gangs") == set(), world.log)
+
+
+def test_a_tenant_gets_no_more_whatever_it_tries(world: GatedWorld) -> None:
+    world.space("siege", namespace_quota='{"cpu":"1"}')
+    world.space("rich", namespace_quota='{"cpu":"100"}')
+    assert not world.create("siege", "first")
+    assert not world.create("siege", "second", "b")
+    eventually(lambda: world.passed("siege") == {"first"} and world.note("siege", "second"), world.log)
+
+    attempts = [
+        {"spec": {"schedulingGates": None}},
+        {"metadata": {"labels": {"quotree.dev/quota": None}}},
+        {"metadata": {"labels": {"yunikorn.apache.org/app-id": "elsewhere"}}},
+        {"metadata": {"labels": {"queue": "root.rich"}}},
+        {"metadata": {"annotations": {"quotree.dev/quota-admitted": "root.rich"}}},
+        {"metadata": {"labels": {"quotree.dev/quota": None}}, "spec": {"schedulingGates": None}},
+    ]
+    for name in ("first", "second"):
+        for body in attempts[name == "first" :]:
+            assert "gated-pod-evaded" in world.patch("siege", name, body), (name, body)
+    assert "schedulingGates" in world.create("siege", "bound", nodeName="n")
+    notes = {"metadata": {"annotations": {"quotree.dev/quota-admitted": "root.rich"}}}
+    assert not world.create("siege", "claims")
+    assert "gated-pod-evaded" in world.patch("siege", "claims", notes)
+    assert not world.create("siege", "shares", "of-rich")
+    assert "schedulingGates" in world.bind("siege", "shares")
+    assert world.used("siege") == 1
+
+    world.guard.stop()
+    try:
+        assert "failed calling webhook" in world.patch("siege", "second", attempts[0])
+        assert "failed calling webhook" in world.create("siege", "unseen")
+    finally:
+        world.guard.start()
+    assert world.used("siege") == 1
+
+
+def test_behind_the_webhooks_back_who_takes_the_gate_off_is_stopped(world: GatedWorld) -> None:
+    world.space("loose", namespace_quota='{"cpu":"1"}')
+    assert not world.create("loose", "first")
+    assert not world.create("loose", "second")
+    eventually(lambda: world.passed("loose") == {"first"} and world.note("loose", "second"), world.log)
+
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/quotree-validate"
+    kept = world.server.request("GET", path)
+    world.server.request("DELETE", path)
+    try:
+        eventually(lambda: not world.patch("loose", "second", {"spec": {"schedulingGates": None}}))
+        eventually(lambda: set(world.pods("loose")) == {"first"}, world.log)
+        eventually(lambda: "Stopped" in world.reasons("loose"), world.log)
+    finally:
+        del kept["metadata"]["resourceVersion"], kept["metadata"]["uid"]
+        world.server.request("POST", path.rpartition("/")[0], kept)
+
+
+def test_killed_again_and_again_nobody_passes_beyond_the_quota_and_nobody_is_forgotten(world: GatedWorld) -> None:
+    chance, spaces = random.Random(7), {"storm": 3, "gust": 2}
+    for name, cpu in spaces.items():
+        world.space(name, namespace_quota=f'{{"cpu":"{cpu}"}}')
+    number = 0
+    for _ in range(4):
+        for name in spaces:
+            for _ in range(4):
+                number += 1
+                assert not world.create(name, f"p{number}", chance.choice("abc"))
+        world.kill()
+        for name, cpu in spaces.items():
+            assert world.used(name) <= cpu
+            for each in sorted(world.passed(name))[: chance.randint(0, 2)]:
+                world.delete(name, each)
+        world.start()
+        for name, cpu in spaces.items():
+            eventually(lambda name=name, cpu=cpu: world.used(name) == cpu, world.log, seconds=60)
+    for name, cpu in spaces.items():
+        assert world.used(name) == cpu
+        assert world.gated(name)
+    assert "403" not in world.log()

@@ -1,0 +1,43 @@
+"""The component that holds Pods of Namespaces with a quota of YuniKorn."""
+
+from __future__ import annotations
+
+from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARK, MARKED
+from tests.manifests.component import MANIFESTS, allowed, base, documents, objects, only
+
+NAME = "yunikorn-gates"
+
+
+def test_pods_of_labelled_namespaces_cannot_slip_through_and_others_are_held_while_the_webhook_is_up() -> None:
+    (patch,) = documents(NAME, "mutating-webhook.yaml")
+    closed, open_, namespaces = patch["webhooks"]
+    shipped = base("mutating-webhooks.yaml", "MutatingWebhookConfiguration")
+
+    assert patch["metadata"]["name"] == shipped["metadata"]["name"]  # so its caBundle is kept
+    assert not {each["name"] for each in patch["webhooks"]} & {each["name"] for each in shipped["webhooks"]}
+    assert [each["failurePolicy"] for each in patch["webhooks"]] == ["Fail", "Ignore", "Ignore"]
+    assert closed["namespaceSelector"]["matchLabels"] == {MARK: MARKED}
+    assert open_["namespaceSelector"]["matchExpressions"][0] == {"key": MARK, "operator": "NotIn", "values": [MARKED]}
+    assert closed["rules"] == open_["rules"]
+    assert namespaces["rules"][0]["resources"] == ["namespaces"]
+    spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "quotree-system"]}
+    assert all(spared in each["namespaceSelector"]["matchExpressions"] for each in patch["webhooks"])
+
+
+def test_all_that_a_pod_counts_by_is_guarded_also_while_the_webhook_is_down() -> None:
+    (patch,) = documents(NAME, "validating-webhook.yaml")
+    (marks,) = patch["webhooks"]
+    who, what = (condition["expression"] for condition in marks["matchConditions"])
+
+    assert marks["failurePolicy"] == "Fail"
+    assert marks["rules"][0]["resources"] == ["pods", "pods/resize"]
+    assert marks["objectSelector"] == {"matchLabels": {MARK: MARKED}}
+    assert "'system:serviceaccount:quotree-system:quotree-reconciler'" in who
+    assert all(f"'{key}'" in what for key in (*LABELS, *ANNOTATIONS))
+
+
+def test_the_reconciler_may_do_what_the_gates_need_and_writes_no_namespace() -> None:
+    role = only("ClusterRole", "quotree-reconciler-yunikorn", objects(MANIFESTS / "components" / NAME))
+
+    assert ("", "pods") in allowed(role, "delete")
+    assert allowed(role, "patch") == {("", "pods"), ("", "namespaces/status")}

@@ -1,0 +1,299 @@
+"""Pods pass the gate as YuniKorn's quota allows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
+from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS, member, pod
+from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
+
+
+def test_pods_pass_in_the_order_of_applications_as_far_as_the_quota_goes() -> None:
+    cluster = GateCluster(DEV)
+    for name in ("a1", "a2", "a3"):
+        cluster.put(pod(name))
+    cluster.settle()
+
+    assert cluster.passed() == ["a1", "a2"]
+    assert cluster.note("a1", "quotree.dev/quota-admitted") == "root.dev"
+    expected = "NotEnoughQueueQuota in root.dev: root.dev lacks cpu=1, asked 1, 2 of 2 in use"
+    assert cluster.note("a3") == expected
+
+    cluster.end("a1")
+    cluster.settle()
+    assert cluster.passed() == ["a1", "a2", "a3"]
+    assert not cluster.note("a3")
+
+
+def test_legacy_annotations_act_as_json_does_and_json_alone_decides_where_it_is() -> None:
+    legacy = {"namespace_max_cpu": "1", "namespace_max_memory": "1G"}
+    cluster = GateCluster(
+        namespace("old", **legacy),
+        namespace("both", namespace_quota='{"cpu":"2"}', **{**legacy, "namespace_max_cpu": "x"}),
+    )
+    for space in ("old", "both"):
+        for number in (1, 2, 3):
+            cluster.put(pod(f"{space}{number}", space=space))
+    cluster.settle()
+
+    assert cluster.passed() == ["both1", "both2", "old1"]
+
+
+def test_pods_of_other_namespaces_have_no_gate() -> None:
+    cluster = GateCluster(
+        namespace("free"), namespace("off", namespace_quota='{"cpu":"1"}', namespace_enableYuniKorn="no")
+    )
+    cluster.put(pod("p", space="free"))
+    cluster.put(pod("q", space="off"))
+    cluster.settle()
+
+    assert cluster.passed() == ["p", "q"]
+    assert not cluster.written
+
+
+@pytest.mark.parametrize("bad", ["{'cpu':'2'}", '{"cpu":2}', '{"cpu":"-1"}', "nonsense", '{"cpu":"2"'])
+def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(bad: str) -> None:
+    cluster = GateCluster(DEV)
+    cluster.put(pod("before"))
+    cluster.settle()
+    cluster.change(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": bad}}})
+    cluster.put(pod("after"))
+    cluster.settle()
+
+    assert cluster.passed() == ["before"]
+    assert cluster.note("after").startswith("UnreadableQuota: Namespace dev: yunikorn.apache.org/namespace.quota")
+    (condition,) = cluster.objects["Namespace", "dev"]["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("quotree.dev/QuotaUnreadable", "True")
+    assert "QuotaUnreadable" in cluster.events()
+
+    cluster.change(("Namespace", "dev"), {"metadata": DEV["metadata"]})
+    cluster.settle()
+    assert cluster.passed() == ["after", "before"]
+    (condition,) = cluster.objects["Namespace", "dev"]["status"]["conditions"]
+    assert condition["status"] == "False"
+
+
+def test_an_edit_of_the_quota_counts_at_once_and_evicts_nobody() -> None:
+    cluster = GateCluster(DEV)
+    for number in range(5):
+        cluster.put(pod(f"p{number}"))
+    cluster.settle()
+    _quota(cluster, '{"cpu":"4"}')
+    cluster.settle()
+    assert len(cluster.passed()) == 4
+
+    _quota(cluster, '{"cpu":"1"}')
+    for name in ("p0", "p1", "p2"):
+        cluster.end(name)
+        cluster.settle()
+        assert cluster.gated() == ["p4"], "one still runs, which is all there may be"
+    cluster.end("p3")
+    cluster.settle()
+    assert not cluster.gated()
+
+
+def test_a_namespace_that_gives_its_quota_up_lets_all_pass() -> None:
+    cluster = GateCluster(DEV)
+    for number in range(4):
+        cluster.put(pod(f"p{number}"))
+    cluster.settle()
+    cluster.change(("Namespace", "dev"), {"metadata": {"annotations": None}})
+    cluster.settle()
+
+    assert not cluster.gated()
+
+
+def test_parent_queues_hold_for_all_namespaces_below() -> None:
+    shares = {"namespace_quota": '{"cpu":"2"}', "parentqueue": "root.team"}
+    cluster = GateCluster(TEAMS, namespace("one", **shares), namespace("two", **shares))
+    for number in (1, 2, 3):
+        cluster.put(pod(f"a{number}", space="one"))
+        cluster.put(pod(f"b{number}", space="two"))
+    cluster.settle()
+
+    assert len(cluster.passed()) == 3
+    waiting = cluster.gated()
+    notes = [cluster.note(f"{'one' if name.startswith('a') else 'two'}/{name}") for name in waiting]
+    assert all("root.team lacks cpu=1, asked 1, 3 of 3 in use" in note for note in notes)
+
+
+def test_queues_that_cannot_be_read_admit_nobody() -> None:
+    cluster = GateCluster(DEV)
+    cluster.put(pod("before"))
+    cluster.settle()
+    cluster.put(queues_yaml("- {name: a.b}"))
+    cluster.put(pod("after"))
+    cluster.settle()
+    assert cluster.passed() == ["before"]
+    assert cluster.note("after").startswith("UnreadableQueues: queues.yaml cannot be used")
+
+    cluster.put(TEAMS)
+    cluster.settle()
+    assert cluster.passed() == ["after", "before"]
+
+
+def test_what_was_decided_and_refused_is_decided_anew() -> None:
+    cluster = GateCluster(DEV)
+    cluster.refused.add("dev/p")
+    cluster.put(pod("p"))
+    cluster.settle()
+    _quota(cluster, '{"cpu":"1m"}')
+    cluster.refused.clear()
+    cluster.settle(60)
+
+    assert cluster.gated() == ["p"]
+    assert "root.dev lacks cpu=999m, asked 1, 0 of 1m in use" in cluster.note("p")
+
+
+def test_a_pod_that_is_gone_when_it_may_pass_leaves_its_room() -> None:
+    cluster = GateCluster(DEV)
+    cluster.put(pod("gone", cpu="2"))
+    del cluster.objects["Pod", "dev/gone"]
+    cluster.put(pod("next", cpu="2"))
+    cluster.settle()
+
+    assert cluster.passed() == ["next"]
+
+
+def test_after_a_crash_at_any_write_all_is_as_without() -> None:
+    cluster, crashed = GateCluster(DEV), GateCluster(DEV)
+    for each in (cluster, crashed):
+        for number in range(4):
+            each.put(pod(f"p{number}", app="ab"[number % 2]))
+    cluster.settle()
+    crashed.restart_until_settled()
+
+    assert cluster.passed() == crashed.passed() == ["p0", "p2"]
+    assert all(crashed.note(name) for name in ("p1", "p3"))
+
+
+# --- gangs
+
+
+def test_of_a_gang_all_of_the_minimum_pass_or_none() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"4"}'))
+    for name in ("x1", "x2"):
+        cluster.put(pod(name, "other"))
+    cluster.settle()
+    for name in ("g1", "g2", "g3"):
+        cluster.put(member(name))
+    cluster.settle()
+    assert cluster.passed() == ["x1", "x2"]
+    assert cluster.note("g1") == (
+        "WaitsForGang in root.dev: its gang has no room yet for all its placeholders; "
+        "root.dev lacks cpu=1, asked 3, 2 of 4 in use"
+    )
+
+    cluster.end("x1")
+    cluster.settle()
+    assert cluster.gated() == []
+
+
+def test_a_gang_keeps_the_places_of_members_that_are_to_come_also_after_a_crash() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"4"}'))
+    cluster.put(member("g1"))
+    cluster.settle()
+    assert cluster.passed() == ["g1"]
+    cluster.start()
+    cluster.put(pod("x1", "other"))
+    cluster.put(pod("x2", "other"))
+    cluster.settle()
+    assert cluster.passed() == ["g1", "x1"]
+
+    cluster.put(member("g2"))
+    cluster.settle()
+    assert cluster.gated() == ["x2"], "g3 may still come"
+    cluster.delete("g2")
+    cluster.put(pod("x3", "other"))
+    cluster.settle()
+    assert cluster.gated() == ["x2", "x3"], "another member may take its place"
+    cluster.end("g1")
+    cluster.settle()
+    assert cluster.gated() == [], "nothing is left of the gang"
+
+
+def test_a_gang_that_never_fits_waits_with_the_reason() -> None:
+    cluster = GateCluster(DEV)
+    cluster.put(member("g1"))
+    cluster.settle()
+
+    assert cluster.note("g1").startswith("ApplicationRejected: its task groups request more vcore")
+
+
+# --- theft
+
+
+def test_nobody_runs_by_the_id_of_an_application_of_another_namespace() -> None:
+    cluster = GateCluster(DEV, namespace("small", namespace_quota='{"cpu":"1"}'))
+    cluster.put(pod("theirs", "shared"))
+    cluster.settle()
+    for number in range(3):
+        cluster.put(pod(f"mine{number}", "shared", space="small"))
+    cluster.settle()
+
+    assert cluster.passed() == ["mine0", "theirs"]
+
+
+def test_a_shared_dynamic_queue_keeps_the_least_quota_whoever_comes_last() -> None:
+    rules = "[{name: fixed, value: root.shared, create: true}]"
+    cluster = GateCluster(queues_yaml("", rules), DEV, namespace("large", namespace_quota='{"cpu":"100"}'))
+    cluster.put(pod("d0"))
+    cluster.settle()
+    for number in range(5):
+        cluster.put(pod(f"l{number}", space="large"))
+    cluster.settle()
+    assert cluster.passed() == ["d0", "l0"]
+    cluster.delete("d0")
+    cluster.settle()
+    assert not cluster.gated(), "nobody of dev is there any more"
+
+
+def test_whoever_takes_the_gate_off_is_stopped() -> None:
+    cluster = GateCluster(DEV)
+    for number in range(3):
+        cluster.put(pod(f"p{number}"))
+    cluster.settle()
+    cluster.change(("Pod", "dev/p2"), {"spec": {"schedulingGates": None, "nodeName": "n"}})
+    cluster.settle()
+
+    assert ("Pod", "dev/p2") not in cluster.objects
+    assert "Stopped" in cluster.events()
+    assert cluster.passed() == ["p0", "p1"]
+
+
+def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
+    cluster = GateCluster(DEV)
+    for number in range(3):
+        old = pod(f"old{number}")
+        cluster.store(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
+    cluster.put(pod("new"))
+    cluster.settle()
+    assert cluster.gated() == ["new"]
+    assert len(cluster.pods()) == 4
+
+    for number in range(2):
+        cluster.end(f"old{number}")
+    cluster.settle()
+    assert cluster.gated() == []
+
+
+def test_a_pod_counts_where_it_was_admitted_whatever_it_says_later() -> None:
+    cluster = GateCluster(
+        queues_yaml("", "[{name: provided, create: true}, {name: tag, value: namespace, create: true}]"), DEV
+    )
+    cluster.put(pod("p0", "a"))
+    cluster.put(pod("p1", "b"))
+    cluster.settle()
+    for name in ("p0", "p1"):
+        cluster.change(("Pod", f"dev/{name}"), {"metadata": {"labels": {"queue": "root.elsewhere"}}})
+    cluster.put(pod("p2", "c"))
+    cluster.settle()
+    assert cluster.gated() == ["p2"]
+    cluster.start()
+    cluster.settle()
+    assert cluster.gated() == ["p2"]
+
+
+def _quota(cluster: GateCluster, quota: str) -> None:
+    cluster.change(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": quota}}})

@@ -103,10 +103,10 @@ class Writes:
                 self._commands.append(record.in_flight.request)
 
     def doubt_decisions(self) -> None:
-        """Another process may have decided since: a held decision is not sent again, but its Workload is read."""
+        """Another process may have decided since: a held change is not sent again, but its object is read."""
         for key in self._records.in_flight:
             flight = self._in_flight(key)
-            if flight is not None and flight.held and flight.decided is not None:
+            if flight is not None and flight.held and _changes(flight.request):
                 flight.request = self._request(key)
 
     def _send(self, key: Key, flight: InFlight) -> None:
@@ -278,6 +278,10 @@ class Writes:
 
 def _change(before: Workload, after: Workload) -> Patch | None:
     return spec_patch(before, after) or status_patch(before, after, ADMISSION_MANAGER)
+
+
+def _changes(request: Write | ReadObject) -> bool:
+    return isinstance(request, Write) and isinstance(request.action, Patch)
 
 
 def _without_effect(outcome: Written, observed: Observed) -> bool:

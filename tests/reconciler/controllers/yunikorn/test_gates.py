@@ -146,6 +146,22 @@ def test_what_was_decided_and_refused_is_decided_anew() -> None:
     assert "root.dev lacks cpu=999m, asked 1, 0 of 1m in use" in cluster.note("p")
 
 
+def test_a_decision_that_was_not_stored_ends_with_the_lead() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"1"}'))
+    cluster.failing = True
+    cluster.put(pod("p"))
+    cluster.put(pod("q"))
+    cluster.settle(0)
+    cluster.lead(False)
+    passed = {"metadata": {"annotations": {"quotree.dev/quota-admitted": "root.dev"}}, "spec": {"schedulingGates": []}}
+    cluster.change(("Pod", "dev/q"), passed)
+    cluster.failing = False
+    cluster.lead(True)
+    cluster.settle(60)
+
+    assert cluster.passed() == ["q"]
+
+
 def test_a_pod_that_is_gone_when_it_may_pass_leaves_its_room() -> None:
     cluster = GateCluster(DEV)
     cluster.put(pod("gone", cpu="2"))

@@ -10,8 +10,8 @@ def rows(*rules: str) -> list[str]:
 
 def test_the_index_says_what_the_rule_does_under_each_profile() -> None:
     assert "| Volcano Q4 | refuses | refuses | deny | yes |" in rows("deserved-exceeds-capability")[0]
-    assert "| refuses | tells | deny |  |" in rows("guaranteed-exceeds-quota")[0]
-    assert "| warns | tells | warn |  |" in rows("cluster-queue-missing")[0]
+    assert "| refuses | informs | deny |  |" in rows("guaranteed-exceeds-quota")[0]
+    assert "| warns | informs | warn |  |" in rows("cluster-queue-missing")[0]
 
 
 def test_a_rule_of_two_dialects_stands_with_both_and_one_of_none_with_every_dialect() -> None:

@@ -13,7 +13,7 @@ from scheduling.volcano.jobs import Job
 from scheduling.volcano.machines import Room
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.order import Line, of_jobs, of_queues, of_tasks, of_victims
-from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.refusal import NO_ROOM, Refusal
 from scheduling.volcano.resources import fits, is_nothing
 from scheduling.volcano.session import Outcome, Session
 
@@ -23,17 +23,16 @@ Refused = Callable[[str, Task], Refusal | None]
 
 def run(session: Session, actions: Sequence[str]) -> Outcome:
     """What the actions decide, in their order. Raises KeyError for an action that is not known."""
-    before = {task.name: task for job in session.jobs.values() for task in job.tasks.values()}
     for action in actions:
         if action == "allocate" and "enqueue" not in actions:
             _let_in(session)
         ACTIONS[action](session)
-    return _outcome(session, before)
+    return _outcome(session)
 
 
 def enqueue(session: Session) -> None:
     """PodGroups that fit enter their queues. One that names no minimum enters without a question."""
-    lines = _by_queue(session, (job for job in session.jobs.values() if job.group.phase == "Pending"))
+    lines = _by_queue(session, (job for job in session.awake if job.group.phase == "Pending"))
     queues = Line(of_queues(session), lines)
     while queues:
         queue = queues.pop()
@@ -43,7 +42,6 @@ def enqueue(session: Session) -> None:
         refusal = None if job.group.minimum is None else session.may_enter(job)
         if refusal is None:
             session.entered(job)
-            job.group = replace(job.group, phase="Inqueue")
         else:
             session.refuse(job.name, refusal)
         queues.put(queue)
@@ -54,7 +52,7 @@ def allocate(session: Session) -> None:
 
     Those come first that others were evicted for: else the evicted would come back into their own room.
     """
-    valid = [*_valid(session)]
+    valid = [*_valid(session, session.awake)]
     _allocate_to(session, [job for job in valid if any(task.nominated for task in session.pending(job))])
     _allocate_to(session, valid)
 
@@ -78,7 +76,7 @@ def _allocate_to(session: Session, jobs: Iterable[Job]) -> None:
 
 def reclaim(session: Session) -> None:
     """PodGroups that starve win back pods of other queues."""
-    lines = _by_queue(session, (job for job in _valid(session) if session.starves(job)))
+    lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
     queues = Line(of_queues(session), lines)
     while queues:
         queue = queues.pop()
@@ -90,7 +88,7 @@ def reclaim(session: Session) -> None:
 
 def preempt(session: Session) -> None:
     """PodGroups that starve take pods of less important ones in their own queue, then pods of their own."""
-    lines = _by_queue(session, (job for job in _valid(session) if session.starves(job)))
+    lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
     queues = Line(of_queues(session), lines)
     while queues:
         queue = queues.pop()
@@ -122,9 +120,9 @@ def _by_queue(session: Session, jobs: Iterable[Job]) -> dict[str, Line[Job]]:
     return lines
 
 
-def _valid(session: Session) -> Iterator[Job]:
-    """The jobs that are in their queue and have the pods that they need."""
-    for job in session.jobs.values():
+def _valid(session: Session, jobs: Iterable[Job]) -> Iterator[Job]:
+    """Those that are in their queue and have the pods that they need."""
+    for job in jobs:
         refusal = session.valid(job)
         if job.group.phase != "Pending" and refusal is not None:
             session.refuse(job.name, refusal)
@@ -134,9 +132,9 @@ def _valid(session: Session) -> Iterator[Job]:
 
 def _let_in(session: Session) -> None:
     """Where nothing enqueues, every PodGroup is in its queue."""
-    for job in session.jobs.values():
+    for job in session.awake:
         if job.group.phase == "Pending":
-            job.group = replace(job.group, phase="Inqueue")
+            session.moved_to(job, "Inqueue")
 
 
 # --- one job
@@ -153,7 +151,7 @@ def _allocate_job(session: Session, queue: str, job: Job, waiting: Line[Task]) -
             continue
         room = _best_room(session, task)
         if room is None:
-            session.refuse(task.name, Refusal("no node has room for the pod"))
+            session.refuse(task.name, NO_ROOM)
             continue
         steps.append(task)
         (session.allocate if fits(task.request, room.idle) else session.pipeline)(task, room)
@@ -267,22 +265,22 @@ def _best_room(session: Session, task: Task) -> Room | None:
     return None
 
 
-def _outcome(session: Session, before: dict[str, Task]) -> Outcome:
-    now = {task.name: task for job in session.jobs.values() for task in job.tasks.values()}
-    changed = {name: task for name, task in now.items() if task.status is not before[name].status}
-    got = {name: task.node for name, task in changed.items() if session.ready(session.job_of(task))}
+def _outcome(session: Session) -> Outcome:
+    changed = session.changed()
+    got = {name: task for name, task in changed.items() if session.ready(session.job_of(task))}
+    jobs = {job.name: job for job in (*session.awake, *map(session.job_of, changed.values()))}
     return Outcome(
-        binds={name: node for name, node in got.items() if now[name].status is Status.ALLOCATED},
+        binds={name: task.node for name, task in got.items() if task.status is Status.ALLOCATED},
         evicted=tuple(sorted(name for name, task in changed.items() if task.status is Status.RELEASING)),
         pipelined={name: task.node for name, task in changed.items() if task.status is Status.PIPELINED},
-        phases={name: _phase(session, job, before) for name, job in session.jobs.items()},
+        phases={name: _phase(session, job) for name, job in jobs.items()},
         refusals={name: tuple(reasons) for name, reasons in session.refusals.items() if name not in changed},
     )
 
 
-def _phase(session: Session, job: Job, before: dict[str, Task]) -> str:
+def _phase(session: Session, job: Job) -> str:
     """The phase of the PodGroup after the session. What was placed just now does not count before it has started."""
-    started = [t for t in job.tasks.values() if t.status is not Status.PENDING and before[t.name].node]
+    started = [t for t in job.tasks.values() if t.status is not Status.PENDING and session.before(t).node]
     if job.count(Status.RUNNING) and not session.ready(job):
         return "Unknown"
     if len(started) < job.group.members:

@@ -5,7 +5,7 @@ A limit is checked from the leaf up; the first queue that says no decides. Sourc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduling.queue_tree.amounts import Amounts, total
@@ -17,6 +17,7 @@ from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, Queues,
 from scheduling.volcano.reclaimable import Reclaim, entitled
 from scheduling.volcano.refusal import Refusal, beyond
 from scheduling.volcano.resources import is_nothing, shortages
+from scheduling.volcano.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ DEFAULTS = CapacitySettings()
 class Capacity(Plugin):
     """Decisions from the queues as they are. The share of a queue with children is that of the session's beginning."""
 
+    lasting = True
     answers = frozenset(
         [
             "jobEnqueueable",
@@ -58,20 +60,27 @@ class Capacity(Plugin):
         self._opening: dict[str, float] = {}
         self._leaves: dict[str, float] = {}
         self._ancestors: dict[str, list[Node]] = {}
+        self._reserved: list[tuple[Node, Amounts]] = []
 
-    def open(self, jobs: Iterable[Job]) -> None:
-        """The beginning of a session; the queues hold no usage yet.
-
-        A job in a queue with children halts all decisions, as a broken tree does.
-        """
+    def open(self, world: World) -> None:
+        """A PodGroup in a queue with children halts all decisions, as a broken tree does."""
         self._opening.clear()
         self._leaves.clear()
-        self._ancestors = {node.name: node.ancestors() for node in self.queues}
+        self._ancestors.clear()
         self.halted = self.queues.broken()
-        for job in jobs:
+        if self.halted is None and (job := world.misplaced()) is not None:
+            self.halted = f"PodGroup {job.name} is in queue {job.group.queue}, which has children"
+        self.devices = DeviceUse(capacities=self.settings.device_capacities)
+        for job in world.claiming():
             node = self.queues.get(job.group.queue)
-            if node is not None:
-                self._load(node, job)
+            for task in job.tasks.values() if node is not None else ():
+                if task.status.holds_quota:
+                    self.devices.add(self._levels(node), task)
+
+    def close(self) -> None:
+        for node, amounts in self._reserved:
+            self.queues.tree.add(node, INQUEUE, amounts, -1)
+        self._reserved.clear()
 
     # --- may it?
 
@@ -98,7 +107,9 @@ class Capacity(Plugin):
         if node is None:
             return
         if job.group.minimum is not None:
-            self.queues.tree.add(node, INQUEUE, job.without_gated(job.group.minimum))
+            amounts = job.without_gated(job.group.minimum)
+            self.queues.tree.add(node, INQUEUE, amounts)
+            self._reserved.append((node, amounts))
         if self.settings.devices:
             self.devices.reserve(self._levels(node), job.least_devices())
 
@@ -186,17 +197,6 @@ class Capacity(Plugin):
         self.queues.tree.add(node, ALLOCATED, task.request, times)
         (self.devices.add if times > 0 else self.devices.remove)(node.path(), task)
 
-    def _load(self, node: Node, job: Job) -> None:
-        if self.queues.hierarchy and node.children:
-            self.halted = self.halted or f"PodGroup {job.name} is in queue {node.name}, which has children"
-        standing = job.standing()
-        self.queues.tree.add(node, ALLOCATED, standing.allocated)
-        self.queues.tree.add(node, INQUEUE, standing.inqueue)
-        self.queues.tree.add(node, ELASTIC, standing.elastic)
-        for task in job.tasks.values():
-            if task.status.holds_quota:
-                self.devices.add(node.path(), task)
-
     def _node(self, job: Job) -> Node | None:
         return self.queues.get(job.group.queue)
 
@@ -233,7 +233,9 @@ class Capacity(Plugin):
 
     def _above(self, node: Node) -> list[Node]:
         found = self._ancestors.get(node.name)
-        return node.ancestors() if found is None else found
+        if found is None:
+            found = self._ancestors[node.name] = node.ancestors()
+        return found
 
 
 def _named(amounts: Amounts, by: Amounts) -> dict[str, int]:

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scheduling.queue_tree.amounts import Amounts, add_to, exceeding, total
-from scheduling.volcano.objects import NOTHING, Devices, PodGroup, Status, Task
+from scheduling.volcano.objects import NOTHING, Devices, PodGroup, Standing, Status, Task
 from scheduling.volcano.resources import is_nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a PodGroup counts for in the accounts of its queue."""
-
-    allocated: Amounts
-    inqueue: Amounts
-    elastic: Amounts
-
-
 class Job:
-    """A PodGroup and its pods by name."""
+    """A PodGroup and its pods by name. What is asked of all pods together is counted as they change.
+
+    `waits` are the pods that may be placed.
+    """
 
     def __init__(self, group: PodGroup, tasks: Iterable[Task] = ()) -> None:
         self.group = group
         self.tasks: dict[str, Task] = {}
+        self.waits: dict[str, Task] = {}
         self.allocated: dict[str, int] = {}
+        self.claiming = 0
+        self._statuses: Counter[Status] = Counter()
+        self._roles: Counter[tuple[str, Status]] = Counter()
+        self._gated: dict[str, int] = {}
+        self._effortless = 0
         for task in tasks:
             self.put(task)
 
@@ -36,12 +36,29 @@ class Job:
 
     def put(self, task: Task) -> None:
         """Add a pod, or change it."""
-        before = self.tasks.get(task.name)
-        if before is not None and before.status.holds_quota:
-            add_to(self.allocated, before.request, -1)
+        self.drop(task.name)
         self.tasks[task.name] = task
+        self._count(task, 1)
+        if task.status is Status.PENDING and not task.gated:
+            self.waits[task.name] = task
+
+    def drop(self, name: str) -> None:
+        """Remove the pod if it is there."""
+        task = self.tasks.pop(name, None)
+        if task is not None:
+            self._count(task, -1)
+            self.waits.pop(name, None)
+
+    def _count(self, task: Task, times: int) -> None:
+        self._statuses[task.status] += times
+        self._roles[task.role, task.status] += times
+        self.claiming += times if task.claims else 0
         if task.status.holds_quota:
-            add_to(self.allocated, task.request)
+            add_to(self.allocated, task.request, times)
+        elif task.status is Status.PENDING:
+            self._effortless += times if is_nothing(task.request) else 0
+            if task.gated:
+                add_to(self._gated, task.request, times)
 
     def with_status(self, name: str, status: Status, node: str) -> Task:
         """The pod with another status, as it now is in this job."""
@@ -50,12 +67,17 @@ class Job:
         return task
 
     def count(self, *statuses: Status) -> int:
-        return sum(task.status in statuses for task in self.tasks.values())
+        return sum(self._statuses[status] for status in statuses)
+
+    def staying(self, role: str | None = None) -> int:
+        """Pods that are not leaving, of this role or of all."""
+        if role is None:
+            return len(self.tasks) - self._statuses[Status.RELEASING]
+        return sum(self._roles[role, status] for status in Status if status is not Status.RELEASING)
 
     def ready(self) -> int:
         """Pods that have a node or are done. A pending pod that requests nothing needs no room and counts as well."""
-        done = self.count(Status.ALLOCATED, Status.RUNNING, Status.FINISHED)
-        return done + sum(task.status is Status.PENDING and is_nothing(task.request) for task in self.tasks.values())
+        return self.count(Status.ALLOCATED, Status.RUNNING, Status.FINISHED) + self._effortless
 
     def waiting(self) -> int:
         """Pods that wait for a node to become free."""
@@ -71,8 +93,10 @@ class Job:
 
     def has_roles(self, *statuses: Status) -> bool:
         """Whether so many pods of each role as it needs have one of the statuses."""
-        roles = Counter(task.role for task in self.tasks.values() if task.status in statuses)
-        return all(roles[role] >= members for role, members in self.needed_by_role().items())
+        return all(
+            sum(self._roles[role, status] for status in statuses) >= members
+            for role, members in self.needed_by_role().items()
+        )
 
     def standing(self) -> Standing:
         minimum = self.group.minimum
@@ -84,8 +108,7 @@ class Job:
 
     def without_gated(self, amounts: Amounts) -> dict[str, int]:
         """The amounts less what pods behind a scheduling gate request: those are not coming yet."""
-        gated = total(*(t.request for t in self.tasks.values() if t.gated and t.status is Status.PENDING))
-        return exceeding(amounts, gated)
+        return exceeding(amounts, self._gated)
 
     def least_devices(self) -> dict[str, int]:
         """The devices that the smallest number of pods that may start needs: by role where roles are given."""

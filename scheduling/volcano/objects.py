@@ -105,6 +105,18 @@ class PodGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What a PodGroup counts for in the accounts of its queue."""
+
+    allocated: Amounts
+    inqueue: Amounts
+    elastic: Amounts
+
+
+NO_STANDING = Standing(NOTHING, NOTHING, NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """A Node of Kubernetes."""
 

@@ -8,13 +8,14 @@ says no, the answer is a Refusal; None is a yes. Source: Volcano v1.16, pkg/sche
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.machines import Room
 from scheduling.volcano.objects import Task
 from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.world import World
 
 SWITCHES = {"jobEnqueueable": "jobEnqueued"}
 """Questions that are switched on by the name of another."""
@@ -33,14 +34,19 @@ class Jobs(Protocol):
 class Plugin:
     """Is asked nothing but what it answers, and without more to say it has nothing against anything.
 
-    Events reach every plugin.
+    Events reach every plugin. `lasting`: a no to a PodGroup or its pods stays one until the PodGroup changes, or what
+    was short has been released.
     """
 
     answers: frozenset[str] = frozenset()
+    lasting = False
     session: Jobs
 
-    def open(self, jobs: Iterable[Job]) -> None:
-        """A session begins with these jobs."""
+    def open(self, world: World) -> None:
+        """A session begins; what the queues hold is counted already."""
+
+    def close(self) -> None:
+        """The session ends, and what it changed was undone."""
 
     def job_valid(self, job: Job) -> Refusal | None:
         return None

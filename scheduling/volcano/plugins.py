@@ -22,18 +22,19 @@ _SYSTEM = "kube-system"
 class Gang(Plugin):
     """All pods that a PodGroup needs, or none; and never so few that a running PodGroup breaks."""
 
+    lasting = True
     answers = frozenset(
         ["jobValid", "jobOrder", "jobReady", "jobPipelined", "jobStarving", "preemptable", "reclaimable"]
     )
 
     def job_valid(self, job: Job) -> Refusal | None:
-        there = [task for task in job.tasks.values() if task.status is not Status.RELEASING]
         for role, members in job.needed_by_role().items():
-            count = sum(task.role == role for task in there)
+            count = job.staying(role)
             if count < members:
                 return Refusal(f"there are {count} pods of the task {role}, at least {members} are needed")
-        if len(there) < job.group.members:
-            return Refusal(f"there are {len(there)} pods, at least {job.group.members} are needed")
+        count = job.staying()
+        if count < job.group.members:
+            return Refusal(f"there are {count} pods, at least {job.group.members} are needed")
         return None
 
     def job_order(self, a: Job, b: Job) -> int:
@@ -67,6 +68,7 @@ class Gang(Plugin):
 class Priority(Plugin):
     """PriorityClasses: of PodGroups among each other, of pods within one."""
 
+    lasting = True
     answers = frozenset(["jobOrder", "taskOrder", "preemptable", "jobStarving"])
 
     def job_order(self, a: Job, b: Job) -> int:
@@ -91,6 +93,7 @@ class Priority(Plugin):
 class Predicates(Plugin):
     """Selectors, affinity and taints of nodes."""
 
+    lasting = True
     answers = frozenset(["predicate"])
 
     def predicate(self, task: Task, room: Room) -> Refusal | None:
@@ -101,6 +104,7 @@ class Predicates(Plugin):
 class Conformance(Plugin):
     """Pods of the system are never taken."""
 
+    lasting = True
     answers = frozenset(["preemptable", "reclaimable"])
 
     def reclaimable(self, _task: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -113,6 +117,7 @@ class Conformance(Plugin):
 class Drf(Plugin):
     """Dominant resource fairness: the PodGroup with the lower share of the cluster comes first."""
 
+    lasting = True
     answers = frozenset(["jobOrder"])
 
     def __init__(self, total: Amounts) -> None:
@@ -124,7 +129,7 @@ class Drf(Plugin):
 
     def _share(self, job: Job) -> float:
         held = job.allocated
-        waiting = (t.request for t in job.tasks.values() if t.status is Status.PIPELINED)
-        for request in waiting:
+        there = job.tasks.values() if job.waiting() else ()
+        for request in (task.request for task in there if task.status is Status.PIPELINED):
             held = {r: held.get(r, 0) + request.get(r, 0) for r in {**held, **request}}
         return max((held.get(r, 0) / self._total[r] for r in some(self._total)), default=0)

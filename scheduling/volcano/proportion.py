@@ -6,23 +6,27 @@ Source: Volcano v1.16, pkg/scheduler/plugins/proportion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import inf
 
 from scheduling.queue_tree.amounts import Amounts, Limits, add_to, total
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Queues, share
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, Queues, share
 from scheduling.volcano.refusal import Refusal, beyond
 from scheduling.volcano.resources import asked, is_nothing, shortages
+from scheduling.volcano.world import World
 
 _FINE = 1 << 20
 """Parts of a unit that shares are computed in; what is lost in rounding is far below one unit."""
 
 
 class Proportion(Plugin):
-    """`queues` must be without hierarchy: spec.parent and spec.deserved do not count here."""
+    """`queues` must be without hierarchy: spec.parent and spec.deserved do not count here.
+
+    What a queue deserves depends on all that others request, so no refusal lasts.
+    """
 
     answers = frozenset(
         ["jobEnqueueable", "jobEnqueued", "allocatable", "overused", "preemptive", "reclaimable", "queueOrder"]
@@ -31,20 +35,21 @@ class Proportion(Plugin):
     def __init__(self, queues: Queues) -> None:
         self.queues = queues
         self.deserved: dict[str, Amounts] = {}
+        self._reserved: list[tuple[Node, Amounts]] = []
 
-    def open(self, jobs: Iterable[Job]) -> None:
+    def open(self, world: World) -> None:
         requests: dict[str, dict[str, int]] = {}
-        for job in jobs:
+        for job in world.jobs.values():
             node = self.queues.get(job.group.queue)
-            if node is None:
-                continue
-            standing = job.standing()
-            self.queues.tree.add(node, ALLOCATED, standing.allocated)
-            self.queues.tree.add(node, INQUEUE, standing.inqueue)
-            self.queues.tree.add(node, ELASTIC, standing.elastic)
-            pending = (task.request for task in job.tasks.values() if task.status is Status.PENDING)
-            add_to(requests.setdefault(node.name, {}), total(standing.allocated, *pending))
+            if node is not None:
+                pending = (task.request for task in job.tasks.values() if task.status is Status.PENDING)
+                add_to(requests.setdefault(node.name, {}), total(job.allocated, *pending))
         self.deserved = divided(self.queues, requests)
+
+    def close(self) -> None:
+        for node, amounts in self._reserved:
+            self.queues.tree.add(node, INQUEUE, amounts, -1)
+        self._reserved.clear()
 
     def job_enqueueable(self, job: Job) -> Refusal | None:
         node = self.queues.get(job.group.queue)
@@ -61,7 +66,9 @@ class Proportion(Plugin):
     def job_enqueued(self, job: Job) -> None:
         node = self.queues.get(job.group.queue)
         if node is not None and job.group.minimum is not None:
-            self.queues.tree.add(node, INQUEUE, job.without_gated(job.group.minimum))
+            amounts = job.without_gated(job.group.minimum)
+            self.queues.tree.add(node, INQUEUE, amounts)
+            self._reserved.append((node, amounts))
 
     def overused(self, queue: str) -> Refusal | None:
         """A queue is overused once it has all that it deserves, of every resource."""

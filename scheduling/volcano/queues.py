@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from scheduling.queue_tree.amounts import Amounts, Limits, add_to
 from scheduling.queue_tree.tree import QueueNode, QueueTree
-from scheduling.volcano.objects import QueueSettings
+from scheduling.volcano.objects import QueueSettings, Standing
 from scheduling.volcano.resources import BASIC, greatest, is_nothing, some
 
 ROOT = "root"
@@ -64,16 +64,25 @@ class Queues:
         add_to(self.total, more, times)
         self._forget_limits()
 
+    def count(self, name: str, standing: Standing, times: int = 1) -> None:
+        """Count what a PodGroup of the queue stands for, there and in all above; times -1 takes it back."""
+        node = self.tree.get(name)
+        if node is not None:
+            self.tree.add(node, ALLOCATED, standing.allocated, times)
+            self.tree.add(node, INQUEUE, standing.inqueue, times)
+            self.tree.add(node, ELASTIC, standing.elastic, times)
+
     def broken(self) -> str | None:
         """Why Volcano decides nothing at all in this tree; None where it does. One wrong queue stops all others."""
         if not self.hierarchy:
             return None
         if ROOT not in self.tree.nodes:
             return "there is no queue root"
-        for stray in self.tree.strays.values():
-            what = "lies on a cycle" if stray.on_cycle else f"has the parent {stray.above}, which does not exist"
-            return f"queue {stray.name} {what}"
-        return None
+        if not self.tree.strays:
+            return None
+        stray = self.tree.strays[min(self.tree.strays)]
+        what = "lies on a cycle" if stray.on_cycle else f"has the parent {stray.above}, which does not exist"
+        return f"queue {stray.name} {what}"
 
     def guarantee(self, node: Node) -> Amounts:
         """What the queue never lends; of root the sum over its children, whatever its spec."""

@@ -20,6 +20,9 @@ class Refusal:
         return self.reason
 
 
+NO_ROOM = Refusal("no node has room for the pod")
+
+
 def beyond(limit: str, shortages: tuple[Shortage, ...]) -> Refusal:
     """The limit of this name is exceeded in one queue."""
     parts = "; ".join(map(_sentence, shortages))

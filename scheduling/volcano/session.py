@@ -7,15 +7,15 @@ Source: Volcano v1.16, pkg/scheduler/framework.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.machines import Room
 from scheduling.volcano.memory import Memory
-from scheduling.volcano.objects import Machine, PodGroup, Status, Task
+from scheduling.volcano.objects import PodGroup, Status, Task
 from scheduling.volcano.plugin import ALWAYS, SWITCHES, Plugin
-from scheduling.volcano.queues import Queues
 from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,26 @@ class Outcome:
 
 
 class Session:
-    """State and questions. Actions change the state by `allocate`, `pipeline` and `evict`, and may undo that."""
+    """State and questions. Actions change the state by `allocate`, `pipeline` and `evict`, and may undo that.
 
-    def __init__(
-        self,
-        queues: Queues,
-        groups: Iterable[PodGroup],
-        tasks: Iterable[Task],
-        machines: Iterable[Machine],
-        tiers: Tiers,
-    ) -> None:
-        self.queues = queues
-        self.jobs = {group.name: Job(group) for group in sorted(groups, key=lambda group: group.name)}
-        self.rooms = {machine.name: Room(machine) for machine in sorted(machines, key=lambda machine: machine.name)}
+    `awake` are the PodGroups that are not known to be refused again.
+    """
+
+    def __init__(self, world: World, tiers: Tiers) -> None:
+        self.world = world
+        self.queues = world.queues
+        self.jobs = world.jobs
+        self.rooms = world.rooms
+        self.awake = world.awake()
         self.memory = Memory(self.rooms)
-        for task in sorted(tasks, key=lambda task: task.name):
-            self._place(task)
+        self.refusals: dict[str, list[Refusal]] = {}
         self._tiers = tiers
         self._asked: dict[str, list[list[Plugin]]] = {}
-        self.refusals: dict[str, list[Refusal]] = {}
-        for plugin in self._plugins():
+        self._tasks: dict[str, Task] = {}
+        self._groups: dict[str, PodGroup] = {}
+        for plugin in self.plugins():
             plugin.session = self
-            plugin.open(self.jobs.values())
+            plugin.open(world)
 
     def job_of(self, task: Task) -> Job:
         return self.jobs[task.group]
@@ -77,7 +75,12 @@ class Session:
 
     def pending(self, job: Job) -> list[Task]:
         """The pods that may be placed, in no order."""
-        return [task for task in job.tasks.values() if task.status is Status.PENDING and not task.gated]
+        return [*job.waits.values()]
+
+    def contenders(self) -> list[Job]:
+        """The PodGroups that may take pods from others: all that wait, unless nothing has moved since they tried."""
+        everybody = self.world.moved or self._tasks
+        return [*self.world.waiting()] if everybody else [job for job in self.awake if job.waits]
 
     # --- questions
 
@@ -112,9 +115,10 @@ class Session:
         return _first(plugin.job_enqueueable(job) for tier in self.asks("jobEnqueueable")[:1] for plugin in tier)
 
     def entered(self, job: Job) -> None:
-        for tier in self.asks("jobEnqueued"):
-            for plugin in tier:
-                plugin.job_enqueued(job)
+        """The PodGroup is in its queue from now on, and reserves there."""
+        self.moved_to(job, "Inqueue")
+        for plugin in self._answering("jobEnqueued"):
+            plugin.job_enqueued(job)
 
     def starves(self, job: Job) -> bool:
         """By the first tier that speaks to it; nobody starves where none does."""
@@ -167,8 +171,31 @@ class Session:
         for before in reversed(steps):
             self._restore(before)
 
+    def moved_to(self, job: Job, phase: str) -> None:
+        """The PodGroup has another phase."""
+        self._groups.setdefault(job.name, job.group)
+        job.group = replace(job.group, phase=phase)
+
+    def changed(self) -> dict[str, Task]:
+        """The pods that are no longer what they were when the session began, as they are now."""
+        return {name: self.job_of(before).tasks[name] for name, before in self._tasks.items()}
+
+    def before(self, task: Task) -> Task:
+        """The pod as it was when the session began."""
+        return self._tasks.get(task.name, task)
+
+    def close(self) -> None:
+        """Leave the world as it was when the session began."""
+        self.undo([*self._tasks.values()])
+        for name, group in self._groups.items():
+            self.jobs[name].group = group
+        for plugin in self.plugins():
+            plugin.close()
+
     def _change(self, task: Task, status: Status, room: Room) -> None:
-        now = self.job_of(task).with_status(task.name, status, room.name)
+        job = self.job_of(task)
+        self._tasks.setdefault(task.name, job.tasks[task.name])
+        now = job.with_status(task.name, status, room.name)
         room.put(now)
         self.memory.changed(grew=status is Status.RELEASING)
         self._notify(now, gone=status is Status.RELEASING)
@@ -179,27 +206,21 @@ class Session:
         self.memory.changed(grew=True)
         self.rooms[now.node].remove(now.name)
         job.put(before)
+        if self._tasks.get(before.name) is before:
+            del self._tasks[before.name]
         if before.status.holds_quota:
             self.rooms[before.node].put(before)
         self._notify(before, gone=not before.status.holds_quota)
 
     def _notify(self, task: Task, *, gone: bool) -> None:
-        for plugin in self._plugins():
+        for plugin in self.plugins():
             (plugin.deallocated if gone else plugin.allocated)(task)
-
-    def _place(self, task: Task) -> None:
-        """A pod of an unknown PodGroup takes room on its node, and no part in decisions."""
-        job = self.jobs.get(task.group)
-        if job is not None:
-            job.put(task)
-        room = self.rooms.get(task.node)
-        if room is not None and task.status not in (Status.PENDING, Status.FINISHED):
-            room.put(task)
 
     def _answering(self, question: str) -> Iterator[Plugin]:
         return (plugin for tier in self.asks(question) for plugin in tier)
 
-    def _plugins(self) -> Iterator[Plugin]:
+    def plugins(self) -> Iterator[Plugin]:
+        """Each once, however many tiers name it."""
         return iter({id(enabled.plugin): enabled.plugin for tier in self._tiers for enabled in tier}.values())
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduling.volcano.capacity import Capacity, CapacitySettings
+from scheduling.volcano.engine import Engine
 from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Task
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.plugins import Conformance, Drf, Gang, Predicates, Priority
 from scheduling.volcano.proportion import Proportion
-from scheduling.volcano.queues import Queues
 from scheduling.volcano.session import Enabled, Session
+from scheduling.volcano.world import World
 
 HIERARCHY = "hierarchy"
 SETTLED = "quotree.settled"
@@ -52,35 +53,45 @@ def open_session(
     others: Mapping[str, Plugin] | None = None,
 ) -> Session:
     """A session over the cluster. `others` are plugins that are not ours; a name that nobody knows has no say."""
+    return engine(cluster, tiers, others).session()
+
+
+def engine(
+    cluster: Cluster,
+    tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS,
+    others: Mapping[str, Plugin] | None = None,
+) -> Engine:
+    """An engine with all that is in the cluster, for session after session; its world takes in what changes."""
     tiers = [[*tier] for tier in tiers]
     named = {settings.name: settings for tier in tiers for settings in tier}
     capacity = named.get("capacity")
-    flat = capacity is not None and capacity.features is not None and HIERARCHY not in capacity.features
-    queues = queues_of(cluster, hierarchy=capacity is not None and not flat)
-    plugins = {name: plugin for name in named if (plugin := _plugin(named[name], cluster, queues)) is not None}
+    alone = capacity is None or (capacity.features is not None and HIERARCHY not in capacity.features)
+    world = World(hierarchy=not alone, flat="proportion" in named)
+    _fill(world, cluster)
+    plugins = {name: plugin for name in named if (plugin := _plugin(named[name], world)) is not None}
     plugins.update(others or {})
-    enabled = [[Enabled(plugins[s.name], s.features) for s in tier if s.name in plugins] for tier in tiers]
-    return Session(queues, cluster.groups, cluster.tasks, cluster.machines, enabled)
+    return Engine(world, [[Enabled(plugins[s.name], s.features) for s in tier if s.name in plugins] for tier in tiers])
 
 
-def queues_of(cluster: Cluster, *, hierarchy: bool) -> Queues:
-    """The queues without usage, and what the nodes have."""
-    queues = Queues(hierarchy=hierarchy)
+def _fill(world: World, cluster: Cluster) -> None:
     for machine in cluster.machines:
-        queues.resize(machine.allocatable)
+        world.put_machine(machine)
     for queue in cluster.queues:
-        queues.put(queue)
-    return queues
+        world.put_queue(queue)
+    for group in cluster.groups:
+        world.put_group(group)
+    for task in cluster.tasks:
+        world.put_task(task)
 
 
-def _plugin(settings: PluginSettings, cluster: Cluster, queues: Queues) -> Plugin | None:
+def _plugin(settings: PluginSettings, world: World) -> Plugin | None:
     match settings.name:
         case "capacity":
-            return Capacity(queues, _capacity(settings.arguments))
+            return Capacity(world.queues, _capacity(settings.arguments))
         case "proportion":
-            return Proportion(queues_of(cluster, hierarchy=False))
+            return Proportion(world.flat)
         case "drf":
-            return Drf(queues.total)
+            return Drf(world.queues.total)
         case "gang":
             return Gang()
         case "priority":

@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.volcano.objects import QueueSettings
 from scheduling.volcano.queues import Queues, share
-from scheduling.volcano.setup import Cluster, queues_of
+from scheduling.volcano.world import World
 from tests.scheduling.volcano.drawn import amounts, node, queues
 
 ORG = """
@@ -22,8 +22,12 @@ root
 
 
 def tree(drawing: str, *, hierarchy: bool = True, has: str = "") -> Queues:
-    machines = [node("n1", has)] if has else []
-    return queues_of(Cluster(queues(drawing), machines=machines), hierarchy=hierarchy)
+    world = World(hierarchy=hierarchy)
+    if has:
+        world.put_machine(node("n1", has))
+    for queue in queues(drawing):
+        world.put_queue(queue)
+    return world.queues
 
 
 def cpu(found: Queues, name: str) -> float:

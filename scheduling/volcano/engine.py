@@ -1,0 +1,75 @@
+"""Session after session over one world: each costs what has changed since, not what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from scheduling.volcano.actions import run
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.objects import Status
+from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.rests import obstacles
+from scheduling.volcano.session import Outcome, Session, Tiers
+from scheduling.volcano.world import World
+
+
+class Engine:
+    """The world, and the plugins that are asked about it."""
+
+    def __init__(self, world: World, tiers: Tiers) -> None:
+        self.world = world
+        self._tiers = tiers
+        self._actions: tuple[str, ...] = ()
+
+    def session(self) -> Session:
+        return Session(self.world, self._tiers)
+
+    def decide(self, actions: Sequence[str]) -> Outcome:
+        """What the actions decide now. Raises KeyError for an action that is not known.
+
+        Nodes and phases that PodGroups get count from here on; whoever cannot carry that out puts the pod or the
+        PodGroup back into the world as it is. Evictions count once the pods are put as leaving. The outcome has phases
+        and refusals of the PodGroups that were looked at.
+        """
+        if self._actions != (*actions,):
+            self._actions = (*actions,)
+            self.world.rests.nobody = True
+        session = self.session()
+        try:
+            outcome = run(session, actions)
+        finally:
+            session.close()
+        self._let_rest(session, outcome)
+        self._carry_out(outcome)
+        return outcome
+
+    def _let_rest(self, session: Session, outcome: Outcome) -> None:
+        rests, lasting = self.world.rests, all(plugin.lasting for plugin in session.plugins())
+        in_flux = bool(outcome.evicted or outcome.pipelined)
+        self.world.moved = in_flux
+        if in_flux or not lasting or not _reserves_first(self._actions):
+            rests.nobody = True
+            return
+        for job in session.awake:
+            if not job.claiming:
+                rests.rest(job.name, obstacles(_refusals(job, outcome)))
+
+    def _carry_out(self, outcome: Outcome) -> None:
+        world = self.world
+        for name, phase in outcome.phases.items():
+            group = world.jobs[name].group
+            if group.phase != phase:
+                world.put_group(replace(group, phase=phase))
+        for name, node in outcome.binds.items():
+            world.put_task(replace(world.tasks[name], status=Status.ALLOCATED, node=node))
+
+
+def _refusals(job: Job, outcome: Outcome) -> Iterator[Refusal]:
+    return chain.from_iterable(outcome.refusals.get(name, ()) for name in (job.name, *job.waits))
+
+
+def _reserves_first(actions: Sequence[str]) -> bool:
+    """Whether nothing is refused for what is counted twice: as reserved, and as allocated in the same session."""
+    return "enqueue" not in actions or "allocate" not in actions or actions.index("enqueue") < actions.index("allocate")

@@ -1,0 +1,262 @@
+"""PodGroups, pods, nodes and queues with their usage, kept up to date by events in any order.
+
+An event costs the depth of the tree, however many queues and PodGroups there are. Only a change of queues or of nodes
+makes the next session look at everything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduling.queue_tree.amounts import Amounts, total
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.machines import Room
+from scheduling.volcano.objects import NO_STANDING, Machine, PodGroup, QueueSettings, Standing, Status, Task
+from scheduling.volcano.queues import Queues
+from scheduling.volcano.rests import NODES, Rests
+
+_GONE = (Status.PENDING, Status.FINISHED)
+"""A pod with one of these takes no room on a node."""
+
+
+class World:
+    """`queues` has the tree; with `flat`, `flat` has the same queues without hierarchy.
+
+    `moved`: pods, queues or nodes are no longer what the last session left, so that other pods may be taken than then.
+    """
+
+    def __init__(self, *, hierarchy: bool = True, flat: bool = False) -> None:
+        self.queues = Queues(hierarchy=hierarchy)
+        self.flat = Queues(hierarchy=False)
+        self._forms = [self.queues, self.flat] if flat else [self.queues]
+        self.jobs: dict[str, Job] = {}
+        self._rooms: dict[str, Room] = {}
+        self._in_order = True
+        self.tasks: dict[str, Task] = {}
+        self.rests = Rests()
+        self.moved = True
+        self._counted: dict[str, tuple[str, Standing]] = {}
+        self._in_queue: dict[str, dict[str, Job]] = {}
+        self._members: dict[str, dict[str, Task]] = {}
+        self._on: dict[str, dict[str, Task]] = {}
+        self._waiting: dict[str, Job] = {}
+        self._claiming: dict[str, Job] = {}
+        self._misplaced: dict[str, Job] | None = None
+
+    # --- queues and nodes
+
+    def put_queue(self, queue: QueueSettings) -> None:
+        """Add or change a queue; its usage stays."""
+        before = self.queues.get(queue.name)
+        if before is not None and before.settings == queue:
+            return
+        for queues in self._forms:
+            queues.put(queue)
+        if before is None:
+            self._count_in(queue.name, 1)
+        self._unsettle()
+
+    def drop_queue(self, name: str) -> None:
+        """Its PodGroups stay, and no session serves them. Raises KeyError if there is none."""
+        self._count_in(name, -1)
+        for queues in self._forms:
+            queues.drop(name)
+        self._unsettle()
+
+    def put_machine(self, machine: Machine) -> None:
+        before = self._rooms.get(machine.name)
+        if before is not None and before.machine == machine:
+            return
+        if before is not None:
+            self._resize(before.machine.allocatable, -1)
+        self._resize(machine.allocatable, 1)
+        room = Room(machine)
+        for task in self._on.get(machine.name, {}).values():
+            room.put(task)
+        self._rooms[machine.name] = room
+        self._in_order = self._in_order and before is not None
+        self._unsettle()
+
+    def drop_machine(self, name: str) -> None:
+        """Its pods stay. Raises KeyError if there is none."""
+        self._resize(self._rooms.pop(name).machine.allocatable, -1)
+        self._unsettle()
+
+    # --- work
+
+    def put_group(self, group: PodGroup) -> None:
+        job = self.jobs.get(group.name)
+        if job is None:
+            job = self.jobs[group.name] = Job(group, self._members.get(group.name, {}).values())
+        elif job.group == group:
+            return
+        job.group = group
+        self._recount(job)
+
+    def drop_group(self, name: str) -> None:
+        """Its pods stay on their nodes, and are in no queue any more. Raises KeyError if there is none."""
+        job = self.jobs.pop(name)
+        self.moved = self.moved or bool(job.allocated)
+        self._uncount(job, NO_STANDING)
+        for index in (self._waiting, self._claiming):
+            index.pop(name, None)
+        self.rests.drop(name)
+
+    def put_task(self, task: Task) -> None:
+        """Add a pod or change it; it may come before its PodGroup and its node."""
+        before = self.tasks.get(task.name)
+        if before == task:
+            return
+        self.tasks[task.name] = task
+        if before is not None and before.group != task.group:
+            self._leave_group(before)
+        self._stand(before, task)
+        self._members.setdefault(task.group, {})[task.name] = task
+        if (job := self.jobs.get(task.group)) is not None:
+            job.put(task)
+            self._recount(job)
+
+    def drop_task(self, name: str) -> None:
+        """Raises KeyError if there is none."""
+        task = self.tasks.pop(name)
+        self._stand(task, None)
+        self._leave_group(task)
+
+    # --- what sessions ask
+
+    @property
+    def rooms(self) -> dict[str, Room]:
+        """The nodes in the order of their names, which is that in which they are tried."""
+        if not self._in_order:
+            self._rooms, self._in_order = dict(sorted(self._rooms.items())), True
+        return self._rooms
+
+    def awake(self) -> list[Job]:
+        """The PodGroups that a session looks at, by name."""
+        if self.rests.nobody:
+            self.rests.wake_all(self.jobs)
+        return [self.jobs[name] for name in sorted(self.rests.awake)]
+
+    def waiting(self) -> Iterator[Job]:
+        """All PodGroups with pods that may be placed, in no order."""
+        return iter([*self._waiting.values()])
+
+    def claiming(self) -> Iterator[Job]:
+        """All PodGroups whose pods claim devices."""
+        return iter(self._claiming.values())
+
+    def misplaced(self) -> Job | None:
+        """The first PodGroup in a queue that has children."""
+        if self._misplaced is None:
+            self._misplaced = {}
+            for name, jobs in self._in_queue.items():
+                if self._has_children(name):
+                    self._misplaced.update(jobs)
+        return self._misplaced[min(self._misplaced)] if self._misplaced else None
+
+    # --- bookkeeping
+
+    def _resize(self, more: Amounts, times: int) -> None:
+        for queues in self._forms:
+            queues.resize(more, times)
+
+    def _unsettle(self) -> None:
+        """Queues or nodes are others: limits, order and room with them."""
+        self.moved = True
+        self._misplaced = None
+        self.rests.nobody = True
+
+    def _has_children(self, queue: str) -> bool:
+        node = self.queues.get(queue)
+        return self.queues.hierarchy and node is not None and bool(node.children)
+
+    def _count_in(self, queue: str, times: int) -> None:
+        """Count all PodGroups of a queue that came, or that goes."""
+        for name in self._in_queue.get(queue, ()):
+            self._account(queue, self._counted[name][1], times)
+
+    def _account(self, queue: str, standing: Standing, times: int) -> None:
+        for queues in self._forms:
+            queues.count(queue, standing, times)
+
+    def _recount(self, job: Job) -> None:
+        """The PodGroup, or a pod of it, has changed."""
+        name, queue, standing = job.name, job.group.queue, job.standing()
+        if self._counted.get(name) != (queue, standing):
+            self._uncount(job, standing)
+            self._counted[name] = (queue, standing)
+            self._in_queue.setdefault(queue, {})[name] = job
+            self._account(queue, standing, 1)
+            if self._misplaced is not None and self._has_children(queue):
+                self._misplaced[name] = job
+        self.moved = self.moved or bool(job.allocated)
+        _keep(self._waiting, job, bool(job.waits))
+        _keep(self._claiming, job, bool(job.claiming))
+        self.rests.wake(name)
+
+    def _uncount(self, job: Job, after: Standing) -> None:
+        """Take back what is counted for the PodGroup, and wake whoever waits for what that releases."""
+        queue, before = self._counted.pop(job.name, (job.group.queue, NO_STANDING))
+        self._account(queue, before, -1)
+        jobs = self._in_queue.get(queue, {})
+        jobs.pop(job.name, None)
+        if not jobs:
+            self._in_queue.pop(queue, None)
+        if self._misplaced and self._misplaced.pop(job.name, None):
+            self.rests.nobody = True
+        node = self.queues.get(queue)
+        if node is not None and (queue != job.group.queue or _releases(before, after)):
+            for here in node.path():
+                self.rests.released(here.name)
+
+    def _leave_group(self, task: Task) -> None:
+        members = self._members[task.group]
+        del members[task.name]
+        if not members:
+            del self._members[task.group]
+        if (job := self.jobs.get(task.group)) is not None:
+            job.drop(task.name)
+            self._recount(job)
+
+    def _stand(self, before: Task | None, after: Task | None) -> None:
+        """Where the pod stands now."""
+        was, now = _room_of(before), _room_of(after)
+        if before is not None and was:
+            self._on[before.node].pop(before.name)
+            if before.node in self._rooms:
+                self._rooms[before.node].remove(before.name)
+        if after is not None and now:
+            self._on.setdefault(after.node, {})[after.name] = after
+            if after.node in self._rooms:
+                self._rooms[after.node].put(after)
+        if was != now and was:
+            self.rests.released(NODES)
+        self.moved = self.moved or bool(was or now)
+
+
+def _keep(index: dict[str, Job], job: Job, belongs: bool) -> None:
+    if belongs:
+        index[job.name] = job
+    else:
+        index.pop(job.name, None)
+
+
+def _room_of(task: Task | None) -> tuple[object, ...]:
+    """What the pod takes of which node; empty where it takes none."""
+    if task is None or not task.node or task.status in _GONE:
+        return ()
+    return task.node, task.request, task.status is Status.RELEASING, task.status is Status.PIPELINED
+
+
+def _releases(before: Standing, after: Standing) -> bool:
+    """Whether less of any resource is allocated, or reserved for PodGroups."""
+    return _is_less(after.allocated, before.allocated) or _is_less(_reserved(after), _reserved(before))
+
+
+def _reserved(standing: Standing) -> Amounts:
+    reserved = total(standing.allocated, standing.inqueue)
+    return {r: amount - standing.elastic.get(r, 0) for r, amount in reserved.items()}
+
+
+def _is_less(after: Amounts, before: Amounts) -> bool:
+    return any(after.get(r, 0) < amount for r, amount in before.items())

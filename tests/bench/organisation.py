@@ -99,21 +99,21 @@ def write(path: Path, manifests: list[Manifest]) -> None:
         yaml.dump_all(manifests, file, Dumper=yaml.CSafeDumper)
 
 
-def queue_config(count: int) -> Manifest:
-    """YuniKorn's ConfigMap with `count` queues, in parents of 99 children."""
+def queue_config(count: int, most: int = 50, rule: Manifest | None = None) -> Manifest:
+    """YuniKorn's ConfigMap with `count` queues of at most `most` vcore, in parents of 99 children."""
     parents = [
         {
             "name": f"team-{parent}",
             "parent": True,
             "resources": {"guaranteed": {"vcore": 1000, "memory": "100Gi"}, "max": {"vcore": 2000, "memory": "200Gi"}},
             "queues": [
-                {"name": f"queue-{child}", "resources": {"guaranteed": {"vcore": 5}, "max": {"vcore": 50}}}
+                {"name": f"queue-{child}", "resources": {"guaranteed": {"vcore": 5}, "max": {"vcore": most}}}
                 for child in range(99)
             ],
         }
         for parent in range(count // 100)
     ]
-    rule = {"name": "tag", "value": "namespace", "create": True}
+    rule = rule or {"name": "tag", "value": "namespace", "create": True}
     root = {"name": "root", "submitacl": "*", "queues": parents}
     partition = {"name": "default", "placementrules": [rule], "queues": [root]}
     return {

@@ -1,62 +1,13 @@
-"""A tree of queues with what is used in each: one mutable structure, each change of which costs the tree's depth.
-
-A queue has accounts, such as `allocated`. What is added to an account at a queue is added to all above it. Besides, a
-queue shows its parent some amounts, such as its guarantee, and the parent knows the sum over its direct children.
-"""
+"""Queues that come, go and move in any order: one mutable structure, each change of which costs the tree's depth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
 from scheduling.queue_tree.amounts import Amounts, add_to
+from scheduling.queue_tree.node import QueueNode, Shown
 
 S = TypeVar("S")
-Shown = Mapping[str, Amounts]
-
-
-class QueueNode(Generic[S]):
-    """A queue where it stands. `above` names its parent, None: it is a root. `up` is that parent.
-
-    `up` is None also where there is no such queue, or where the queue lies on a cycle: `detached` says which.
-    """
-
-    __slots__ = ("above", "accounts", "below", "children", "name", "on_cycle", "settings", "shown", "up")
-
-    def __init__(self, name: str, settings: S) -> None:
-        self.name = name
-        self.above: str | None = None
-        self.settings = settings
-        self.up: QueueNode[S] | None = None
-        self.on_cycle = False
-        self.children: dict[str, QueueNode[S]] = {}
-        self.accounts: dict[str, dict[str, int]] = {}
-        self.shown: Shown = {}
-        self.below: dict[str, dict[str, int]] = {}
-
-    def amounts(self, account: str) -> Amounts:
-        return self.accounts.get(account, {})
-
-    def sum_below(self, account: str) -> Amounts:
-        """What the direct children show together."""
-        return self.below.get(account, {})
-
-    def path(self) -> Iterator[QueueNode[S]]:
-        """The queue itself, then all above it, up to the root."""
-        here: QueueNode[S] | None = self
-        while here is not None:
-            yield here
-            here = here.up
-
-    def ancestors(self) -> list[QueueNode[S]]:
-        """The root first, the parent last."""
-        return [*self.path()][:0:-1]
-
-    @property
-    def detached(self) -> QueueNode[S] | None:
-        """The first queue upward that should have a parent and has none: the parent is missing, or on a cycle."""
-        top = [*self.path()][-1]
-        return top if top.above is not None else None
 
 
 class QueueTree(Generic[S]):
@@ -104,9 +55,7 @@ class QueueTree(Generic[S]):
 
     def add(self, node: QueueNode[S], account: str, amounts: Amounts, times: int = 1) -> None:
         """Add to the account of the queue and of all above it; times -1 takes back."""
-        if amounts:
-            for here in node.path():
-                add_to(here.accounts.setdefault(account, {}), amounts, times)
+        node.add(account, amounts, times)
 
     # --- edges
 
@@ -128,26 +77,26 @@ class QueueTree(Generic[S]):
 
     def _hang(self, node: QueueNode[S]) -> None:
         """Below its parent, if there is one; the queue that would close a cycle stays without."""
-        if node.up is not None or node.above is None:
+        if node.parent is not None or node.above is None:
             return
         parent = self.nodes.get(node.above)
-        node.on_cycle = parent is not None and any(here is node for here in parent.path())
+        node.on_cycle = parent is not None and any(here is node for here in parent.up())
         if parent is None or node.on_cycle:
             self.strays[node.name] = node
             return
         self.strays.pop(node.name, None)
-        node.up = parent
+        node.parent = parent
         parent.children[node.name] = node
         self._carry(node, 1)
         self._shows(node, 1)
 
     def _unhang(self, node: QueueNode[S]) -> None:
-        if node.up is None:
+        if node.parent is None:
             return
         self._carry(node, -1)
         self._shows(node, -1)
-        del node.up.children[node.name]
-        node.up = None
+        del node.parent.children[node.name]
+        node.parent = None
 
     def _circular(self) -> list[QueueNode[S]]:
         """The queues that would close a cycle; an edge that goes may free them."""
@@ -157,18 +106,18 @@ class QueueTree(Generic[S]):
 
     def _carry(self, node: QueueNode[S], times: int) -> None:
         """Add what the queue uses to all above it, or take it back."""
-        assert node.up is not None
+        assert node.parent is not None
         for account, amounts in node.accounts.items():
-            self.add(node.up, account, amounts, times)
+            self.add(node.parent, account, amounts, times)
 
     def _show(self, node: QueueNode[S], shown: Shown) -> None:
-        if node.up is not None:
+        if node.parent is not None:
             self._shows(node, -1)
         node.shown = shown
-        if node.up is not None:
+        if node.parent is not None:
             self._shows(node, 1)
 
     def _shows(self, node: QueueNode[S], times: int) -> None:
-        assert node.up is not None
+        assert node.parent is not None
         for account, amounts in node.shown.items():
-            add_to(node.up.below.setdefault(account, {}), amounts, times)
+            add_to(node.parent.below.setdefault(account, {}), amounts, times)

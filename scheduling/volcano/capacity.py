@@ -195,13 +195,13 @@ class Capacity(Plugin):
             self._share(above)
         self._leaves.pop(node.name, None)
         self.queues.tree.add(node, ALLOCATED, task.request, times)
-        (self.devices.add if times > 0 else self.devices.remove)(node.path(), task)
+        (self.devices.add if times > 0 else self.devices.remove)(node.up(), task)
 
     def _node(self, job: Job) -> Node | None:
         return self.queues.get(job.group.queue)
 
     def _levels(self, node: Node | None) -> list[Node]:
-        return [] if node is None else [*node.path()]
+        return [] if node is None else [*node.up()]
 
     def _shut(self, node: Node | None) -> Refusal | None:
         """Why nothing may enter the queue, whatever it asks for."""

@@ -12,7 +12,8 @@ from math import inf
 from typing import TypeAlias
 
 from scheduling.queue_tree.amounts import Amounts, Limits, add_to
-from scheduling.queue_tree.tree import QueueNode, QueueTree
+from scheduling.queue_tree.node import QueueNode
+from scheduling.queue_tree.tree import QueueTree
 from scheduling.volcano.objects import QueueSettings, Standing
 from scheduling.volcano.resources import BASIC, greatest, is_nothing, some
 
@@ -103,10 +104,10 @@ class Queues:
         """realCapability: what the queue may use at most. A resource that it lacks is limited to 0."""
         known = self._limits.get(node.name)
         if known is None:
-            if node.up is None:
+            if node.parent is None:
                 known = self._limit_of_root(node) if self.hierarchy else self._limit_without_tree(node)
             else:
-                known = _within(self.limit(node.up), node.up.sum_below(_GUARANTEE), node, self.capability(node))
+                known = _within(self.limit(node.parent), node.parent.sum_below(_GUARANTEE), node, self.capability(node))
             self._limits[node.name] = known
         return known
 
@@ -115,11 +116,11 @@ class Queues:
         known = self._capability.get(node.name)
         if known is None:
             own = node.settings.capability or {}
-            if node.up is None:
+            if node.parent is None:
                 known = self._limit_of_root(node)
             else:
                 named = {r: amount for r, amount in own.items() if amount > 0 or r not in BASIC}
-                known = {**self.capability(node.up), **named}
+                known = {**self.capability(node.parent), **named}
             self._capability[node.name] = known
         return known
 

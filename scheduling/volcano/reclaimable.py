@@ -66,7 +66,7 @@ class Reclaim:
         named = [r for r in asked(reclaimer.request) if deserved.get(r)]
         if named and all(used.get(r, 0) + reclaimer.request[r] <= deserved[r] for r in named):
             return True
-        left = {here.name: exceeding(self._allocated(here), task.request) for here in node.path()}
+        left = {here.name: exceeding(self._allocated(here), task.request) for here in node.up()}
         return not entitled(self._queues, node, self._level, lambda here: left[here.name], task.request)
 
     def _may_lose(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:

@@ -206,7 +206,7 @@ class World:
             self.rests.nobody = True
         node = self.queues.get(queue)
         if node is not None and (queue != job.group.queue or _releases(before, after)):
-            for here in node.path():
+            for here in node.up():
                 self.rests.released(here.name)
 
     def _leave_group(self, task: Task) -> None:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from policies.dialects.yunikorn_config.model import Limit
-from policies.dialects.yunikorn_config.resources import Amounts, least, minus, minus_existing, plus
+from policies.dialects.yunikorn_config.resources import Amounts, least, minus_existing
 from policies.dialects.yunikorn_config.shares import fair_share
+from scheduling.queue_tree.node import QueueNode
 from scheduling.yunikorn.properties import DEFAULTS, Properties
+
+ALLOCATED, PENDING, PREEMPTING = "allocated", "pending", "preempting"
+"""What is in use, what waits, and what is being preempted: accounts, each of which counts a queue and all below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +69,20 @@ class OverReleased(ValueError):
         self.queue = queue
 
 
-class Queue:
-    """`allocated`, `pending` and `preempting` are sums over the subtree, `running` counts its applications that run.
+class Queue(QueueNode[QueueSettings]):
+    """A node of the tree with YuniKorn's law. `running` counts the applications that run in its subtree.
 
     `is_cluster`: the max is what the nodes of a cluster offer, so that a type that it lacks does not exist.
     """
 
-    __slots__ = ("allocated", "children", "is_cluster", "parent", "pending", "preempting", "running", "settings")
+    __slots__ = ("is_cluster", "running")
 
-    def __init__(self, settings: QueueSettings, parent: Queue | None = None, *, is_cluster: bool = False) -> None:
-        self.settings = settings
-        self.parent = parent
+    def __init__(self, settings: QueueSettings, parent: Self | None = None, *, is_cluster: bool = False) -> None:
+        super().__init__(settings.path.rpartition(".")[2], settings)
         self.is_cluster = is_cluster
-        self.children: dict[str, Queue] = {}
-        self.allocated: Amounts = {}
-        self.pending: Amounts = {}
-        self.preempting: Amounts = {}
         self.running = 0
         if parent is not None:
+            self.parent, self.above = parent, parent.name
             parent.children[self.name] = self
 
     @property
@@ -90,19 +90,20 @@ class Queue:
         return self.settings.path
 
     @property
-    def name(self) -> str:
-        return self.path.rpartition(".")[2]
-
-    @property
     def is_leaf(self) -> bool:
         return self.settings.leaf
 
-    def up(self) -> Iterator[Queue]:
-        """The queue, then the queues above it."""
-        here: Queue | None = self
-        while here is not None:
-            yield here
-            here = here.parent
+    @property
+    def allocated(self) -> Amounts:
+        return self.amounts(ALLOCATED)
+
+    @property
+    def pending(self) -> Amounts:
+        return self.amounts(PENDING)
+
+    @property
+    def preempting(self) -> Amounts:
+        return self.amounts(PREEMPTING)
 
     def walk(self) -> Iterator[Queue]:
         """The queue and all below it, parents first."""
@@ -207,28 +208,20 @@ class Queue:
 
     def hold(self, amounts: Amounts) -> None:
         """Count the amounts whether they fit or not, as for what runs already."""
-        for queue in self.up():
-            queue.allocated = plus(queue.allocated, amounts)
+        self.add(ALLOCATED, amounts)
 
     def release(self, amounts: Amounts) -> None:
         """Raises OverReleased."""
         for queue in self._down(with_top=True):
             if any(amount > max(0, queue.allocated.get(name, 0)) for name, amount in amounts.items()):
                 raise OverReleased(queue)
-        for queue in self.up():
-            queue.allocated = _less(queue.allocated, amounts)
+        self.add(ALLOCATED, amounts, -1)
 
     def wait(self, amounts: Amounts, sign: int) -> None:
         """Count what waits (1), or no longer (-1)."""
-        for queue in self.up():
-            queue.pending = plus(queue.pending, amounts) if sign > 0 else _less(queue.pending, amounts)
+        self.add(PENDING, amounts, sign)
 
     def run(self, change: int) -> None:
         """Count an application that runs (1), or no longer (-1)."""
         for queue in self.up():
             queue.running += change
-
-
-def _less(whole: Amounts, part: Amounts) -> Amounts:
-    """The difference, without types that are used up."""
-    return {name: amount for name, amount in minus(whole, part).items() if amount}

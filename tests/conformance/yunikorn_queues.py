@@ -38,7 +38,7 @@ def _queue(data: Data, parent: Queue | None, found: dict[str, Queue]) -> None:
         max_applications=data["maxRunningApps"],
     )
     queue = Queue(settings, parent, is_cluster=parent is None)
-    queue.allocated, queue.preempting = data["allocated"] or {}, data["preempting"] or {}
+    queue.accounts.update(allocated=data["allocated"] or {}, preempting=data["preempting"] or {})
     queue.running = data["runningApps"] + data["allocatingAcceptedApps"]
     found[queue.path] = queue
     for child in data["children"]:

@@ -7,8 +7,9 @@ import random
 import pytest
 
 from scheduling.queue_tree.amounts import add_to, exceeding, total
+from scheduling.queue_tree.node import QueueNode
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.queue_tree.tree import QueueNode, QueueTree
+from scheduling.queue_tree.tree import QueueTree
 from tests.profiles import seeds
 
 Tree = QueueTree[None]
@@ -65,11 +66,11 @@ def test_a_cycle_ends_every_walk_and_opens_again() -> None:
     tree = drawn("root root/a a/b b/c")
 
     tree.put("a", "c", None, {})
-    assert [node.name for node in tree.nodes["c"].path()] == ["c", "b", "a"]
+    assert [node.name for node in tree.nodes["c"].up()] == ["c", "b", "a"]
     assert tree.strays.keys() == {"a"}
 
     tree.put("b", "root", None, {})
-    assert [node.name for node in tree.nodes["a"].path()] == ["a", "c", "b", "root"]
+    assert [node.name for node in tree.nodes["a"].up()] == ["a", "c", "b", "root"]
     assert tree.strays == {}
 
 
@@ -110,12 +111,12 @@ def test_after_any_changes_the_sums_are_those_of_a_recount(seed: int) -> None:
 
 def check(tree: Tree, own: dict[str, int]) -> None:
     for node in tree.nodes.values():
-        assert all(child.up is node for child in node.children.values())
+        assert all(child.parent is node for child in node.children.values())
         assert node.amounts("allocated").get("cpu", 0) == sum(own[below.name] for below in subtree(node))
         assert node.sum_below("weight").get("cpu", 0) == sum(
-            child.shown["weight"]["cpu"] for child in tree.nodes.values() if child.up is node
+            child.shown["weight"]["cpu"] for child in tree.nodes.values() if child.parent is node
         )
-        missing = node.above is not None and node.up is None
+        missing = node.above is not None and node.parent is None
         assert missing == (node.name in tree.strays)
         assert not missing or node.on_cycle or node.above not in tree.nodes
 

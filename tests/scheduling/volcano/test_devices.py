@@ -31,7 +31,7 @@ def claiming(name: str, claim: str, devices: Devices) -> Task:
 
 def test_a_limit_above_counts_and_a_class_without_one_is_free() -> None:
     queues, use = tree(P={GPU: 2}), DeviceUse()
-    use.add(queues.tree.nodes["Q"].path(), claiming("a", "one", {GPU: 2}))
+    use.add(queues.tree.nodes["Q"].up(), claiming("a", "one", {GPU: 2}))
     more = claiming("b", "two", {GPU: 1})
 
     assert use.short_for_task(queues.tree.nodes["Q"], more) == ()
@@ -41,13 +41,13 @@ def test_a_limit_above_counts_and_a_class_without_one_is_free() -> None:
 def test_a_shared_claim_counts_once_and_until_its_last_pod_goes() -> None:
     queues, use = tree(Q={GPU: 2}), DeviceUse()
     node, a, b = queues.tree.nodes["Q"], claiming("a", "one", {GPU: 2}), claiming("b", "one", {GPU: 2})
-    use.add(node.path(), a)
+    use.add(node.up(), a)
     assert use.short_for_task(node, b) == ()
-    use.add(node.path(), b)
-    use.remove(node.path(), a)
+    use.add(node.up(), b)
+    use.remove(node.up(), a)
     assert use.short_for_task(node, claiming("c", "two", {GPU: 1})) != ()
 
-    use.remove(node.path(), b)
+    use.remove(node.up(), b)
 
     assert use.short_for_task(node, claiming("c", "two", {GPU: 2})) == ()
 

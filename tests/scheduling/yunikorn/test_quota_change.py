@@ -20,7 +20,7 @@ DELAYED = QueueSettings("root.a", maximum={"memory": 100}, properties=Properties
 
 def using(amounts: Amounts, **more: object) -> Queue:
     queue = Queue(replace(DELAYED, **more))  # type: ignore[arg-type]
-    queue.allocated = amounts
+    queue.hold(amounts)
     return queue
 
 

@@ -9,8 +9,8 @@ from itertools import chain
 from scheduling.volcano.actions import run
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Status
+from scheduling.volcano.obstacles import obstacles
 from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.rests import obstacles
 from scheduling.volcano.session import Outcome, Session, Tiers
 from scheduling.volcano.world import World
 

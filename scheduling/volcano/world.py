@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduling.queue_tree.amounts import Amounts, total
+from scheduling.queue_tree.rests import Rests
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.machines import Room
 from scheduling.volcano.objects import NO_STANDING, Machine, PodGroup, QueueSettings, Standing, Status, Task
+from scheduling.volcano.obstacles import NODES
 from scheduling.volcano.queues import Queues
-from scheduling.volcano.rests import NODES, Rests
 
 _GONE = (Status.PENDING, Status.FINISHED)
 """A pod with one of these takes no room on a node."""

@@ -72,15 +72,17 @@ class OverReleased(ValueError):
 class Queue(QueueNode[QueueSettings]):
     """A node of the tree with YuniKorn's law. `running` counts the applications that run in its subtree.
 
+    `number` is the place of the queue among all, by when it came.
+
     `is_cluster`: the max is what the nodes of a cluster offer, so that a type that it lacks does not exist.
     """
 
-    __slots__ = ("is_cluster", "running")
+    __slots__ = ("is_cluster", "number", "running")
 
     def __init__(self, settings: QueueSettings, parent: Self | None = None, *, is_cluster: bool = False) -> None:
         super().__init__(settings.path.rpartition(".")[2], settings)
         self.is_cluster = is_cluster
-        self.running = 0
+        self.number = self.running = 0
         if parent is not None:
             self.parent, self.above = parent, parent.name
             parent.children[self.name] = self
@@ -112,15 +114,6 @@ class Queue(QueueNode[QueueSettings]):
             here = waiting.pop()
             yield here
             waiting += reversed(here.children.values())
-
-    def walk_pending(self) -> Iterator[Queue]:
-        """The leaves below, or the queue itself, where something waits."""
-        waiting = [self]
-        while waiting:
-            here = waiting.pop()
-            if here.is_leaf and here.pending:
-                yield here
-            waiting += [child for child in reversed(here.children.values()) if child.pending]
 
     @property
     def is_under_guarantee(self) -> bool:

@@ -15,11 +15,12 @@ from policies.dialects.yunikorn_config.resources import Amounts, times
 from policies.dialects.yunikorn_gangs import together
 from scheduling.yunikorn.application import Application, Ask, State
 from scheduling.yunikorn.leaf_work import LeafWork, Sort
+from scheduling.yunikorn.preemptors import ANYWHERE, Preemptors
 from scheduling.yunikorn.queue import Lack, Queue
 from scheduling.yunikorn.ready import Ready
 from scheduling.yunikorn.tree import Tree
 from scheduling.yunikorn.user_limits import UserLimits
-from scheduling.yunikorn.victims import Victim, Work, victims
+from scheduling.yunikorn.victims import Victim, Work, barriers, victims
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Scheduler:
         self.owners: dict[str, Application] = {}
         self.limits = UserLimits()
         self.work = Work()
+        self.preemptors = Preemptors(tree)
         self._ready = Ready()
         self._leaves: dict[Queue, LeafWork] = {}
         self._closed: set[Queue] = set()
@@ -110,6 +112,7 @@ class Scheduler:
         self.owners.update(dict.fromkeys(keys, application))
         leaf.hold(application.allocated)
         self.limits.add(application)
+        self.preemptors.waits(leaf)
         for ask in application.pending.values():
             leaf.wait(ask.amounts, 1)
             self._work(leaf).wait(application, ask, self.tree.capacity)
@@ -119,9 +122,13 @@ class Scheduler:
         self._refresh(application)
 
     def changed(self, queue: Queue) -> None:
-        """The limits of the queue have changed."""
-        self._closed.clear()
+        """The limits of the queue have changed; those of a leaf concern only what waits there."""
+        if queue.is_leaf:
+            self._closed.discard(queue)
+        else:
+            self._closed.clear()
         self._ready.refresh(queue)
+        self.preemptors.changed(queue)
 
     # --- decisions
 
@@ -167,28 +174,34 @@ class Scheduler:
 
     def _preempting(self, now: int) -> Allocated | None:
         """The first ask, by leaf, that has waited long enough and for which others have to leave."""
-        visited: set[Queue] = set()
-        for claim in self.tree.under_guarantee():
-            for leaf in claim.walk_pending():
-                if leaf not in visited:
-                    visited.add(leaf)
-                    if (found := self._preempting_in(leaf, now)) is not None:
-                        return found
+        for leaf in self.preemptors.leaves(now):
+            if (found := self._preempting_in(leaf, now)) is not None:
+                return found
         return None
 
     def _preempting_in(self, leaf: Queue, now: int) -> Allocated | None:
-        work = self._work(leaf)
+        work, delay = self._work(leaf), leaf.settings.properties.preemption_delay
         tried: set[tuple[Sort, int]] = set()
+        waits_for: set[str] = set()
+        later: list[int] = []
         for application in work.applications:
-            for ask in application.order if self.may_run(application) else ():
+            if not self.may_run(application):
+                waits_for.add(ANYWHERE)
+                continue
+            for ask in application.order:
                 kind = (work.sorts[ask.key], ask.priority)
-                if kind in tried or now < ask.created + leaf.settings.properties.preemption_delay:
+                if kind in tried:
                     continue
-                if any(True for _ in self.limits.lacks(application, ask.amounts)):
-                    continue
-                tried.add(kind)
-                if found := victims(leaf, ask, self.work):
+                if now < ask.created + delay:
+                    later.append(ask.created + delay)
+                elif any(True for _ in self.limits.lacks(application, ask.amounts)):
+                    waits_for.add(ANYWHERE)
+                elif found := victims(leaf, ask, self.work):
                     return self._preempt(application, ask, found, now)
+                else:
+                    tried.add(kind)
+                    waits_for |= barriers(leaf, ask)
+        self.preemptors.in_vain(leaf, waits_for, min(later, default=None))
         return None
 
     def _preempt(self, application: Application, ask: Ask, found: list[Victim], now: int) -> Allocated:
@@ -219,6 +232,7 @@ class Scheduler:
     def _hold(self, application: Application, ask: Ask) -> None:
         application.hold(ask)
         self.limits.hold(application, ask.amounts, 1)
+        self.preemptors.moved()
         self._refresh(application)
 
     def _release(self, application: Application, key: str) -> None:
@@ -226,12 +240,14 @@ class Scheduler:
         application.leaf.release(ask.amounts)
         self.limits.hold(application, ask.amounts, -1)
         self._closed.clear()
+        self.preemptors.released(application.leaf)
         self._refresh(application)
 
     def _wait(self, application: Application, ask: Ask) -> None:
         application.wait(ask)
         application.leaf.wait(ask.amounts, 1)
         self._closed.discard(application.leaf)
+        self.preemptors.waits(application.leaf)
         self._work(application.leaf).wait(application, ask, self.tree.capacity)
         self._refresh(application)
 
@@ -263,6 +279,7 @@ class Scheduler:
         del self.applications[application.name]
         del self.work[application.leaf][application.name]
         self._closed.clear()
+        self.preemptors.moved()
         if not self.work[application.leaf]:
             self._drop_leaf(application.leaf)
 
@@ -273,6 +290,7 @@ class Scheduler:
     def forget(self, queue: Queue) -> None:
         """The queue is no longer in the tree."""
         self._ready.drop(queue)
+        self.preemptors.forget(queue)
         self._leaves.pop(queue, None)
         self.work.pop(queue, None)
 

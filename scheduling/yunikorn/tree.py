@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from itertools import count
 
 from policies.dialects.yunikorn_config import Partition
 from policies.dialects.yunikorn_config import Queue as Declared
@@ -31,7 +32,8 @@ class Tree:
         self.capacity = capacity
         self.queues: dict[str, Queue] = {}
         self.draining: set[Queue] = set()
-        self._guaranteed: dict[str, Queue] = {}
+        self._numbers = count()
+        self._guaranteed: dict[str, int] = {}
         self._texts: dict[str, Mapping[str, str]] = {}
         self._declared: dict[str, Declared] = {}
         self._configured = Configured(partition)
@@ -65,18 +67,27 @@ class Tree:
     def _add(self, settings: QueueSettings, above: Queue | None) -> Queue:
         queue = Queue(settings, above, is_cluster=above is None and self.capacity is not None)
         self.queues[settings.path] = queue
+        queue.number = next(self._numbers)
         self._note_guarantee(queue)
         return queue
 
     def _note_guarantee(self, queue: Queue) -> None:
         if queue.settings.guaranteed:
-            self._guaranteed[queue.path] = queue
+            self._guaranteed.setdefault(queue.path, next(self._numbers))
         else:
             self._guaranteed.pop(queue.path, None)
 
-    def under_guarantee(self) -> list[Queue]:
-        """The queues where something waits although they use less than they are guaranteed, in a fixed order."""
-        return [queue for queue in self._guaranteed.values() if queue.is_under_guarantee]
+    def turn(self, leaf: Queue) -> tuple[int, ...] | None:
+        """When the leaf may preempt, to be compared; None where no queue on its path uses less than it is guaranteed.
+
+        The queue comes first that was guaranteed something first; its leaves come in the order of the tree.
+        """
+        path = [*leaf.up()]
+        claims = [(self._guaranteed[here.path], at) for at, here in enumerate(path) if here.is_under_guarantee]
+        if not claims:
+            return None
+        first, depth = min(claims)
+        return first, *(here.number for here in path[:depth][::-1])
 
     # --- what placement rules ask
 

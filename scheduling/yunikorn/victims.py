@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
 from scheduling.yunikorn.application import Application, Ask
+from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.properties import DISABLED, FENCE
 from scheduling.yunikorn.queue import Queue
 
@@ -40,14 +41,33 @@ def victims(leaf: Queue, ask: Ask, work: Work) -> list[Victim]:
     return _Search(leaf, ask, lacking).of(sorted(candidates, key=_order))
 
 
+def barriers(leaf: Queue, ask: Ask) -> set[str]:
+    """The queues of which one has to use less before there can be victims for the ask; ANYWHERE: that may be any.
+
+    One resource that it may not preempt for is enough; of several the one whose queues have the fewest others below.
+    """
+    lacking: dict[str, set[str]] = {}
+    for queue in leaf.up():
+        for lack in queue.lacks(ask.amounts):
+            lacking.setdefault(lack.resource, set()).add(queue.path)
+    for resource, queues in lacking.items():
+        if (guarantor := _guarantor(leaf, resource)) is not None:
+            queues.add(guarantor.path)
+    blocked = [queues for resource, queues in lacking.items() if _claim(leaf, ask, resource) is None]
+    return max(blocked, key=lambda queues: min(path.count(".") for path in queues), default={ANYWHERE})
+
+
 def _claim(leaf: Queue, ask: Ask, resource: str) -> Queue | None:
     """The nearest queue that is guaranteed some of the resource, if the ask stays within that."""
-    for queue in leaf.up():
-        guaranteed = (queue.settings.guaranteed or {}).get(resource, 0)
-        if guaranteed > 0:
-            used = queue.allocated.get(resource, 0) - queue.preempting.get(resource, 0)
-            return queue if used + ask.amounts[resource] <= guaranteed else None
-    return None
+    queue = _guarantor(leaf, resource)
+    if queue is None:
+        return None
+    used = queue.allocated.get(resource, 0) - queue.preempting.get(resource, 0)
+    return queue if used + ask.amounts[resource] <= (queue.settings.guaranteed or {})[resource] else None
+
+
+def _guarantor(leaf: Queue, resource: str) -> Queue | None:
+    return next((queue for queue in leaf.up() if (queue.settings.guaranteed or {}).get(resource, 0) > 0), None)
 
 
 def _fence(leaf: Queue, priority: int) -> tuple[Queue, dict[Queue, int]]:

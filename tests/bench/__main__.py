@@ -16,12 +16,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench import compare, engine, load, ordering, organisation, placement
+from tests.bench import compare, dialects, engine, load, ordering, organisation, placement
 from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 MIB = 1024
-PARTS = ("commands", "webhook", "engine", "admission", "placement", "ledger")
+PARTS = ("commands", "webhook", "engine", "dialects", "admission", "placement", "ledger")
 RATE = 300  # requests a second, about what an API server sends of tree edits when somebody applies a whole organisation
 
 
@@ -43,6 +43,7 @@ def main() -> int:
             "commands": lambda: commands(folder, options.runs),
             "webhook": lambda: webhook(folder, options.requests),
             "engine": lambda: engine.rows(folder),
+            "dialects": dialects.rows,
             "admission": admission.rows,
             "placement": lambda: placement.rows(folder),
             "ledger": ordering.rows,

@@ -12,67 +12,10 @@ from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.scheduler import Allocated, Scheduler
 from scheduling.yunikorn.tree import Tree
 from tests.profiles import seeds
-from tests.scheduling.yunikorn.drawn import MANY, scheduler
+from tests.scheduling.yunikorn.drawn import MANY, TYPES, contended, scheduler, tree
 from tests.scheduling.yunikorn.recount import check, used
 
-TYPES = ("vcore", "memory")
 USERS = ("ann", "bob", "")
-
-
-def contended() -> str:
-    """Queues with guarantees and without a max: whoever is first takes all, until others want what is theirs."""
-    names = ("a", "b", "c")
-    return "\n".join(
-        f"- name: {name}\n  parent: true\n  resources: {{guaranteed: {{vcore: 3m, memory: 3}}}}\n"
-        f"  queues: [{{name: x, resources: {{guaranteed: {{vcore: 2m}}}}}}, {{name: y}}]"
-        for name in names
-    )
-
-
-def tree(random: Random) -> str:
-    """Up to three levels. Guarantees may well contradict each other: nothing refuses such a tree at run time."""
-    lines: list[str] = []
-
-    def queue(name: str, depth: int) -> None:
-        pad = "  " * (2 * depth)
-        lines.append(f"{pad}- name: {name}")
-        parts = {key: amounts(random, most) for key, most in (("max", 12), ("guaranteed", 6)) if random.random() < 0.6}
-        if parts:
-            texts = ", ".join(f"{key}: {{{text}}}" for key, text in parts.items())
-            lines.append(f"{pad}  resources: {{{texts}}}")
-        if random.random() < 0.3:
-            lines.append(f"{pad}  maxapplications: {random.randint(1, 3)}")
-        if random.random() < 0.4:
-            lines.append(f"{pad}  properties: {{{properties(random)}}}")
-        if random.random() < 0.3:
-            lines.append(f"{pad}  limits: [{{limit: l, users: [ann, '*'], maxresources: {{{amounts(random, 8)}}}}}]")
-        if depth < 2 and random.random() < 0.7:
-            lines.append(f"{pad}  queues:")
-            for number in range(random.randint(1, 3)):
-                queue(f"{name}{number}", depth + 1)
-
-    for name in "ab"[: random.randint(1, 2)]:
-        queue(name, 0)
-    return "\n".join(lines)
-
-
-def amounts(random: Random, most: int) -> str:
-    chosen = random.sample(TYPES, random.randint(1, 2))
-    return ", ".join(f"{name}: {random.randint(0, most)}{'m' if name == 'vcore' else ''}" for name in chosen)
-
-
-def properties(random: Random) -> str:
-    key, values = random.choice(
-        [
-            ("application.sort.policy", ["fair", "fifo"]),
-            ("application.sort.priority", ["disabled"]),
-            ("priority.policy", ["fence"]),
-            ("priority.offset", ["'1'", "'-1'"]),
-            ("preemption.policy", ["fence", "disabled"]),
-            ("preemption.delay", ["1s", "1h"]),
-        ]
-    )
-    return f"{key}: {random.choice(values)}"
 
 
 class Run:

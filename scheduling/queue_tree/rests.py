@@ -1,0 +1,49 @@
+"""Who is not tried again before something changes that could help.
+
+Who was refused rests until there is more of what it waits for. As long as there is not, it would be refused again: all
+else that changes only takes room away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Rests:
+    """`awake` are those that do not rest, by name. `nobody`: it is as if none did."""
+
+    def __init__(self) -> None:
+        self.awake: set[str] = set()
+        self.nobody = True
+        self._waits_for: dict[str, frozenset[str]] = {}
+        self._behind: dict[str, set[str]] = {}
+
+    def wake(self, who: str) -> None:
+        self.awake.add(who)
+        for what in self._waits_for.pop(who, ()):
+            behind = self._behind[what]
+            behind.discard(who)
+            if not behind:
+                del self._behind[what]
+
+    def released(self, what: str) -> None:
+        """There is more of this than before: whoever waits for it is tried again."""
+        for who in [*self._behind.get(what, ())]:
+            self.wake(who)
+
+    def wake_all(self, everybody: Iterable[str]) -> None:
+        self._waits_for.clear()
+        self._behind.clear()
+        self.awake = {*everybody}
+        self.nobody = False
+
+    def rest(self, who: str, waits_for: frozenset[str]) -> None:
+        """Leave it out until one of these is released, or somebody wakes it."""
+        self.drop(who)
+        self._waits_for[who] = waits_for
+        for what in waits_for:
+            self._behind.setdefault(what, set()).add(who)
+
+    def drop(self, who: str) -> None:
+        self.wake(who)
+        self.awake.discard(who)

@@ -1,0 +1,78 @@
+"""Which leaves may preempt now, in the order in which they are tried.
+
+A leaf that tried in vain rests. Where its own queues are beyond what they are guaranteed, it rests until they use less;
+where nobody could leave for it, until anything starts or stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from heapq import heappop, heappush
+
+from scheduling.queue_tree.rests import Rests
+from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.tree import Tree
+
+ANYWHERE = ""
+"""Stands for all queues, where one queue has its path."""
+
+
+class Preemptors:
+    """`rests` has the leaves by path. At first nobody rests."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.rests = Rests()
+        self._tree = tree
+        self._due: list[tuple[int, str]] = []
+
+    # --- events
+
+    def waits(self, leaf: Queue) -> None:
+        """Something more waits in the leaf."""
+        self.rests.wake(leaf.path)
+
+    def moved(self) -> None:
+        """Something started somewhere, or an application ended."""
+        self.rests.released(ANYWHERE)
+
+    def released(self, leaf: Queue) -> None:
+        """Something stopped in the leaf."""
+        for queue in leaf.up():
+            self.rests.released(queue.path)
+        self.moved()
+
+    def changed(self, queue: Queue) -> None:
+        """The limits or guarantees of the queue are others."""
+        if queue.is_leaf:
+            self.waits(queue)
+            self.moved()
+        else:
+            self.rests.nobody = True
+
+    def forget(self, queue: Queue) -> None:
+        """The queue is no longer in the tree."""
+        self.rests.drop(queue.path)
+
+    # --- turns
+
+    def leaves(self, now: int) -> list[Queue]:
+        while self._due and self._due[0][0] <= now:
+            self.rests.wake(heappop(self._due)[1])
+        if self.rests.nobody:
+            self.rests.wake_all(path for path, queue in self._tree.queues.items() if queue.is_leaf and queue.pending)
+        found = []
+        for path in [*self.rests.awake]:
+            leaf = self._tree.queues.get(path)
+            if leaf is None:
+                self.rests.drop(path)
+            elif (turn := self._tree.turn(leaf)) is not None:
+                found.append((turn, leaf))
+            else:
+                self.rests.rest(path, frozenset(above.path for above in leaf.up() if above.settings.guaranteed))
+        return [leaf for _, leaf in sorted(found, key=lambda each: each[0])]
+
+    def in_vain(self, leaf: Queue, waits_for: Collection[str], due: int | None) -> None:
+        """The leaf found nobody for what waits in it; `due` is when more of that may preempt."""
+        self.rests.rest(leaf.path, frozenset(waits_for))
+        if due is not None:
+            heappush(self._due, (due, leaf.path))

@@ -26,6 +26,11 @@ class Rests:
             if not behind:
                 del self._behind[what]
 
+    def take(self) -> set[str]:
+        """All that are awake; who is to stay so has to be woken again. A set that was large once stays slow to walk."""
+        taken, self.awake = self.awake, set()
+        return taken
+
     def released(self, what: str) -> None:
         """There is more of this than before: whoever waits for it is tried again."""
         for who in [*self._behind.get(what, ())]:

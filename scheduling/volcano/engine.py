@@ -50,10 +50,12 @@ class Engine:
         in_flux = bool(outcome.evicted or outcome.pipelined)
         self.world.moved = in_flux
         if in_flux or not lasting or not _reserves_first(self._actions):
-            rests.nobody = True
             return
+        rests.nobody = False
         for job in session.awake:
-            if not job.claiming:
+            if job.claiming:
+                rests.wake(job.name)
+            else:
                 rests.rest(job.name, obstacles(_refusals(job, outcome)))
 
     def _carry_out(self, outcome: Outcome) -> None:

@@ -133,10 +133,11 @@ class World:
         return self._rooms
 
     def awake(self) -> list[Job]:
-        """The PodGroups that a session looks at, by name."""
+        """The PodGroups that a session looks at, by name. Until it lets some rest, nobody does."""
         if self.rests.nobody:
             self.rests.wake_all(self.jobs)
-        return [self.jobs[name] for name in sorted(self.rests.awake)]
+        self.rests.nobody = True
+        return [self.jobs[name] for name in sorted(self.rests.take())]
 
     def waiting(self) -> Iterator[Job]:
         """All PodGroups with pods that may be placed, in no order."""

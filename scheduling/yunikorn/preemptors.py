@@ -61,13 +61,13 @@ class Preemptors:
         if self.rests.nobody:
             self.rests.wake_all(path for path, queue in self._tree.queues.items() if queue.is_leaf and queue.pending)
         found = []
-        for path in [*self.rests.awake]:
+        for path in self.rests.take():
             leaf = self._tree.queues.get(path)
-            if leaf is None:
-                self.rests.drop(path)
-            elif (turn := self._tree.turn(leaf)) is not None:
+            turn = self._tree.turn(leaf) if leaf is not None else None
+            if leaf is not None and turn is not None:
+                self.rests.wake(path)
                 found.append((turn, leaf))
-            else:
+            elif leaf is not None:
                 self.rests.rest(path, frozenset(above.path for above in leaf.up() if above.settings.guaranteed))
         return [leaf for _, leaf in sorted(found, key=lambda each: each[0])]
 

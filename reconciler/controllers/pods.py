@@ -27,7 +27,6 @@ from reconciler.jobs.pod_member import Member, read_member
 from reconciler.jobs.pod_unit import Unit
 from reconciler.jobs.pod_writes import about
 from reconciler.jobs.step import JobInputs
-from reconciler.multikueue.remote import ORIGIN
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
@@ -35,7 +34,7 @@ from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.naming import NAMING, Naming, workload_names
-from scheduling.objects.workload import JOB_UID, OF_GROUP, Workload
+from scheduling.objects.workload import JOB_UID, OF_GROUP, ORIGIN, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS = WatchedKind(

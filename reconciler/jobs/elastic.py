@@ -31,6 +31,17 @@ def sliced(kind: JobKind, job: Manifest) -> bool:
     return wanted and not fixed and waits_for_slices(kind.shape.kind, job)
 
 
+def sent(kind: JobKind, job: Manifest) -> bool:
+    """Whether it is elastic, and a manager of MultiKueue makes its slices: the job names the one that it runs on."""
+    wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true" and MIN_PARALLELISM not in notes(job)
+    return wanted and bool(prebuilt(kind, job)) and waits_for_slices(kind.shape.kind, job)
+
+
+def resizable(kind: JobKind, job: Manifest) -> bool:
+    """Whether it may have another size than its Workload, since its Pods wait at the gate until a slice admits them."""
+    return sliced(kind, job) or sent(kind, job)
+
+
 def held_back(kind: JobKind, job: Manifest) -> bool:
     """Whether all its pods wait at the gate of slices, so that it may outgrow the job that it belongs to."""
     return kind.shape.elastic and waits_for_slices(kind.shape.kind, job)

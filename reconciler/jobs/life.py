@@ -19,7 +19,7 @@ from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
 from reconciler.jobs.composed import composed, fits, gates_update, spec_update
-from reconciler.jobs.elastic import as_stored, elsewhere, marked, resized, sliced
+from reconciler.jobs.elastic import as_stored, elsewhere, marked, resizable, resized
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
@@ -199,7 +199,7 @@ class _Life:
 
     @cached_property
     def sliced(self) -> bool:
-        return self.inputs.elastic and sliced(self.kind, self.job)
+        return self.inputs.elastic and resizable(self.kind, self.job)
 
     @property
     def startable(self) -> bool:

@@ -18,9 +18,8 @@ from policies.model.objects import GroupKind
 from reconciler.core.watched import VERSION
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_changes import without_labels
-from reconciler.multikueue.remote import ORIGIN
 from scheduling.objects.naming import LONGEST_LABEL
-from scheduling.objects.workload import JOB_UID
+from scheduling.objects.workload import JOB_UID, ORIGIN
 from scheduling.placement.gates import GATE
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 from scheduling.placement.settings import PlacementSettings

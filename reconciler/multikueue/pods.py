@@ -24,13 +24,12 @@ from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
 from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
 from reconciler.multikueue.copies import copied, made_for
-from reconciler.multikueue.remote import ORIGIN
 from reconciler.multikueue.worker_cache import WorkerCache
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import differences
 from reconciler.objects.wanted import WantedWrite
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import ORIGIN, Workload
 from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 from scheduling.placement.settings import PlacementSettings

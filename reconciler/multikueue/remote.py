@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from cluster.resource import NAMESPACES
-from policies.dialects.kueue_kinds import PREFIX
 from reconciler.core.watched import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES, WatchedKind, by_kind
 from reconciler.multikueue.remote_objects import (
     read_remote_cluster_queue,
@@ -14,9 +13,7 @@ from reconciler.multikueue.remote_objects import (
     read_remote_namespace,
 )
 from scheduling.objects.queue_settings import read_cohort_settings
-
-ORIGIN = f"{PREFIX}multikueue-origin"
-"""The label of every object that a manager made on a worker; its value distinguishes managers."""
+from scheduling.objects.workload import ORIGIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ OWNER_NOT_FOUND = "OwnerNotFound"
 
 ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 JOB_UID = "kueue.x-k8s.io/job-uid"
+ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+"""The label of every object that a manager made on a worker; its value distinguishes managers."""
 OF_GROUP = "kueue.x-k8s.io/is-group-workload"
 """Annotation of the Workload of a group of Pods."""
 
@@ -281,8 +283,19 @@ class Workload:
         return self.annotations.get(REPLACES, "")
 
     def takes_over_from(self, other: Workload) -> bool:
-        """Whether it says so, and belongs to the same job: nobody else's quota may count as its own."""
-        return self.replaces == other.key and self.namespace == other.namespace and self.owners == other.owners
+        """Whether it says so, and belongs to the same job: nobody else's quota may count as its own.
+
+        A slice that a manager sends here belongs to no job until it is admitted; then the job names it.
+        """
+        if self.replaces != other.key or self.namespace != other.namespace:
+            return False
+        sent = not self.owners and bool(self.origin) and self.origin == other.origin
+        return sent or self.owners == other.owners
+
+    @property
+    def origin(self) -> str:
+        """The manager that made it on this worker; empty for one that was made here."""
+        return self.labels.get(ORIGIN, "")
 
     @property
     def allowed_flavors(self) -> tuple[str, ...] | None:

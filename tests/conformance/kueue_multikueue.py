@@ -17,12 +17,11 @@ from policies.dialects.kueue_jobs import IDENTIFIERS
 from policies.dialects.reading import Manifest, mapping
 from reconciler.jobs.batch_job import BATCH
 from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, status_for
-from reconciler.multikueue.remote import ORIGIN
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_check_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Condition, Workload
+from scheduling.objects.workload import ORIGIN, Condition, Workload
 from scheduling.placement import decisions
 from scheduling.placement.gates import with_open_gate
 from scheduling.placement.group import PLACED_ON, Group, Worker

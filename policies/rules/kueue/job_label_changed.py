@@ -30,7 +30,8 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
     """A label changes that a running job was admitted with.
 
     Why it is refused: quota was reserved for the job as it was. In another queue it would run on quota that it gave
-    back; with another priority or more time it would be a job that was never admitted.
+    back; with another priority or more time it would be a job that was never admitted. An elastic job may name the next
+    slice that a manager of MultiKueue made for it.
     Example: another `kueue.x-k8s.io/queue-name` on a Job with `suspend: false`.
     Fix: suspend the job before you change the label; where the label may never change, create a new job.
     """
@@ -60,7 +61,9 @@ def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[
     elif QUEUE_NAME in changed and not new[QUEUE_NAME] and _has_default(proposal, job):
         message = "the queue cannot be removed, since a LocalQueue named default takes every job"
         yield QUEUE_NAME, message, "name another queue, or delete the job"
-    if PREBUILT in changed and job.running:
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    resized = slicing and _elastic(before) and _elastic(job) and bool(old[PREBUILT] and new[PREBUILT])
+    if PREBUILT in changed and job.running and not resized:
         yield PREBUILT, f"the Workload of a running job changes from {shown(PREBUILT)}", _SUSPEND
     if MAX_SECONDS in changed and (before.running or job.running):
         yield MAX_SECONDS, f"the time of a running job changes from {shown(MAX_SECONDS)}", _SUSPEND
@@ -68,7 +71,6 @@ def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[
         yield PRIORITY_CLASS, "a priority class cannot be removed, only changed", "name another class"
     elif PRIORITY_CLASS in changed and not old[PRIORITY_CLASS] and job.running:
         yield PRIORITY_CLASS, "a running job was admitted without a priority class", _SUSPEND
-    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     if slicing and _elastic(before) != _elastic(job):
         yield ELASTIC, "a job can only be made elastic when it is created", "create a new job"
 

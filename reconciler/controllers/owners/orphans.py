@@ -15,12 +15,11 @@ from policies.model.objects import GroupKind
 from reconciler.controllers.owners.job_questions import JobQuestions
 from reconciler.jobs.life import owner_not_found
 from reconciler.jobs.step import JobInputs, Step
-from reconciler.multikueue.remote import ORIGIN
 from reconciler.objects.observed import Key
 from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.naming import workload_names
 from scheduling.objects.submission import kind_of
-from scheduling.objects.workload import JOB_UID, Workload
+from scheduling.objects.workload import JOB_UID, ORIGIN, Workload
 
 
 class Orphans:

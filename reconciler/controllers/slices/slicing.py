@@ -14,7 +14,7 @@ from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Lookup
 from reconciler.jobs.composed import composed, workload_key
-from reconciler.jobs.elastic import chain_of, sliced
+from reconciler.jobs.elastic import chain_of, resizable, sliced
 from reconciler.jobs.kind import JobKind, notes, prebuilt
 from reconciler.jobs.slices import Chain, chain, steps
 from reconciler.jobs.step import JobInputs, Step
@@ -41,7 +41,7 @@ class Slicing:
 
     def waits(self, kind: JobKind, job: Manifest) -> bool:
         """Whether its pods wait at their gate until a slice is admitted."""
-        return self.enabled and sliced(kind, job)
+        return self.enabled and resizable(kind, job)
 
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
         """The Workload that stands for the job, or that is to be made for it."""
@@ -68,7 +68,7 @@ class Slicing:
         self, kind: JobKind, job: Manifest, inputs: JobInputs, busy: Busy, now: int
     ) -> Iterator[tuple[str, Step]]:
         """What is to be written of slices that are not busy, beside the life of the one that stands for the job."""
-        if not self.waits(kind, job) or kind.ending(job):
+        if not (self.enabled and sliced(kind, job)) or kind.ending(job):
             return
         try:
             asked = composed(kind, job, inputs)

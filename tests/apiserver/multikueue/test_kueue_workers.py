@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.multikueue.kueue_worker import PREBUILT, K, KueueWorker
+from tests.apiserver.multikueue.kueue_played import PREBUILT, K
+from tests.apiserver.multikueue.kueue_worker import KueueWorker
 from tests.apiserver.multikueue.observer import Observer
 from tests.apiserver.multikueue.world import World, conditions, three_clusters
 from tests.waiting import eventually

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.harness import ApiError, ControlPlane, User
 from tests.apiserver.jobs.job_kinds import JOB_SET, definition
 from tests.apiserver.kueue_world import KUEUE, install, queue, served
 from tests.apiserver.partition import Partition
@@ -319,7 +319,8 @@ class World:
                 self.manager.delete(kind, job)
         for worker in self.workers:
             self.quota(worker, "4")
-        eventually(self.connected, self.logs, 60)
+        if not self.manager.process.dead:
+            eventually(self.connected, self.logs, 60)
         eventually(self._empty, lambda: f"{self._left()}\n{self.logs()}", 60)
 
     def _empty(self) -> bool:
@@ -339,14 +340,17 @@ def three_clusters(
     controller_manager: bool = True,
     hasty: bool = True,
     ours: tuple[str, ...] = ("manager", "one", "two"),
+    users: tuple[User, ...] = (),
 ) -> Iterator[World]:
     """Started side by side, connected, and ready to place work. `controller_manager`: workers make pods of jobs, and
     nobody but a test runs those. `hasty`: losses are noticed within seconds, else in the time that users get. `ours`:
-    where Quotree runs.
+    where Quotree runs. `users` are known to all of them.
     """
     with ExitStack() as opened:
-        servers = [ControlPlane(name="manager")]
-        servers += [ControlPlane(name=name, controller_manager=controller_manager) for name in ("one", "two")]
+        servers = [ControlPlane(name="manager", users=users)]
+        servers += [
+            ControlPlane(name=name, users=users, controller_manager=controller_manager) for name in ("one", "two")
+        ]
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(lambda server: opened.enter_context(server), servers))
             list(pool.map(_install, servers))
@@ -366,7 +370,8 @@ def three_clusters(
         for cluster in running:
             cluster.process.start()
         eventually(lambda: all(each.process.ready for each in running), world.logs, 60)
-        eventually(world.connected, world.logs)
+        if "manager" in ours:
+            eventually(world.connected, world.logs)
         yield world
 
 
@@ -380,6 +385,7 @@ def _install(server: ControlPlane) -> None:
     server.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
     server.kubectl("apply", "-k", str(WORKER))
     eventually(lambda: served(server, f"{KUEUE}/multikueueclusters"))
+    eventually(lambda: served(server, path("JobSet", "default")))
 
 
 def _organisation(cluster: Cluster) -> None:

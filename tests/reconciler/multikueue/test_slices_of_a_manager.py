@@ -97,6 +97,20 @@ def grown(worker: Worker, count: int = 4) -> None:
     worker.put_slice(SECOND_SLICE, count, FIRST)
 
 
+@pytest.mark.parametrize("when", ["admitted", "named"])
+def test_a_process_that_begins_in_between_goes_on(worker: Worker, when: str) -> None:
+    grown(worker)
+    if when == "named":
+        worker.resized(4, SECOND_SLICE)
+    worker.cluster = Cluster(worker.server, lambda: START)
+    worker.settle()
+    worker.resized(4, SECOND_SLICE)
+
+    assert not worker.job["spec"]["suspend"]
+    assert worker.said(SECOND_SLICE)["Admitted"][0] == "True"
+    assert "Finished" not in worker.said(SECOND_SLICE)
+
+
 def test_a_larger_slice_needs_the_difference_and_takes_over(worker: Worker) -> None:
     grown(worker)
 
@@ -113,6 +127,37 @@ def test_the_job_grows_into_the_slice_that_it_names_and_runs_on(worker: Worker) 
     assert "Finished" not in worker.said(SECOND_SLICE)
     (owner,) = worker.slice(SECOND_SLICE)["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("Job", "train")
+
+
+def test_a_job_that_names_its_next_slice_too_early_runs_on_with_the_quota_that_it_has(worker: Worker) -> None:
+    worker.put_slice("another", 2)
+    grown(worker)
+    worker.resized(4, SECOND_SLICE)
+
+    assert not worker.job["spec"]["suspend"]
+    assert worker.said(FIRST)["QuotaReserved"][0] == "True"
+    assert "Finished" not in worker.said(FIRST)
+    worker.server.delete(("Workload", "ns/another"))
+    worker.settle()
+    assert worker.said(SECOND_SLICE)["Admitted"][0] == "True"
+    assert worker.said(FIRST)["Finished"] == ("True", "WorkloadSliceReplaced")
+    assert not worker.job["spec"]["suspend"]
+
+
+def test_a_process_that_ends_before_it_has_finished_the_slice_before_loses_nothing(worker: Worker) -> None:
+    grown(worker)
+    worker.resized(4, SECOND_SLICE)
+    before = worker.slice(FIRST)
+    unfinished = [each for each in before["status"]["conditions"] if each["type"] != "Finished"]
+    status = {**before["status"], "conditions": unfinished}
+    worker.server.put("Workload", {**before, "status": status})
+    worker.server.writes.clear()
+    worker.cluster = Cluster(worker.server, lambda: START)
+    worker.settle()
+
+    assert ("Delete", ("Workload", f"ns/{FIRST}")) not in worker.server.writes
+    assert worker.said(FIRST)["Finished"] == ("True", "WorkloadSliceReplaced")
+    assert not worker.job["spec"]["suspend"]
 
 
 def test_a_slice_that_finds_no_room_waits_and_the_job_runs_on(worker: Worker) -> None:

@@ -136,6 +136,18 @@ def test_more_quota_admits_at_once(stage: Stage) -> None:
     assert eventually(lambda: stage.admitted("large"))
 
 
+def test_a_backoff_holds_whatever_its_spec_and_the_quota_become(stage: Stage) -> None:
+    stage.submit("back", "4")
+    eventually(lambda: stage.is_("back", "QuotaReserved", "False", "Pending"))
+    path = f"{stage.inside('workloads')}/back"
+    stage.patch(f"{path}/status", {"status": {"requeueState": {"count": 1, "requeueAt": "2100-01-01T00:00:00Z"}}})
+    stage.patch(path, {"spec": {"priority": 5}})
+    stage.submit("next", "4")
+    stage.patch("clusterqueues/acts-a", {"spec": {"resourceGroups": queue("", "6")["resourceGroups"]}})
+    assert eventually(lambda: stage.admitted("next")), "the other has the priority, and there is room for one"
+    assert not stage.admitted("back")
+
+
 def test_a_queue_that_moves_to_a_richer_cohort_admits_at_once(stage: Stage) -> None:
     stage.submit("large", "4")
     eventually(lambda: stage.get("large").get("status"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from policies.dialects.kueue_kinds import (
     CLUSTER_QUEUE,
@@ -25,13 +24,14 @@ from policies.dialects.kueue_kinds import (
     local_queue_ref,
     resource_flavor_ref,
 )
+from policies.dialects.kueue_quotas import FlavorQuotas, ResourceGroup, ResourceQuota, quota_field, steps
 from policies.dialects.kueue_state import Preemption, read_preemption, read_reserved
 from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import Attached, Node, Ref, Share
-from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, count, shown
+from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, shown
 from policies.model.quantity import Quantity
 
 __all__ = [
@@ -68,78 +68,6 @@ _MOST_FLAVORS = _MOST_RESOURCES = 256
 _MOST_PAIRS = 512
 """The most that Kueue's webhook allows a ClusterQueue in all groups together, and of flavors times resources in one
 group."""
-
-
-def _steps(*at: int) -> Iterator[str | int]:
-    """The keys under spec that lead to the resource group, flavor or resource of these indexes."""
-    for key, index in zip(("resourceGroups", "flavors", "resources"), at, strict=False):
-        yield key
-        yield index
-
-
-@lru_cache(maxsize=1024)  # the same few in all queues
-def _field(at: tuple[int, ...], *keys: str | int) -> str:
-    """The path of what these keys lead to from a group, a flavor or a quota; no key is the user's."""
-    return fields.join("spec", *_steps(*at), *keys)
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceQuota:
-    """A node's quota of one resource in one flavor. An amount that is None is absent or was unusable.
-
-    `name` is empty where it cannot be read. `at` are the indexes of its group, its flavor and its own in the manifest.
-    """
-
-    name: str
-    nominal: Quantity | None
-    borrowing_limit: Quantity | None
-    lending_limit: Quantity | None
-    at: tuple[int, int, int]
-    _terms: Terms = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Rules ask for the terms often."""
-        nominal = 0 if self.nominal is None else count(self.name, self.nominal)
-        borrowing = None if self.borrowing_limit is None else count(self.name, self.borrowing_limit)
-        lending = None if self.lending_limit is None else count(self.name, self.lending_limit)
-        object.__setattr__(self, "_terms", Terms(nominal, borrowing, lending))
-
-    def field(self, key: str) -> str:
-        return _field(self.at, key)
-
-    def pointer(self, key: str) -> str:
-        return fields.pointer("spec", *_steps(*self.at), key)
-
-    def terms(self) -> Terms:
-        """The amounts as Kueue counts them; one that was unusable counts as absent."""
-        return self._terms
-
-
-@dataclass(frozen=True, slots=True)
-class FlavorQuotas:
-    """A node's quota in one flavor. `at` are the indexes of its group and its own."""
-
-    name: str
-    resources: tuple[ResourceQuota, ...]
-    at: tuple[int, int]
-
-    def field(self, key: str) -> str:
-        return _field(self.at, key)
-
-    def pointer(self, *keys: str | int) -> str:
-        return fields.pointer("spec", *_steps(*self.at), *keys)
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceGroup:
-    """Resources that are assigned together, and the flavors that have them. `at` is its index."""
-
-    covered_resources: tuple[str, ...]
-    flavors: tuple[FlavorQuotas, ...]
-    at: int
-
-    def covered_field(self, index: int) -> str:
-        return _field((self.at,), "coveredResources", index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,7 +283,7 @@ def _flavor(reader: Reader, flavor: Mapping[str, object], g: int, f: int) -> Fla
 def _resource(reader: Reader, resource: Mapping[str, object], at: tuple[int, int, int]) -> ResourceQuota:
     def amount(key: str) -> Quantity | None:
         value = resource.get(key)
-        return None if value is None else reader.quantity(value, _field(at, key))
+        return None if value is None else reader.quantity(value, quota_field(at, key))
 
     return ResourceQuota(
         name=text(resource.get("name")) or "",
@@ -372,7 +300,7 @@ def _bad_names(spec: Mapping[str, object]) -> Iterator[Defect]:
         for index, name in enumerate(listing(mapping(group).get("coveredResources"))):
             if isinstance(name, str) and not is_qualified_name(name):
                 yield Defect(
-                    fields.join("spec", *_steps(g), "coveredResources", index),
+                    fields.join("spec", *steps(g), "coveredResources", index),
                     f"{name[:80]!r} is not a resource name; write one like cpu or nvidia.com/gpu",
                 )
 
@@ -390,7 +318,7 @@ def _too_many(groups: tuple[ResourceGroup, ...]) -> Iterator[Defect]:
         pairs = sum(len(flavor.resources) for flavor in group.flavors)
         if pairs > _MOST_PAIRS:
             message = f"{pairs} pairs of flavor and resource in one group; at most {_MOST_PAIRS} are allowed"
-            yield Defect(fields.join("spec", *_steps(group.at)), message)
+            yield Defect(fields.join("spec", *steps(group.at)), message)
 
 
 def _checks(spec: Mapping[str, object]) -> Iterator[AdmissionCheckUse]:

@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE  # pytest would rewrite the assertions of every module in each process, each time
 PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
-# Four files at a time on any machine: a test of a server waits more than it works. Without the reorder, files of few long
+# Three files at a time on any machine: a test of a server waits more than it works. Without the reorder, files of few long
 # tests would come last.
-BY_FILE := --numprocesses=4 --dist=loadfile --no-loadscope-reorder
+BY_FILE := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 .PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-multikueue soak-certs soak-rollovers controlplane clean

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 def eventually(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from reconciler.objects.patches import differences
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.multikueue.kueue_objects import ELASTIC, REPLACES, copy_of, job_copy, size, sized, workload_of
 from tests.apiserver.multikueue.kueue_played import (
@@ -280,8 +281,8 @@ class KueueManager(Played):
             yield "status", lambda: self._status(job, winner.job)
 
     def _status(self, job: Manifest, remote: Manifest | None) -> None:
-        before, after = job.get("status") or {}, (remote or {}).get("status") or {}
-        body = {**dict.fromkeys(before), **after}
+        """The whole of it: what is gone there, also from maps within, goes here."""
+        body = differences(job.get("status") or {}, (remote or {}).get("status") or {})
         self._here.patch("Job", job, {"status": body}, "/status")
 
     def _garbage(self, known: set[str]) -> Iterator[tuple[str, Write]]:

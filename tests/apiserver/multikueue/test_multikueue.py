@@ -259,7 +259,8 @@ def test_a_job_set_goes_the_whole_way(world: World) -> None:
     eventually(lambda: world.placed("set"), lambda: reported(world, "set"))
 
     def started() -> bool:  # a worker that is lost at the start has it placed anew
-        there = world.workers[world.placed("set")].get("JobSet", "set") if world.placed("set") else None
+        placed = world.placed("set")
+        there = world.workers[placed].get("JobSet", "set") if placed else None
         return there is not None and not there["spec"]["suspend"]
 
     eventually(started, world.logs)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cluster.client import Cluster
@@ -21,6 +21,8 @@ from tests.apiserver.webhook.object_edits import apply
 from tests.policies.oracle_world import World
 from tests.policies.rollout.organisation_changes import edits, moves, packed, packed_namespaces, site, whole
 
+DRAWN = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+"""Most moves between full trees are refused as a whole, or have no order."""
 STRICT = "apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\nprofile: strict\n"
 
 
@@ -54,25 +56,25 @@ def applied_in_order(cluster: Cluster, move: tuple[World, World]) -> None:
             apply(cluster, edit)
 
 
-@settings(max_examples=16, deadline=None)
+@settings(DRAWN, max_examples=16)
 @given(packed())
 def test_no_step_is_refused_in_trees_of_volcano_without_room(cluster: Cluster, move: tuple[World, World]) -> None:
     applied_in_order(cluster, move)
 
 
-@settings(max_examples=16, deadline=None)
+@settings(DRAWN, max_examples=16)
 @given(moves("kueue"))
 def test_no_step_is_refused_in_trees_of_kueue(cluster: Cluster, move: tuple[World, World]) -> None:
     applied_in_order(cluster, move)
 
 
-@settings(max_examples=16, deadline=None)
+@settings(DRAWN, max_examples=16)
 @given(moves("yunikorn") | packed_namespaces())
 def test_no_step_is_refused_in_trees_of_yunikorn(cluster: Cluster, move: tuple[World, World]) -> None:
     applied_in_order(cluster, move)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(DRAWN, max_examples=12)
 @given(moves("kueue") | moves("yunikorn"), st.randoms(use_true_random=False))
 def test_the_edits_of_a_wave_are_taken_in_any_order(
     cluster: Cluster, move: tuple[World, World], random: Random

@@ -97,7 +97,12 @@ def test_warnings_reach_the_person_at_the_terminal(guard: Guard) -> None:
 # -- what is refused --
 
 
-@pytest.mark.parametrize("example", examples("refused"), ids=lambda example: example.name)
+OF_COMPONENTS = ("yunikorn-pod-lets-itself-go",)
+"""Their webhook is not in the base. tests/apiserver/yunikorn has the component, and tries the same as a tenant."""
+REFUSED = [example for example in examples("refused") if example.name not in OF_COMPONENTS]
+
+
+@pytest.mark.parametrize("example", REFUSED, ids=lambda example: example.name)
 def test_each_refused_example_is_refused_and_changes_nothing(guard: Guard, example: Example) -> None:
     before = everything(guard)
 

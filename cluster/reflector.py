@@ -43,8 +43,8 @@ class Reflector(Generic[T]):
 
     `keep` converts each object into what the caller wants to hold (see `whole`). `on_replace(items, version)` gets the
     full set: at first, after every new list and, empty, if the CRD is not installed; objects that are not in it are
-    gone. `on_change(kind, item, version)` gets each later change. Both run in the reflector's thread, one at a time. If
-    one raises, the reflector logs that and lists again after a wait.
+    gone. `on_change(kind, item, version)` gets each later change. `on_list` is called before each list begins. All run
+    in the reflector's thread, one at a time. If one raises, the reflector logs that and lists again after a wait.
 
     A failed list, a 410, a truncated line or a failed callback leads to a new list; a broken watch resumes from the
     last version. Every failure is followed by a wait, so that no response can cause a hot loop.
@@ -58,6 +58,7 @@ class Reflector(Generic[T]):
         *,
         on_replace: Callable[[tuple[T, ...], str], None],
         keep: Callable[[Manifest], T],
+        on_list: Callable[[], None] = lambda: None,
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
@@ -75,6 +76,7 @@ class Reflector(Generic[T]):
         self._on_change = on_change
         self._on_replace = on_replace
         self._keep = keep
+        self._on_list = on_list
         self._namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
@@ -144,6 +146,7 @@ class Reflector(Generic[T]):
 
     def _list(self) -> None:
         self.state = "listing"
+        self._on_list()
         listing = self._cluster.snapshot(
             self.resource,
             self._keep,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -54,6 +55,10 @@ from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+_FIRST_LEASE = 1.0
+"""Seconds until a process that does not lead lists all objects as well, to be ready when it does."""
+_FIRST_ROUNDS = 0.05
+"""Seconds between two looks at the Lease until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +187,8 @@ class Reconciler:
         """Begin to follow; returns at once."""
         if self.multikueue is not None:
             self.multikueue.start()
-        self._reflectors = follow(
-            self._cluster, self.loop.inbox.put, self.core.informer.watched.values(), known=self.core.state.records.get
-        )
         self._permit.start()
+        self._follow(relisted=False)
         self._thread.start()
 
     def stop(self) -> None:
@@ -238,8 +241,25 @@ class Reconciler:
             answer.cancel()
             raise
 
+    def _follow(self, *, relisted: bool) -> None:
+        """Begin to follow the kinds that a new leader lists again, or all others."""
+        records = self.core.state.records
+        chosen = [each for each in self.core.informer.watched.values() if each.relist is relisted]
+        self._reflectors += follow(
+            self._cluster, self.loop.inbox.put, chosen, known=records.get, awaited=records.progress.awaited
+        )
+
+    def _find_out_who_leads(self) -> None:
+        """What a leader lists again is listed once where it leads from the start, so that comes first."""
+        until = time.monotonic() + _FIRST_LEASE
+        while not self._ended.is_set() and not self.core.leads and time.monotonic() < until:
+            self.loop.round(_FIRST_ROUNDS)
+
     def _run(self) -> None:
         try:
+            self._find_out_who_leads()
+            if not self._ended.is_set():
+                self._follow(relisted=True)
             while not self._ended.is_set():
                 self.loop.round()
         except Exception:

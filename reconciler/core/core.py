@@ -90,7 +90,7 @@ class Core:
             case Observed():
                 self.informer.observe(event, now)
             case Listed():
-                self.informer.replace(event, now)
+                self._take_list(event, now)
             case Written():
                 self.writes.written(event, now)
             case ObjectRead():
@@ -118,9 +118,20 @@ class Core:
         self.decider.unfinished = False
         self.writes.doubt_decisions()
         self.fencing.begin(event.late_writes)
+        progress = self.state.records.progress
         for watched in self.informer.watched.values():
             if watched.relist:
-                self._commands.append(Relist(watched, self.state.records.progress.ask(watched.kind)))
+                request = progress.ask(watched.kind)
+                if progress.known(watched.kind):
+                    self._commands.append(Relist(watched, request))
+
+    def _take_list(self, listed: Listed, now: int) -> None:
+        """The first list of a kind answers the request of a new leader, unless it began before that."""
+        progress = self.state.records.progress
+        first = not progress.known(listed.kind)
+        self.informer.replace(listed, now)
+        if first and (request := progress.awaited(listed.kind)):
+            self._commands.append(Relist(self.informer.watched[listed.kind], request))
 
     def _pass_time(self, now: int) -> None:
         self.informer.ring(now)
@@ -142,7 +153,7 @@ class Core:
         yield from self.decider.cycles(now)
         self.decider.explain(now)
         yield from self._reconcile(now, after_decisions=True)
-        for event in self._recorder.due(whole_second(now)):
+        for event in self._recorder.due(now):
             self.writes.emit(event)
         self.in_turn = False
 

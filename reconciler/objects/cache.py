@@ -33,7 +33,7 @@ class ObjectCache:
 
     def replaced(self, listed: Listed) -> list[Observed]:
         """See `ListProgress.replace`."""
-        return self.progress.replace(listed, self._objects)
+        return [*self.progress.replace(listed, self._objects)]
 
     def afresh(self) -> ObjectCache:
         """The same objects without versions, so that whatever comes next is news: the cluster may be a new one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.versions import older, reached
@@ -26,6 +26,14 @@ class ListProgress:
         """Whether the watch is past this version: what it has reported of the object holds."""
         return reached(self._passed.get(observed.key[0], ""), observed.version)
 
+    def known(self, kind: str) -> bool:
+        """Whether any list of the kind has come."""
+        return kind in self._passed
+
+    def awaited(self, kind: str) -> int:
+        """The request that a list which begins now answers, 0 where there is none. May be called from any thread."""
+        return self._awaited.get(kind, 0)
+
     def ask(self, kind: str) -> int:
         """The number of a new request: the kind counts as listed again only with the list that bears it.
 
@@ -36,23 +44,22 @@ class ListProgress:
         self.listed.discard(kind)
         return self._requests
 
-    def replace(self, listed: Listed, known: Iterable[Key]) -> list[Observed]:
+    def replace(self, listed: Listed, known: Iterable[Key]) -> Iterator[Observed]:
         """What a list changes: first what is gone of the `known` objects of its kind, then all that it holds.
 
-        Nothing where a watch has overtaken it; the kind is listed all the same if this list was asked for.
+        Nothing where a watch has overtaken it; the kind is listed all the same if this list was asked for. It counts as
+        listed once all that was taken in.
         """
-        awaited = self._awaited.get(listed.kind, 0)
-        if awaited and listed.request == awaited:
-            del self._awaited[listed.kind]
+        awaited, overtaken = self.awaited(listed.kind), older(listed.version, self._passed.get(listed.kind, ""))
+        if not overtaken:
+            self.advance(listed.kind, listed.version)
+            there = {observed.key for observed in listed.objects}
+            gone = [key for key in known if key[0] == listed.kind and key not in there]
+            yield from (Observed(key, listed.version, None) for key in gone)
+            yield from listed.objects
+        if listed.request == awaited and (awaited or not overtaken):
+            self._awaited.pop(listed.kind, None)
             self.listed.add(listed.kind)
-        if older(listed.version, self._passed.get(listed.kind, "")):
-            return []
-        self.advance(listed.kind, listed.version)
-        if not awaited:
-            self.listed.add(listed.kind)
-        there = {observed.key for observed in listed.objects}
-        gone = [key for key in known if key[0] == listed.kind and key not in there]
-        return [*(Observed(key, listed.version, None) for key in gone), *listed.objects]
 
 
 def news(before: Observed | None, after: Observed) -> bool:

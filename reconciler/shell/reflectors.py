@@ -16,12 +16,13 @@ def follow(
     watched: Iterable[WatchedKind],
     pacing: Pacing | None = None,
     known: Callable[[Key], Observed | None] = lambda _: None,
+    awaited: Callable[[str], int] = lambda _: 0,
 ) -> list[Reflector[Observed]]:
     """One reflector for each kind, started; the caller stops them.
 
-    `known` is called from any thread; see `WatchedKind.observed`.
+    `known` and `awaited` are called from any thread; see `WatchedKind.observed` and `ListProgress.awaited`.
     """
-    reflectors = [_reflector(cluster, report, each, pacing, known) for each in watched]
+    reflectors = [_reflector(cluster, report, each, pacing, known, awaited) for each in watched]
     for reflector in reflectors:
         reflector.start()
     return reflectors
@@ -33,7 +34,14 @@ def _reflector(
     watched: WatchedKind,
     pacing: Pacing | None,
     known: Callable[[Key], Observed | None],
+    awaited: Callable[[str], int],
 ) -> Reflector[Observed]:
+    request = 0
+
+    def begun() -> None:
+        nonlocal request
+        request = awaited(watched.kind)
+
     def changed(change: ChangeKind, observed: Observed, version: str) -> None:
         report(Observed(observed.key, version, None) if change == "DELETED" else observed)
 
@@ -41,7 +49,8 @@ def _reflector(
         cluster,
         watched.resource,
         changed,
-        on_replace=lambda items, version: report(Listed(watched.kind, items, version)),
+        on_replace=lambda items, version: report(Listed(watched.kind, items, version, request)),
+        on_list=begun,
         keep=lambda manifest: watched.observed(manifest, known),
         label_selector=watched.label_selector,
         field_selector=watched.field_selector,

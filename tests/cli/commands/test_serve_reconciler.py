@@ -95,7 +95,7 @@ def test_observing_writes_nothing_and_asks_for_no_lease(tmp_path: Path, api: Fak
 def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[Loop] = []
 
-    def fails(loop: Loop) -> None:
+    def fails(loop: Loop, patience: float = 0.5) -> None:
         rounds.append(loop)
         raise AssertionError("the sky fell")
 

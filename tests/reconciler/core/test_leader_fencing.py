@@ -224,6 +224,24 @@ def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_s
     assert state.complete
 
 
+@pytest.mark.parametrize("after", [True, False])
+def test_the_first_list_need_not_be_made_again_if_it_began_after_the_lead_was_gained(after: bool) -> None:
+    asked: list[tuple[str, int]] = []
+    asks = Asks(relist=lambda watched, number: asked.append((watched.kind, number)))
+    made = loop(asks, clock=time.time_ns, exclusive=False)
+    progress = made.core.state.records.progress
+    made.round(0)
+    assert (made.core.leads, asked) == (True, [])
+
+    began = progress.awaited("Workload") if after else 0
+    for kind in made.core.informer.watched:
+        made.inbox.put(Listed(kind, (), "1", began if kind == "Workload" else 0))
+    made.round(0)
+
+    assert made.core.state.complete is after
+    assert asked == ([] if after else [("Workload", progress.awaited("Workload"))])
+
+
 def test_what_this_process_still_writes_is_not_written_again_when_it_leads_once_more() -> None:
     world = TakeOver()
     world.submit(1, 3)

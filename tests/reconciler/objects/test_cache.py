@@ -26,24 +26,38 @@ def test_what_a_list_lacks_is_gone_and_the_kind_is_listed() -> None:
     assert known.progress.listed == {"Workload"}
 
 
+def taken(known: ListProgress, listed: Listed) -> list[Observed]:
+    return [*known.replace(listed, ())]
+
+
+def test_a_kind_is_listed_once_all_of_the_list_is_taken_in() -> None:
+    known = ListProgress()
+    changes = known.replace(Listed("Workload", (Observed(KEY, "10", "a"),), "11"), ())
+    assert next(changes).key == KEY
+    assert known.listed == set()
+
+    assert [*changes] == []
+    assert known.listed == {"Workload"}
+
+
 def test_a_list_that_a_watch_has_overtaken_tells_nothing() -> None:
     known = ListProgress()
     known.advance("Workload", "20")
-    assert known.replace(Listed("Workload", (Observed(KEY, "10", "a"),), "19"), ()) == []
+    assert taken(known, Listed("Workload", (Observed(KEY, "10", "a"),), "19")) == []
     assert known.listed == set()
 
 
 def test_only_the_list_that_was_asked_for_tells_that_all_is_known_again() -> None:
     known = ListProgress()
-    known.replace(Listed("Workload", (), "10"), ())
+    taken(known, Listed("Workload", (), "10"))
     first, second = known.ask("Workload"), known.ask("Workload")
     assert known.listed == set()
 
-    assert known.replace(Listed("Workload", (Observed(KEY, "11", "a"),), "11"), ()) != []
-    known.replace(Listed("Workload", (Observed(KEY, "11", "a"),), "12", request=first), ())
+    assert taken(known, Listed("Workload", (Observed(KEY, "11", "a"),), "11")) != []
+    taken(known, Listed("Workload", (Observed(KEY, "11", "a"),), "12", request=first))
     assert known.listed == set()
 
-    known.replace(Listed("Workload", (Observed(KEY, "11", "a"),), "13", request=second), ())
+    taken(known, Listed("Workload", (Observed(KEY, "11", "a"),), "13", request=second))
     assert known.listed == {"Workload"}
 
 
@@ -51,7 +65,7 @@ def test_a_list_that_was_asked_for_counts_though_the_watch_is_past_it() -> None:
     known = ListProgress()
     request = known.ask("Workload")
     known.advance("Workload", "20")
-    assert known.replace(Listed("Workload", (Observed(KEY, "10", "a"),), "19", request), ()) == []
+    assert taken(known, Listed("Workload", (Observed(KEY, "10", "a"),), "19", request)) == []
     assert known.listed == {"Workload"}
 
 

@@ -1,0 +1,89 @@
+"""What a reconciler asks of the API server when it starts."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from cluster.client import Cluster, Listing
+from cluster.resource import Resource
+from reconciler.process import Reconciler
+from tests.waiting import eventually
+
+
+class Quiet:
+    """A cluster in which nothing is and nothing happens; it counts the lists of each resource."""
+
+    def __init__(self) -> None:
+        self.lists: Counter[str] = Counter()
+        self._interrupted = threading.Event()
+
+    def snapshot(self, resource: Resource, *_: object, **__: object) -> Listing[Any]:
+        self.lists[f"{resource.plural}"] += 1
+        return Listing((), "1")
+
+    @contextmanager
+    def watch(self, *_: object, **__: object) -> Iterator[Quiet]:
+        yield self
+
+    def __iter__(self) -> Iterator[Any]:
+        self._interrupted.wait(60)
+        return iter(())
+
+    def interrupt(self) -> None:
+        self._interrupted.set()
+
+
+class Leads:
+    """Held once `held` is set to True."""
+
+    def __init__(self, held: bool) -> None:
+        self.leads = held
+
+    def start(self) -> None:
+        """Nothing to begin."""
+
+    stop = start
+
+    def held(self) -> bool:
+        return self.leads
+
+    def inherits(self) -> bool:
+        return False
+
+    def term(self) -> int:
+        return 0
+
+
+@contextmanager
+def started(permit: Leads) -> Iterator[tuple[Quiet, Reconciler, Callable[[], bool]]]:
+    cluster = Quiet()
+    made = Reconciler(cast("Cluster", cluster), lease=permit)
+    made.start()
+    try:
+        yield cluster, made, lambda: made.ask(lambda core: core.state.complete and core.leads)
+    finally:
+        made.stop()
+
+
+def test_who_leads_from_the_start_lists_each_kind_once() -> None:
+    with started(Leads(True)) as (cluster, _, leading):
+        assert eventually(leading)
+        assert cluster.lists["workloads"] == 1
+        assert cluster.lists["clusterqueues"] == 1
+
+
+def test_who_leads_later_knows_all_by_then_and_lists_again_what_another_one_may_have_written() -> None:
+    permit = Leads(False)
+    with started(permit) as (cluster, made, leading):
+        assert eventually(lambda: made.ready)
+        assert cluster.lists["workloads"] == 1
+
+        permit.leads = True
+        assert eventually(leading)
+
+        assert cluster.lists["workloads"] == 2
+        assert cluster.lists["clusterqueues"] == 1

@@ -108,7 +108,13 @@ class PodsController(Controller):
         known, uid = self._known(name), self._sight.sought(name)
         if known is not None:
             self._forget(name, known)
-        self._sight.is_gone(name, uid, self._owned.of(uid))
+        self._is_gone(name, uid)
+
+    def _is_gone(self, name: str, uid: str) -> None:
+        """Who lists it may have no other."""
+        listing = self._owned.of(uid)
+        self._sight.is_gone(name, uid, listing)
+        self._loose.update(dict.fromkeys(workload for workload in listing if workload not in self._units))
 
     def _known(self, name: str) -> Member | None:
         return self._units[self._unit_of[name]][name] if name in self._unit_of else None
@@ -119,7 +125,7 @@ class PodsController(Controller):
             self._forget(name, known)
             known = None
         if self._sight.sought(name) not in ("", member.uid):
-            self._sight.is_gone(name, uid := self._sight.sought(name), self._owned.of(uid))
+            self._is_gone(name, self._sight.sought(name))
         self._sight.found(name)
         if known is not None or member.queued or self._owned.of(member.uid):
             self._keep(name, member)
@@ -141,7 +147,7 @@ class PodsController(Controller):
         return member.workload if member.workload in listed or not listed else listed[0]
 
     def _forget(self, name: str, member: Member) -> None:
-        self._sight.is_gone(name, member.uid, self._owned.of(member.uid))
+        self._is_gone(name, member.uid)
         self._undoing.gone((_KIND, name))
         self._name_of.pop(member.uid, None)
         self._leave(name, self._unit_of.pop(name))
@@ -236,17 +242,21 @@ class PodsController(Controller):
         return steps(unit, self._read(name), lambda: self._whole(name), self._inputs, whole_second(now))
 
     def _let_go(self, name: str) -> Iterator[WantedWrite]:
-        """A Workload whose Pods are all gone. The garbage collector takes it, but may take its time: what was evicted
-        is taken away here, since others wait for its quota.
+        """A Workload whose Pods are all gone. The garbage collector takes it, but may take its time, while others wait
+        for its quota: so it is taken away here unless it is finished.
         """
         read = self._read(name)
         if read is not None and name not in self._units and _of_pods(read):
             if read.deleting:
                 yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._whole(name), read))
-            elif (read.evicted and read.reserved) or not read.owners:
+            elif not read.owners or (read.evicted and read.reserved) or self._is_orphan(name, read):
                 yield WantedWrite(
                     (_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version)
                 )
+
+    def _is_orphan(self, name: str, read: Workload) -> bool:
+        finishes = self._inputs.finishes_orphans and not read.finished
+        return finishes and self._sight.all_gone(name, self._owned.owners(name))
 
     def _read(self, name: str) -> Workload | None:
         found = self._stored(name)

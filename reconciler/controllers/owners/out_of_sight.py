@@ -60,6 +60,10 @@ class OutOfSight:
             if self._asked.get(name) != uid:
                 self.seek(name, uid)
 
+    def all_gone(self, workload: str, uids: Iterable[str]) -> bool:
+        """Whether there are none of these Pods any more, which the Workload lists."""
+        return self._gone.get(workload, set()).issuperset(uids)
+
     def forget(self, workload: str) -> None:
         self._gone.pop(workload, None)
 

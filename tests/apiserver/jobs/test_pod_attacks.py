@@ -158,8 +158,7 @@ def _make(server: ControlPlane) -> None:
 @pytest.fixture
 def siege(team: Besieged) -> Iterator[Besieged]:
     yield team
-    for name in team.pods():
-        team.server.request("DELETE", f"{TEAM}/pods/{name}", {"gracePeriodSeconds": 0})
+    team.server.request("DELETE", f"{TEAM}/pods", {"gracePeriodSeconds": 0})
 
     def gone() -> bool:
         team.let_go()

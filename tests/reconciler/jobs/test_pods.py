@@ -6,8 +6,9 @@ import pytest
 
 from cluster.actions import Create, Patch
 from reconciler.jobs.pod_member import read_member
+from reconciler.jobs.step import JobInputs
 from scheduling.objects.workload import FINISHED, PODS_READY
-from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, pod, running
+from tests.reconciler.jobs.pod_world import NOW, Manifest, PodWorld, admitted, condition, pod, running
 from tests.reconciler.jobs.world import K
 
 
@@ -97,6 +98,62 @@ def test_quota_of_a_pod_that_gave_way_does_not_wait_for_the_garbage_collector() 
     world.settle(nodes=False)
 
     assert world.objects == {}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_waits_for_a_pod_that_is_gone_does_not_wait_for_the_garbage_collector(restarted: bool) -> None:
+    world = PodWorld(pod("p"))
+    world.settle(nodes=False)
+    world.delete("p")
+    if restarted:
+        world.step(most=1)
+        assert not world.pods()
+        world.restarted()
+
+    world.settle(nodes=False)
+
+    assert world.objects == {}
+
+
+def test_without_the_gate_what_waits_is_left_to_the_garbage_collector() -> None:
+    world = PodWorld(pod("p"), inputs=JobInputs(finishes_orphans=False))
+    world.settle(nodes=False)
+    world.delete("p")
+
+    world.settle(nodes=False)
+
+    assert not world.pods()
+    assert len(world.workloads()) == 1
+
+
+def test_what_finished_is_left_to_the_garbage_collector() -> None:
+    world = running(pod("p"))
+    world.end("p")
+    world.settle()
+    world.delete("p")
+    world.kubelet()
+
+    world.settle(nodes=False)
+
+    assert not world.pods()
+    assert world.read.finished
+
+
+def test_a_workload_is_kept_while_one_of_its_pods_is_out_of_sight() -> None:
+    world = running(pod("p", group="g", size=2), pod("hidden", group="g", size=2))
+    world.edit("hidden", {"metadata": {"labels": {"kueue.x-k8s.io/managed": None}}})
+    world.edit("p", {"metadata": {"finalizers": None}})
+    world.delete("p")
+    world.kubelet()
+    assert [*world.pods()] == ["hidden"]
+
+    world.restarted()
+    world.driver.due(NOW)
+    world.controller.gone(("Pod", "ns/p"))
+    assert world.driver.due(NOW) == []
+    world.settle(nodes=False)
+
+    assert world.read.reserved
 
 
 def test_a_pod_that_is_deleted_leaves_nothing() -> None:

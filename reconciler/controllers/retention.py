@@ -1,4 +1,4 @@
-"""Workloads that finished or were deactivated are deleted some time later, where the configuration says so.
+"""What finished, and the jobs of what was deactivated, is deleted some time later, where the configuration says so.
 
 When that time is over follows from the conditions of each, so a new process goes on where the one before ended.
 Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework); KEP-1618.
@@ -18,7 +18,7 @@ from policies.model.objects import GroupKind
 from reconciler.core.controller import Busy, Controller, Lookup, Wanted
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import WORKLOADS
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from scheduling.objects.submission import kind_of
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
@@ -77,21 +77,22 @@ class RetentionController(Controller):
             moment = end_of(observed.value, self._retention) if observed is not None else None
             if observed is None or moment is None or moment > now:
                 continue
-            self._set(name, now + _AGAIN)
-            yield from [write for write in self._deletions(observed) if not busy(*write.key)]
+            if deletions := [*self._deletions(observed)]:
+                self._set(name, now + _AGAIN)
+            yield from [write for write in deletions if not busy(*write.key)]
 
     def _deletions(self, observed: Observed) -> Iterator[WantedWrite]:
-        """Of the Workload where it is finished, and of its job where it is deactivated, if the job is known."""
+        """Of the Workload where it is finished, and of its job where it is deactivated.
+
+        A Workload without a job that is known stays: the controller of that job would make it anew, and active.
+        """
         workload: Workload = observed.value
-        jobs = [] if workload.finished else [*self._jobs(workload, observed.detail.manifest())]
-        yield from jobs
-        if not jobs:
-            key, end = ("Workload", workload.key), "it finished" if workload.finished else "it was deactivated"
-            about = ObjectReference(
-                "kueue.x-k8s.io/v1beta2", "Workload", workload.namespace, workload.name, workload.uid
-            )
-            action = Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
-            yield WantedWrite(key, action, about, "Deleted", f"Deleted workload: {end}, and is kept no longer")
+        if not workload.finished:
+            yield from self._jobs(workload, observed.detail.manifest())
+            return
+        action = Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
+        message = "Deleted workload: it finished, and is kept no longer"
+        yield WantedWrite(("Workload", workload.key), action, reference(workload), "Deleted", message)
 
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
         """The jobs that it is the Workload of, where they are of a kind that is known."""

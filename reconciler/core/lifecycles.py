@@ -8,6 +8,7 @@ from dataclasses import replace
 from policies.dialects.kueue_checks import MULTIKUEUE
 from reconciler.core.records import Records
 from scheduling.cycle.misconfigured import misconfigured
+from scheduling.objects.admissibility import adjusted
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
@@ -68,8 +69,12 @@ def _inactive(world: World, queue: str) -> Cause | None:
 
 
 def _misconfigured(world: World, workload: Workload, queue: str) -> Cause | None:
+    """As an attempt would find it; a workload behind an admission gate has no entry in the queue."""
     entry = world.queues.pending[queue].get(workload.key)
-    wrong = misconfigured(world, queue, entry.workload) if entry is not None else None
+    if entry is None and not world.gated(workload):
+        return None
+    complete = entry.workload if entry is not None else adjusted(workload, world.around(workload.namespace))
+    wrong = misconfigured(world, queue, complete)
     return Cause(MISCONFIGURED, wrong.message) if wrong is not None else None
 
 
@@ -95,11 +100,16 @@ def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
     queues, world.readiness_changed = world.readiness_changed, set()
     if kind == "LocalQueue":
         yield from world.workloads_of(name)
+        yield from world.queues.gated_at(name)
     elif kind == "ClusterQueue":
         queues.add(name)
     elif kind == "AdmissionCheck":
         queues.update(world.queues_with_check(name))
+    elif kind in ("Namespace", "LimitRange"):
+        for each in world.queues.local_queues_in(name.partition("/")[0]):
+            yield from world.queues.gated_at(each.key)
     for queue_name in queues:
         yield from world.workloads_in(queue_name)
         for local in world.queues.local_queues_of(queue_name):
             yield from world.queues.waiting_at(local)
+            yield from world.queues.gated_at(local)

@@ -13,7 +13,7 @@ from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.priority import UnknownPriorityClass
-from scheduling.objects.submission import IncompleteGroup
+from scheduling.objects.submission import IncompleteGroup, TooFewPods
 
 WORKLOAD = "Workload"
 
@@ -49,4 +49,5 @@ def not_composed(unit: Unit, error: IncompleteGroup | CannotCompose | UnknownPri
     """What a person reads on the oldest Pod."""
     of_class = isinstance(error, UnknownPriorityClass)
     reason = "WorkloadPriorityClassNotFound" if of_class else "ErrWorkloadCompose"
-    return WantedWrite((WORKLOAD, unit.key), None, about(unit.first), reason, str(error), warning=True)
+    message = error.event if isinstance(error, TooFewPods) else str(error)
+    return WantedWrite((WORKLOAD, unit.key), None, about(unit.first), reason, message, warning=True)

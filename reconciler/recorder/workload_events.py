@@ -81,6 +81,8 @@ def _waiting(before: Workload, after: Workload) -> Iterator[News]:
     if (gate := _gate(before, after)) is not None:
         yield gate
         return
+    if waits_at_gate(before) and waits_at_gate(after):
+        return  # that fewer gates are left is no event
     if old is None or (old.reason, old.message) != (now.reason, now.message):
         yield News(now.reason, now.message, warning=True)
 

@@ -40,6 +40,14 @@ class IncompleteGroup(PolicyError):
     """A group of Pods that lacks some Pods, or does not say how many it has."""
 
 
+class TooFewPods(IncompleteGroup):
+    """`event` is what Kueue's manager says of it."""
+
+    def __init__(self, group: str, there: int, size: int) -> None:
+        super().__init__(f"Pod group {group} has {there} of {size} Pods; create the others")
+        self.event = f"'{group}' group has fewer runnable pods than expected"
+
+
 def workload_of_job(
     manifest: Manifest,
     classes: PriorityClasses,
@@ -88,7 +96,7 @@ def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses, naming
     made = _roles(members)
     if len(members) < size:
         if len(made) > 1 or texts(metadata(members[0]).get("annotations")).get(FAST_ADMISSION) != "true":
-            raise IncompleteGroup(f"Pod group {name} has {len(members)} of {size} Pods; create the others")
+            raise TooFewPods(name, len(members), size)
         made[0]["count"] = size
     composed = _workload(name, members, made, classes)
     composed["metadata"]["annotations"][OF_GROUP] = "true"

@@ -45,6 +45,8 @@ class Queues:
         self._tree = tree
         self._settings: dict[str, QueueSettings] = {}
         self._at: dict[str, dict[str, Workload]] = {}
+        self._gated: dict[str, str] = {}
+        self._gated_at: dict[str, dict[str, Workload]] = {}
         self._local_of: dict[str, dict[str, None]] = {}
         self._local_in: dict[str, dict[str, None]] = {}
         self._workloads: dict[str, Workload] = {}
@@ -102,12 +104,20 @@ class Queues:
         old = self._workloads.get(workload.key)
         if old is not None and old.queue != workload.queue:
             self.drop(workload.key)
+        self._leave_gate(workload.key)
         self._workloads[workload.key] = workload
         self._at.setdefault(workload.local_queue, {})[workload.key] = workload
         self._admit(workload, now)
 
+    def put_gated(self, workload: Workload) -> None:
+        """Add or update a workload that an admission gate keeps out of its queue."""
+        self.drop(workload.key)
+        self._gated[workload.key] = workload.local_queue
+        self._gated_at.setdefault(workload.local_queue, {})[workload.key] = workload
+
     def drop(self, key: str) -> None:
         """Remove a workload."""
+        self._leave_gate(key)
         workload = self._workloads.pop(key, None)
         if workload is None:
             return
@@ -118,6 +128,13 @@ class Queues:
         queue = self.queue_of(workload)
         if queue is not None:
             self._leave(queue, key)
+
+    def _leave_gate(self, key: str) -> None:
+        local = self._gated.pop(key, None)
+        if local is not None:
+            del self._gated_at[local][key]
+            if not self._gated_at[local]:
+                del self._gated_at[local]
 
     def _leave(self, queue: str, key: str) -> None:
         if self.pending[queue].drop(key) is not None:
@@ -259,6 +276,10 @@ class Queues:
     def waiting_at(self, local_queue: str) -> Iterable[Workload]:
         """The workloads that name this LocalQueue (`namespace/name`)."""
         return self._at.get(local_queue, {}).values()
+
+    def gated_at(self, local_queue: str) -> Iterable[Workload]:
+        """The workloads that name this LocalQueue, and that an admission gate keeps out of it."""
+        return self._gated_at.get(local_queue, {}).values()
 
     def local_queues_in(self, namespace: str) -> list[LocalQueueSettings]:
         return [self.local_queues[key] for key in self._local_in.get(namespace, {})]

@@ -30,6 +30,7 @@ from scheduling.status.reservation import unreserve
 
 WAIT_FOR_START = "WaitForStart"
 WAIT_FOR_RECOVERY = "WaitForRecovery"
+STARTED, RECOVERED = "Started", "Recovered"
 _QUEUE_AGAIN = (PREEMPTED, "NodeFailures")
 """Evictions after which a workload is requeued at once, but that of a single Pod, which is deleted by then."""
 
@@ -157,7 +158,7 @@ def pods_ready(workload: Workload, ready: bool, now: int) -> Workload:
 def _pods_ready(workload: Workload, ready: bool, now: int) -> Workload:
     before = workload.conditions.get(PODS_READY)
     if ready and workload.admitted:
-        reason = "Recovered" if before is not None and before.reason in (WAIT_FOR_RECOVERY, "Recovered") else "Started"
+        reason = RECOVERED if before is not None and before.reason in (WAIT_FOR_RECOVERY, RECOVERED) else STARTED
         message = "All pods reached readiness and the workload is running"
         return with_condition(workload, PODS_READY, "True", reason, message, now)
     lost = before is not None and (before.status == "True" or before.reason == WAIT_FOR_RECOVERY)

@@ -171,10 +171,12 @@ class Lifecycle:
         return unreserve(workload, *cause, self.now, self.observability)
 
     def _gate(self, workload: Workload) -> Cause | None:
-        """That a gate keeps it out of the queues, reported once; or that it no longer does."""
+        """That gates keep it out of the queues, or no longer do. Granular reasons follow the gates that are left."""
         if not self.gated:
             return Cause(self.observability.attempt(PENDING_EVALUATION), GATE_CLEARED)
-        return None if waits_at_gate(workload) else Cause(ADMISSION_GATED, f"{_GATED}{workload.gated_by}")
+        if waits_at_gate(workload) and not self.observability.granular:
+            return None
+        return Cause(ADMISSION_GATED, f"{_GATED}{workload.gated_by}")
 
     def _reason(self, reason: str) -> str:
         return self.observability.fault(reason)

@@ -24,12 +24,11 @@ class RequeueBackoff:
     def wait(self, attempt: int, jitter: float = 0.0) -> int:
         """Nanoseconds to wait after `attempt` failures, 0 for none.
 
-        `jitter`, from 0 to 1, adds at most a ten-thousandth. The first wait is `base`, even if that is above `most`.
+        `jitter`, from 0 to 1, adds at most a ten-thousandth.
         """
         if attempt <= 0:
             return 0
-        seconds = self.base if attempt == 1 else min(self.most, self.base << min(attempt - 1, 62))
-        exact = seconds * SECOND
+        exact = min(self.most, self.base << min(attempt - 1, 62)) * SECOND
         return exact + int(exact * jitter) // _JITTER_PARTS
 
 

@@ -251,10 +251,12 @@ class World:
             self._holds_quota(workload, old)
         elif workload.key not in self.assumed or not workload.queueable:
             self._gives_back(workload.key)
-        if workload.queueable and workload.key not in self.assumed and not self.gated(workload):
-            self.queues.put(workload, now)
-        else:
+        if not workload.queueable or workload.key in self.assumed:
             self.queues.drop(workload.key)
+        elif self.gated(workload):
+            self.queues.put_gated(workload)
+        else:
+            self.queues.put(workload, now)
 
     def gated(self, workload: Workload) -> bool:
         """Whether an annotation keeps it out of the queues."""

@@ -10,6 +10,7 @@ from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.source import source
 from reconciler.recorder.workload_events import queued_since
 from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
+from scheduling.status.deadlines import STARTED
 
 RESERVED = counter_twins("quota_reserved_workloads_total", "Workloads that got quota.", PRIORITY_CLASS)
 RESERVED_WAIT = waiting_time_twins(
@@ -56,8 +57,9 @@ def admissions(change: WorkloadChange) -> Iterator[Sample]:
 
 @source(WorkloadChange, *READY_WAIT, *ADMITTED_READY)
 def readiness(change: WorkloadChange) -> Iterator[Sample]:
+    """Of a start; pods that recover were ready before."""
     ready, admitted = change.new(PODS_READY), change.after.holding(ADMITTED)
-    if ready is not None and admitted is not None:
+    if ready is not None and ready.reason == STARTED and admitted is not None:
         labels = change.queue, change.local, change.priority_class
         yield from READY_WAIT.samples(seconds_between(queued_since(change.after), ready.since), *labels)
         yield from ADMITTED_READY.samples(seconds_between(admitted.since, ready.since), *labels)

@@ -103,6 +103,7 @@ def test_who_is_preempted_under_kueue_queues_again_here(world: World, kueues: di
 def test_who_is_deactivated_here_stops_under_kueue(world: World, kueues: dict[str, KueueWorker]) -> None:
     world.submit("stopped")
     where = world.runs("stopped")
+    eventually(lambda: (world.manager.get("Job", "stopped") or {})["status"].get("active"), world.logs)
     local: Any = world.workload("stopped")
     name = local["metadata"]["name"]
     world.manager.patch("Workload", name, {"spec": {"active": False}})
@@ -117,6 +118,22 @@ def test_who_is_deactivated_here_stops_under_kueue(world: World, kueues: dict[st
     acts = [each for each in mine if each in ("inactive", "evicted", "suspended", "quota back")]
     assert acts[:3] == ["inactive", "evicted", "suspended"]
     assert acts[3:] in ([], ["quota back"])  # its copy may be removed before Kueue gives the quota back
+
+
+def test_who_is_deactivated_before_its_pods_are_there_leaves_nothing(
+    world: World, kueues: dict[str, KueueWorker]
+) -> None:
+    world.submit("early")
+    eventually(lambda: world.placed("early"), lambda: progress_of(world, kueues, "early"))
+    local: Any = world.workload("early")
+    world.manager.patch("Workload", local["metadata"]["name"], {"spec": {"active": False}})
+
+    eventually(
+        lambda: conditions(world.workload("early")).get("QuotaReserved") == ("False", "Pending"),
+        lambda: progress_of(world, kueues, "early"),
+    )
+    eventually(lambda: world.copies("early") == [], lambda: progress_of(world, kueues, "early"))
+    assert not world.placed("early")
 
 
 @pytest.fixture

@@ -109,6 +109,7 @@ def test_pod_defaults_count_only_for_a_pod_that_asks_as_a_whole() -> None:
     assert completed({"resources": {"requests": {"memory": "1Gi"}}}, around) == {
         "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}
     }
+    assert completed({"resources": {}}, around) == {"resources": {"requests": {"cpu": "3"}}}
 
 
 def test_a_runtime_class_adds_overhead_where_none_is_given() -> None:

@@ -128,6 +128,7 @@ def test_a_pod_whose_job_cannot_be_suspended_is_held_itself() -> None:
     done = completed(pod(labels={QUEUE: "a"}, annotations={PARENT: "statefulset"}, ownerReferences=[owner]))
 
     assert gates(done) == [f"{K}admission"]
+    assert (done["metadata"]["labels"][MANAGED], done["metadata"]["finalizers"]) == ("true", [MANAGED])
 
 
 def test_a_pod_that_wants_a_place_in_the_topology_waits_at_a_second_gate() -> None:

@@ -70,13 +70,19 @@ def test_a_local_queue_shows_its_own_part() -> None:
 
 def test_a_local_queue_tells_why_nothing_is_admitted_through_it() -> None:
     made = world()
-    assert reported(status_of_local_queue(made, "ns/q")) == ("True", "Ready")
+    status = status_of_local_queue(made, "ns/q")
+    assert reported(status) == ("True", "Ready")
+    assert status["conditions"][0]["message"] == "Can submit new workloads to localQueue"
     made.drop_flavor("spot")
-    assert reported(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueIsInactive")
+    status = status_of_local_queue(made, "ns/q")
+    assert reported(status) == ("False", "ClusterQueueIsInactive")
+    assert status["conditions"][0]["message"] == "Can't submit new workloads to clusterQueue"
     made.drop_queue("q", NOW)
     assert reported(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueDoesNotExist")
     made.put_local_queue(LocalQueueSettings("ns", "q", "q", stop_policy="Hold"), NOW)
-    assert reported(status_of_local_queue(made, "ns/q")) == ("False", "Stopped")
+    status = status_of_local_queue(made, "ns/q")
+    assert reported(status) == ("False", "Stopped")
+    assert status["conditions"][0]["message"] == "LocalQueue is stopped"
 
 
 def test_a_cohort_shows_what_its_subtree_holds_and_borrows() -> None:

@@ -103,10 +103,10 @@ def test_the_job_of_a_workload_that_was_deactivated_goes_with_its_pods() -> None
 
 
 @pytest.mark.parametrize("owners", [[], [{**JOB_OF, "apiVersion": "example.com/v1"}]])
-def test_without_a_known_job_the_workload_itself_goes(owners: list[dict[str, Any]]) -> None:
+def test_without_a_job_that_can_be_deleted_a_deactivated_workload_stays(owners: list[dict[str, Any]]) -> None:
     kept = Kept(Retention(deactivated=0), deactivated(ownerReferences=owners))
 
-    assert deleted(kept.at(0)) == [("workloads", "w", "7")]
+    assert [*kept.at(0), *kept.at(10), *kept.at(10**6)] == []
 
 
 @pytest.mark.parametrize(

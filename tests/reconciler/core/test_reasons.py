@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cluster.actions import Action
+from policies.dialects.kueue_workload import GATED_BY
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Outcome
 from scheduling.objects.times import SECOND
@@ -156,6 +157,31 @@ def test_who_left_an_admission_behind_in_a_queue_that_is_gone_is_looked_at_by_it
     assert why(world)[:2] == ("False", "ExceedsMaxQuota")
 
 
+@pytest.mark.parametrize("observability", [LEGACY, GRANULAR])
+def test_behind_an_admission_gate_a_queue_that_stops_or_comes_back_is_reported(observability: Observability) -> None:
+    world = Prompt((), observability=observability)
+    made = workload("w", 0, "q0", 1, 0)
+    world.put(("Workload", "ns/w"), {**made, "metadata": {**made["metadata"], "annotations": {GATED_BY: "a.io/b"}}})
+    world.rounds(5)
+    gated = ("False", "AdmissionGated", "Admission is gated by: a.io/b")
+    assert why(world) == gated
+    queue = world.objects["LocalQueue", "ns/q0"]
+
+    world.put(("LocalQueue", "ns/q0"), {**queue, "spec": STOPPED})
+    world.rounds(5)
+    assert why(world)[2] == "LocalQueue q0 is inactive"
+    world.put(("LocalQueue", "ns/q0"), queue)
+    world.rounds(5)
+    assert why(world) == gated
+    queue = world.objects["ClusterQueue", "q0"]
+    world.put(("ClusterQueue", "q0"), {**queue, "spec": {**queue["spec"], "stopPolicy": "Hold"}})
+    world.rounds(5)
+    assert why(world)[2] == "ClusterQueue q0 is inactive"
+    world.put(("ClusterQueue", "q0"), queue)
+    world.rounds(5)
+    assert why(world) == gated
+
+
 # --- with granular reasons
 
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
@@ -225,16 +251,29 @@ def test_explicit_reasons_are_there_before_the_first_attempt() -> None:
     ]
 
 
-def test_a_namespace_that_is_not_served_stays_misconfigured() -> None:
+@pytest.mark.parametrize("relabelled", [False, True])
+@pytest.mark.parametrize(
+    ("gates", "served"), [({}, ("True", "QuotaReserved")), ({GATED_BY: "example.com/a"}, ("False", "AdmissionGated"))]
+)
+def test_a_namespace_that_is_not_served_stays_misconfigured(
+    gates: dict[str, str], served: tuple[str, str], relabelled: bool
+) -> None:
+    """Also behind an admission gate, where nobody tries it."""
     world = Prompt((), observability=GRANULAR)
     picky = cluster_queue("q0", "", 3)
     picky["spec"]["namespaceSelector"] = {"matchLabels": {"team": "x"}}
     world.put(("ClusterQueue", "q0"), picky)
-    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 1, 0))
+    made = workload("w", 0, "q0", 1, 0)
+    world.put(("Workload", "ns/w"), {**made, "metadata": {**made["metadata"], "annotations": gates}})
     world.rounds(20)
     assert why(world)[1:] == ("Misconfigured", "workload namespace doesn't match ClusterQueue selector")
 
-    picky["spec"]["namespaceSelector"] = {}
-    world.put(("ClusterQueue", "q0"), picky)
+    if relabelled:
+        namespace = world.objects["Namespace", "ns"]
+        labels = {**namespace["metadata"].get("labels", {}), "team": "x"}
+        world.put(("Namespace", "ns"), {**namespace, "metadata": {**namespace["metadata"], "labels": labels}})
+    else:
+        picky["spec"]["namespaceSelector"] = {}
+        world.put(("ClusterQueue", "q0"), picky)
     world.rounds(20)
-    assert why(world)[:2] == ("True", "QuotaReserved")
+    assert why(world)[:2] == served

@@ -383,7 +383,8 @@ def test_a_prebuilt_workload_that_asks_for_other_pods_is_out_of_sync_and_its_job
 
     world.settle()
 
-    assert world.read.conditions[FINISHED].reason == "OutOfSync"
+    message = "The prebuilt workload is out of sync with its user job"
+    assert world.read.conditions[FINISHED][1:3] == ("OutOfSync", message)
     world.edit("jobs", {"spec": {"suspend": False}})
     assert world.settle() == ["Stopped"]
 

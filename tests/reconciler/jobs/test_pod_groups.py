@@ -14,6 +14,8 @@ from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, PODS_READY,
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, group, pod, running
 from tests.reconciler.jobs.world import K
 
+SOME_FAILED = "Some Failed pods need replacement"
+
 
 def test_the_workload_of_a_group_has_a_pod_set_for_each_role_and_all_pods_as_owners() -> None:
     world = PodWorld(pod("a", "g", 3), pod("b", "g", 3), pod("c", "g", 3, cpu="2"))
@@ -30,7 +32,7 @@ def test_a_group_waits_for_all_its_pods_and_says_so() -> None:
     world = PodWorld(pod("a", "g", 3), pod("b", "g", 3))
 
     assert world.settle() == ["ErrWorkloadCompose"]
-    assert world.messages == ["Pod group g has 2 of 3 Pods; create the others"]
+    assert world.messages == ["'g' group has fewer runnable pods than expected"]
     world.create(pod("c", "g", 3))
     assert world.settle() == ["CreatedWorkload"]
 
@@ -181,13 +183,13 @@ def test_a_pod_that_failed_waits_for_one_in_its_place() -> None:
     world.end("b", "Failed")
 
     world.settle()
-    assert condition(world, WAITING_FOR_REPLACEMENT) == ("True", "PodsFailed")
+    assert world.read.conditions[WAITING_FOR_REPLACEMENT][:3] == ("True", "PodsFailed", SOME_FAILED)
     assert condition(world, PODS_READY) == ("False", "WaitForRecovery")
     assert world.pods()["b"]["metadata"]["finalizers"]
     world.create(pod("d", "g", 3))
     assert world.settle() == ["OwnerReferencesAdded", "Started"]
     assert world.running() == ["a", "c", "d"]
-    assert condition(world, WAITING_FOR_REPLACEMENT) == ("False", "PodsReady")
+    assert world.read.conditions[WAITING_FOR_REPLACEMENT][:3] == ("False", "PodsReady", "No pods need replacement")
     assert not world.pods()["b"]["metadata"].get("finalizers")
 
 

@@ -97,6 +97,14 @@ def test_pods_that_are_ready_and_the_end_are_counted() -> None:
     assert counted.both("finished_workloads") == (1, 1)
 
 
+def test_pods_that_recover_are_not_timed_as_a_start() -> None:
+    counted = Counted()
+    lost = with_condition(ADMITTED, PODS_READY, "False", "WaitForRecovery", "", NOW + 15 * SECOND)
+    counted.see(lost, with_condition(lost, PODS_READY, "True", "Recovered", "", NOW + 20 * SECOND))
+    for metric in ("ready_wait_time_seconds_count", "admitted_until_ready_wait_time_seconds_count"):
+        assert counted.both(metric, priority_class="high") == (None, None)
+
+
 def test_a_slice_that_another_one_replaced_is_counted() -> None:
     counted = Counted()
     counted.see(ADMITTED, finish(ADMITTED, "WorkloadSliceReplaced", "", NOW + SECOND))

@@ -126,7 +126,9 @@ def test_an_admission_gate_is_no_warning() -> None:
     gated = replace(NEW, annotations={"kueue.x-k8s.io/admission-gated-by": "example.com/a"})
     held = Lifecycle(NOW, gated=True).next(gated)
     free = Lifecycle(NOW).next(held)
+    changed = replace(held, annotations={"kueue.x-k8s.io/admission-gated-by": "example.com/b"})
 
+    assert news(held, Lifecycle(NOW, gated=True, observability=GRANULAR).next(changed)) == []
     assert news(gated, held) == [News("AdmissionGated", "Admission is gated by: example.com/a")]
     assert news(held, free) == [News("AdmissionGateCleared", "AdmissionGatedBy cleared, waiting for quota reservation")]
     assert news(held, unreserve(held, "Pending", "LocalQueue q doesn't exist", NOW)) == [

@@ -53,7 +53,8 @@ def test_one_at_a_time_is_admitted_in_one_cycle_of_several_queues(cluster: Held)
 
     assert len(cluster.running()) == 1
     (waiting,) = cluster.pending()
-    assert cluster.why(waiting) == "Waiting"
+    waits = cluster.workloads[waiting].conditions[QUOTA_RESERVED]
+    assert waits[1:3] == ("Waiting", "waiting for all admitted workloads to be in PodsReady condition")
 
 
 def test_the_next_is_admitted_when_the_pods_of_all_are_ready_in_the_order_of_the_queue(cluster: Held) -> None:

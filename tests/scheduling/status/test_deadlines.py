@@ -76,7 +76,8 @@ def test_a_workload_that_was_sent_back_too_often_is_deactivated() -> None:
 
     assert kept.evicted
     assert not ended.evicted
-    assert ended.conditions["DeactivationTarget"].reason == "RequeuingLimitExceeded"
+    target = ended.conditions["DeactivationTarget"]
+    assert target[1:3] == ("RequeuingLimitExceeded", "exceeding the maximum number of re-queuing retries")
 
 
 def test_a_run_ends_when_all_admissions_together_took_long_enough() -> None:
@@ -110,7 +111,7 @@ def test_a_workload_that_is_active_again_queues_again() -> None:
     again = reactivate(deactivate(admitted(), THEN), THEN)
 
     assert again.active
-    assert again.conditions["Requeued"][:2] == ("True", "Reactivated")
+    assert again.conditions["Requeued"][:3] == ("True", "Reactivated", "The workload was reactivated")
 
 
 def checked(**states: str) -> Workload:

@@ -109,7 +109,7 @@ def test_waits_double_up_to_the_most() -> None:
     waits = [RequeueBackoff(60, 300).wait(attempt) // times.SECOND for attempt in (0, 1, 2, 3, 4, 1000)]
 
     assert waits == [0, 60, 120, 240, 300, 300]
-    assert RequeueBackoff(60, 30).wait(1) == 60 * times.SECOND
+    assert RequeueBackoff(60, 30).wait(1) == 30 * times.SECOND
     assert RequeueBackoff(60, 300).wait(1, jitter=0.5) == 60_003 * times.MILLISECOND
 
 
@@ -139,7 +139,7 @@ def test_a_backoff_is_over_when_its_time_has_come() -> None:
     timeless = end_backoff(waiting, NOW)
     assert (timeless.requeue, timeless.conditions) == (RequeueState(1, 0), waiting.conditions)
     ended = end_backoff(timeless, NOW)
-    assert ended.conditions["Requeued"][:2] == ("True", "BackoffFinished")
+    assert ended.conditions["Requeued"][:3] == ("True", "BackoffFinished", "The workload backoff was finished")
     assert end_backoff(ended, NOW) is ended
 
 

@@ -9,9 +9,10 @@ import pytest
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Gate, Owner, Workload
-from scheduling.status.deadlines import WaitForPodsReady, release
-from scheduling.status.eviction import evict
+from scheduling.status.deadlines import WaitForPodsReady, deactivate, release
+from scheduling.status.eviction import evict, target_for_deactivation
 from scheduling.status.lifecycle import Lifecycle, next_moment
+from scheduling.status.observability import GRANULAR
 from scheduling.status.requeue import RequeueBackoff, backoff_over
 from scheduling.status.unadmitted import Cause
 from tests.scheduling.manifests import condition, workload
@@ -87,6 +88,17 @@ def test_a_gate_is_told_once_and_not_again_when_one_of_them_goes() -> None:
     assert _at_gate(one) == one
 
 
+def test_granular_reasons_follow_the_gates_that_are_left() -> None:
+    held = _at_gate(_gated())
+    one = replace(held, annotations={GATED: "example.com/b"})
+
+    granular = Lifecycle(0, LOCAL, gated=True, observability=GRANULAR)
+    after = granular.next(one)
+
+    assert _why(after) == ("False", "AdmissionGated", "Admission is gated by: example.com/b")
+    assert _why(granular.next(after)) == _why(after)
+
+
 def test_a_gate_that_is_gone_is_told() -> None:
     free = replace(_at_gate(_gated()), annotations={})
 
@@ -120,6 +132,20 @@ def test_a_gate_says_nothing_of_who_has_quota_or_is_not_active() -> None:
     assert _at_gate(running) == running
     away = _at_gate(replace(_gated(), active=False))
     assert "QuotaReserved" not in away.conditions or _why(away)[1] != "AdmissionGated"
+
+
+@pytest.mark.parametrize("cause", ["", "RequeuingLimitExceeded", "MaximumExecutionTimeExceeded", "AdmissionCheck"])
+def test_who_is_activated_again_queues_again_whatever_the_cause(cause: str) -> None:
+    stopped = _admitted()
+    if cause:
+        stopped = target_for_deactivation(stopped, cause, "why", SECOND)
+    released = release(deactivate(stopped, SECOND), SECOND)
+    assert not backoff_over(released, SECOND)
+
+    again = _step(replace(released, active=True), SECOND)
+
+    assert again.conditions["Requeued"][:3] == ("True", "Reactivated", "The workload was reactivated")
+    assert backoff_over(again, SECOND)
 
 
 @pytest.mark.parametrize("reason", ["Preempted", "NodeFailures"])

@@ -11,6 +11,7 @@ from policies.model.pools import Terms
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import EVICTED, QUOTA_RESERVED, REQUEUED, Workload
+from scheduling.status.deadlines import release
 from scheduling.status.eviction import evict
 from scheduling.status.lifecycle import Lifecycle
 from tests.scheduling.cluster import queue_settings
@@ -103,3 +104,16 @@ def test_what_holds_no_quota_has_none_to_give_back() -> None:
     waiting = workload(spec={"queueName": "main"})
 
     assert QUOTA_RESERVED not in settled(lifecycle("Hold", "Hold", **TERMINATING), waiting).conditions
+
+
+@pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
+def test_who_was_drained_is_queued_again_when_that_queue_resumes(kind: str) -> None:
+    stopped = lifecycle(**{"local_stop" if kind == "LocalQueue" else "queue_stop": "HoldAndDrain"})
+    drained = release(settled(stopped, reserved(admitted=True)), NOW)
+    assert drained.conditions[REQUEUED][:3] == ("False", f"{kind}Stopped", f"The {kind} is stopped")
+    assert settled(stopped, drained).conditions[REQUEUED].status == "False"
+
+    resumed = settled(lifecycle(), drained)
+
+    message = f"The {kind} was restarted after being stopped"
+    assert resumed.conditions[REQUEUED][:3] == ("True", f"{kind}Restarted", message)

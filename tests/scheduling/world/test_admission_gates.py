@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from policies.model.pools import Terms
+from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
 from scheduling.visibility.explanation import explain
 from scheduling.visibility.workloads import waiting, waits
@@ -69,3 +70,25 @@ def test_without_kueues_gate_the_annotation_means_nothing() -> None:
     cluster.settle()
 
     assert cluster.workloads[GATED.key].reserved
+
+
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [
+        (GATED, ["ns/q"]),
+        (replace(GATED, queue="other"), ["ns/other"]),
+        (replace(GATED, annotations={}), []),
+        (replace(GATED, active=False), []),
+        (None, []),
+    ],
+)
+def test_its_local_queue_knows_of_it_while_it_is_gated_there(later: Workload | None, found: list[str]) -> None:
+    cluster = _cluster()
+    cluster.put(GATED)
+    if later is None:
+        cluster.world.drop_workload(GATED.key)
+    else:
+        cluster.put(later)
+
+    queues = cluster.world.queues
+    assert [local for local in ("ns/q", "ns/other") if [*queues.gated_at(local)]] == found

@@ -170,12 +170,11 @@ class Simulation:
     # --- cycles
 
     def settle(self) -> None:
-        """Run cycles until nothing is left to decide. The jobs of victims stop at once."""
+        """Run cycles until nothing is left to decide. The jobs of victims stop when no cycle decides anything more."""
         most = _LEAST_CYCLES + _CYCLES_EACH * len(self.world.workloads)
         for _ in range(most):
-            stopped = self._stop()
             self._tick()
-            if not self._cycle() and not stopped and not self._stopping:
+            if not self._cycle() and not self._stop():
                 return
         self.unsettled = True
 

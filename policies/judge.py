@@ -19,7 +19,7 @@ from policies.model.change import Change, Circumstances
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
 from policies.mutation.stored import completed, stored
-from policies.rules import registry
+from policies.rules import about
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,10 @@ def stored_state(state: State, configuration: Configuration) -> State:
 
 def evaluate(proposal: Proposal) -> Verdict:
     """All findings of all rules about this proposal."""
-    kinds = proposal.kinds()
     found: list[Judged] = []
     unjudged: list[Unjudged] = []
-    for rule in registry().values():
-        if kinds & rule.kinds and not silenced(rule, proposal.configuration):
+    for rule in about(proposal.kinds()):
+        if not silenced(rule, proposal.configuration):
             judged, missed = findings(rule, proposal)
             found += judged
             unjudged += missed

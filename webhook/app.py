@@ -29,6 +29,7 @@ from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
+from policies.rules import registry
 from webhook import answer, bounds, conversion, decision
 from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.ledger import Order
@@ -83,6 +84,7 @@ def create_app(
 
     Without an `order` each request is judged on the cache alone.
     """
+    registry()  # no review waits for imports
     app = Flask("webhook", static_folder=None)
     # One more than allowed, since a body of unknown length is silently cut at this length.
     app.config["MAX_CONTENT_LENGTH"] = settings.body_limit + 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from policies.dialects import kueue, volcano
 from policies.judging.rule import Rule
-from policies.rules import registry
+from policies.rules import registry, spelled
 
 _DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
+_MOST_NAMES = 4
+"""Of kinds in a row: rules about all kinds of jobs have more than a line can hold."""
 
 
 def by_id() -> list[Rule]:
@@ -14,10 +16,12 @@ def by_id() -> list[Rule]:
 
 
 def dialects_of(rule: Rule) -> str:
-    """The projects whose kinds the rule is about; kinds of Kubernetes by their own names."""
-    return ", ".join(sorted({_DIALECTS.get(kind.group, kind.kind) for kind in rule.kinds}))
+    """The projects whose kinds the rule is about; other kinds by their own names, of many the first."""
+    names = sorted({_DIALECTS.get(kind.group, kind.kind) for kind in rule.kinds})
+    shown = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
+    return ", ".join(shown)
 
 
 def kinds_of(rule: Rule) -> list[str]:
-    """The kinds as kubectl names them: Queue.scheduling.volcano.sh."""
-    return sorted(f"{kind.kind}.{kind.group}" if kind.group else kind.kind for kind in rule.kinds)
+    """The kinds as kubectl names them."""
+    return sorted(map(spelled, rule.kinds))

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 
 from policies.judging.rule import REGISTERED, Rule
 from policies.model.errors import UnknownRule
+from policies.model.objects import GroupKind
+
+KINDS = "kinds.json"
+"""Which kinds the rule of each module judges; generated. A module that is not in it is loaded in any case."""
 
 
 @cache
 def registry() -> Mapping[str, Rule]:
     """Every rule by its id. The first call loads them all."""
-    for module in walk_packages(__path__, f"{__name__}."):
-        import_module(module.name)
+    _load(_modules())
     return REGISTERED
+
+
+@lru_cache(maxsize=1024)
+def about(kinds: frozenset[GroupKind]) -> tuple[Rule, ...]:
+    """The rules by which a change of these kinds is judged, by id. Modules of other rules need not be loaded."""
+    judged: Mapping[str, list[str]] = json.loads((Path(__file__).parent / KINDS).read_text(encoding="utf-8"))
+    names = {spelled(each) for each in kinds}
+    _load(each for each in _modules() if each not in judged or not names.isdisjoint(judged[each]))
+    return tuple(rule for _, rule in sorted(REGISTERED.items()) if kinds & rule.kinds)
 
 
 def find(id: str) -> Rule:
@@ -25,3 +39,20 @@ def find(id: str) -> Rule:
     if id not in rules:
         raise UnknownRule(id, rules)
     return rules[id]
+
+
+def spelled(kind: GroupKind) -> str:
+    """As kubectl names it: Queue.scheduling.volcano.sh."""
+    return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """Those of rules; what rules share has a name that begins with an underscore."""
+    every = (each.name for each in walk_packages(__path__, f"{__name__}.") if not each.ispkg)
+    return tuple(name for name in every if not name.rpartition(".")[2].startswith("_"))
+
+
+def _load(modules: Iterable[str]) -> None:
+    for module in modules:
+        import_module(module)

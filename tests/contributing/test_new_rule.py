@@ -104,7 +104,8 @@ def test_a_new_rule_is_found_documented_tested_and_refuses_its_example(scratch: 
     accepted, change = "--against=files:examples/accepted", f"{EXAMPLE}/change.yaml"
     found = json.loads(scratch.run("cli.main", "validate", change, accepted, "--fail-on=never", "-o", "json"))
 
-    assert generated == ["wrote docs/rules/guarantee-of-zero.md", "wrote docs/rules/README.md"]
+    pages = ["docs/rules/guarantee-of-zero.md", "docs/rules/README.md"]
+    assert generated == [f"wrote {file}" for file in ("policies/rules/kinds.json", *pages)]
     assert " passed" in tested
     assert "guarantee-of-zero" in listed
     assert "most often a digit is missing" in page

@@ -19,6 +19,7 @@ from tests.generated import (
     metric_tables,
     reference,
     rights,
+    rule_kinds,
     rule_pages,
     schemas,
 )
@@ -30,6 +31,7 @@ GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     man_pages.generate,
     reference.generate,
     rights.generate,
+    rule_kinds.generate,
     rule_pages.generate,
     schemas.generate,
 ]

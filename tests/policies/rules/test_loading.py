@@ -1,0 +1,51 @@
+"""Rules are loaded by the kinds that they judge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from policies import rules
+from policies.dialects import READERS
+from policies.model.objects import GroupKind
+from policies.rules import KINDS, about, registry
+
+
+def test_a_kind_has_all_its_rules() -> None:
+    for kind in READERS:
+        wanted = {id for id, rule in registry().items() if kind in rule.kinds}
+        assert {rule.id for rule in about(frozenset({kind}))} == wanted
+
+
+def test_rules_of_other_kinds_are_not_loaded() -> None:
+    script = """
+import sys
+from policies.dialects.kueue import COHORT
+from policies.rules import about
+found = {rule.id for rule in about(frozenset({COHORT}))}
+loaded = {name for name in sys.modules if name.startswith("policies.rules.")}
+assert "parent-cycle" in found
+assert "policies.rules.common.parent_cycle" in loaded
+assert "policies.rules.yunikorn.queue_config_invalid" not in loaded
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_rule_that_is_not_listed_is_loaded_all_the_same(tmp_path: Path) -> None:
+    """Whoever adds one need not generate anything before it works."""
+    listed = json.loads((Path(rules.__file__).parent / KINDS).read_text())
+    del listed["policies.rules.common.parent_cycle"]
+    (tmp_path / KINDS).write_text(json.dumps(listed))
+    script = f"""
+import policies.rules as rules
+from policies.dialects.kueue import COHORT
+rules.KINDS = {str(tmp_path / KINDS)!r}
+assert "parent-cycle" in {{rule.id for rule in rules.about(frozenset({{COHORT}}))}}
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_kind_of_nobody_has_no_rules() -> None:
+    assert about(frozenset({GroupKind("example.dev", "Widget")})) == ()

@@ -1,4 +1,7 @@
-"""Intermediate versions of an object, which make room for other edits: it has less, or stands apart from its tree."""
+"""Intermediate versions of an object, which make room for other edits: it has less, or stands apart from its tree.
+
+That of YuniKorn's ConfigMap is a tree with room for the queues before and after.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ from policies.dialects.core import YUNIKORN, Namespace
 from policies.dialects.kueue import QuotaNode
 from policies.dialects.reading import Manifest, Parsed, listing, mapping, metadata
 from policies.dialects.volcano import Queue
-from policies.model.errors import PolicyError
-from policies.model.quantity import Quantity
+from policies.dialects.yunikorn_config.configmap import QueueConfigMap
+from policies.rollout.amounts import lower
 from policies.rollout.edits import Edit
+from policies.rollout.queue_configs import promising, roomy
 
 _LIMITS = ("borrowingLimit", "lendingLimit")
 _GUARANTEED = YUNIKORN + "namespace.guaranteed"
@@ -22,7 +26,7 @@ _QUOTA = YUNIKORN + "namespace.quota"
 
 
 def detours(edit: Edit) -> Iterator[Parsed]:
-    """Versions to try, the gentlest first. Only nodes of Kueue and Volcano, and Namespaces, that stay have any."""
+    """Versions to try, the gentlest first. Only what stays has any: nodes, Namespaces, and the ConfigMap of queues."""
     before, after = edit.before, edit.after
     if before is None or after is None or before.manifest is None or after.manifest is None:
         return
@@ -34,6 +38,8 @@ def detours(edit: Edit) -> Iterator[Parsed]:
         makers = (_lowered_amounts, _without_amounts)
     elif isinstance(after.object, Namespace):
         makers = (_lowered_annotations, _without_guaranteed)
+    elif isinstance(after.object, QueueConfigMap):
+        makers = (promising, roomy)
     for make in makers:
         manifest = make(before.manifest, after.manifest)
         found = dialects.read(manifest)
@@ -51,7 +57,7 @@ def _lowered_quota(before: Manifest, after: Manifest) -> Manifest:
     for place, quota in _quotas(found):
         for key in ("nominalQuota", "lendingLimit"):
             if key in quota:
-                quota[key] = _lower(
+                quota[key] = lower(
                     quota[key], final.get(place, {}).get(key, quota[key] if key != "nominalQuota" else 0)
                 )
     return found
@@ -98,7 +104,7 @@ def _lowered_amounts(before: Manifest, after: Manifest) -> Manifest:
     found = _copy(before)
     for field, amounts in _promises(found).items():
         for resource in amounts:
-            amounts[resource] = _lower(amounts[resource], final.get(field, {}).get(resource, 0))
+            amounts[resource] = lower(amounts[resource], final.get(field, {}).get(resource, 0))
     return found
 
 
@@ -129,9 +135,9 @@ def _lowered_annotations(before: Manifest, after: Manifest) -> Manifest:
     guaranteed, quota = _amounts(final, _GUARANTEED), _amounts(final, _QUOTA)
     lowest = {
         _GUARANTEED: {
-            name: _lower(was, guaranteed.get(name, "0")) for name, was in _amounts(notes, _GUARANTEED).items()
+            name: lower(was, guaranteed.get(name, "0")) for name, was in _amounts(notes, _GUARANTEED).items()
         },
-        _QUOTA: {name: _lower(was, quota.get(name, was)) for name, was in _amounts(notes, _QUOTA).items()},
+        _QUOTA: {name: lower(was, quota.get(name, was)) for name, was in _amounts(notes, _QUOTA).items()},
     }
     notes |= {key: json.dumps(amounts) for key, amounts in lowest.items() if amounts}
     return found
@@ -165,11 +171,3 @@ def _copy(manifest: Manifest) -> dict[str, Any]:
     found = deepcopy(dict(manifest))
     found["spec"] = dict(mapping(found.get("spec")))
     return found
-
-
-def _lower(was: object, now: object) -> object:
-    """The lower of the two; what is no quantity stays."""
-    try:
-        return was if Quantity.parse(was) <= Quantity.parse(now) else now
-    except PolicyError:
-        return was

@@ -86,9 +86,10 @@ def _filled(draw: st.DrawFn, parents: list[int]) -> World:
 
 @st.composite
 def packed_namespaces(draw: st.DrawFn) -> tuple[World, World]:
-    """Namespaces of three queues of YuniKorn, which stay, before and after: all is guaranteed to someone."""
+    """Namespaces of three queues of YuniKorn before and after, whose sizes may change: all is guaranteed to someone."""
     parents = draw(st.lists(st.integers(2, 6), min_size=3, max_size=3))
-    return _namespaces(draw, parents), _namespaces(draw, parents)
+    later = draw(st.one_of(st.just(parents), st.permutations(parents)))
+    return _namespaces(draw, parents), _namespaces(draw, later)
 
 
 def _namespaces(draw: st.DrawFn, parents: list[int]) -> World:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pytest
 
 from policies.rollout.order import Order, arrange
 from policies.rollout.waves import steps
@@ -144,6 +147,38 @@ def test_namespaces_that_exchange_full_queues_need_two_steps() -> None:
     detour = order.edits[0].after
     assert detour is not None
     assert detour.manifest == namespace("n1", {PARENT: "root.x", YUNIKORN + "quota": '{"cpu": "6"}'})
+
+
+def sized(name: str, cpus: int, *queues: Manifest, least: int | None = None) -> Manifest:
+    """A queue of YuniKorn, guaranteed all that it may have unless `least` is given."""
+    amounts = {"guaranteed": {"vcore": f"{cpus if least is None else least}"}, "max": {"vcore": f"{cpus}"}}
+    return {"name": name, "parent": True, "resources": amounts, **({"queues": [*queues]} if queues else {})}
+
+
+def in_queue(parent: str, **amounts: str) -> Manifest:
+    notes = {f"{YUNIKORN}{key}": json.dumps({"cpu": amount}) for key, amount in amounts.items()}
+    return namespace("n", {PARENT: f"root.{parent}", **notes})
+
+
+@pytest.mark.parametrize("promised", [True, False])
+def test_a_namespace_moves_to_a_queue_that_grows_from_one_that_shrinks(promised: bool) -> None:
+    """Where their parent is guaranteed no more than both have, none of them keeps its guarantee on the way."""
+
+    def state(small: int, large: int, parent: str) -> World:
+        if promised:
+            return of(queue_text(sized("p", small), sized("r", large)), in_queue(parent, guaranteed="4", quota="4"))
+        both = sized("org", 9, sized("p", small), sized("r", large), least=5)
+        return of(queue_text(both), in_queue(f"org.{parent}", quota="4"))
+
+    order = ordered(state(4, 1, "p"), state(1, 4, "r"))
+
+    assert [(edit.ref.name, edit.detour) for edit in order.edits] == [
+        ("yunikorn-configs", True),
+        ("n", False),
+        ("yunikorn-configs", False),
+    ]
+    (blocked,) = order.blocked
+    assert blocked.edit.ref.name in ("yunikorn-configs", "n")
 
 
 def test_what_can_be_done_in_no_order_is_named() -> None:

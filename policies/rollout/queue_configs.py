@@ -1,0 +1,97 @@
+"""Versions of YuniKorn's tree between two others: each queue has the higher limits of the two.
+
+With the higher guarantees, too, there is room for the Namespaces that either tree has room for. With the lower ones no
+queue promises more than its parent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.rollout.amounts import higher, lower
+from policies.text.positions import BadText
+from policies.text.yaml_values import single
+
+Fields: TypeAlias = Mapping[str, Any]
+Choice: TypeAlias = Callable[[object, object], object]
+MOST = "maxapplications"
+
+
+def promising(before: Manifest, after: Manifest) -> Manifest:
+    """The later ConfigMap, with the higher guarantees of the two."""
+    return _between(before, after, higher)
+
+
+def roomy(before: Manifest, after: Manifest) -> Manifest:
+    """The later ConfigMap, with the lower guarantees of the two; a queue that only one of them has has none."""
+    return _between(before, after, lower)
+
+
+def _between(before: Manifest, after: Manifest, promise: Choice) -> Manifest:
+    old, new = mapping(before.get("data")), mapping(after.get("data"))
+    trees = {key: _tree(old.get(key), value, promise) for key, value in new.items() if key.endswith(".yaml")}
+    return {**after, "data": {**new, **{key: tree for key, tree in trees.items() if tree is not None}}}
+
+
+def _tree(before: object, after: object, promise: Choice) -> str | None:
+    """As JSON, which is YAML too; None where one of the two is no tree."""
+    try:
+        old, new = mapping(single(text(before) or "")), mapping(single(text(after) or ""))
+    except BadText:
+        return None
+    partitions = _merged(old.get("partitions"), new.get("partitions"), promise)
+    return json.dumps({**new, "partitions": partitions}, indent=1)
+
+
+def _merged(before: object, after: object, promise: Choice) -> list[Any]:
+    """Partitions, or queues: those of both, by their names."""
+    old, new = _by_name(before), _by_name(after)
+    return [_queue(old.get(name), new.get(name), promise) for name in {**new, **old}]
+
+
+def _by_name(found: object) -> dict[str, Fields]:
+    return {str(mapping(each).get("name") or "").lower(): mapping(each) for each in listing(found)}
+
+
+def _queue(before: Fields | None, after: Fields | None, promise: Choice) -> Fields:
+    if before is None or after is None:
+        return _alone(before or after or {}, promise)
+    found = {**after, "resources": _resources(before, after, promise), MOST: _most(before, after)}
+    found["queues"] = _merged(before.get("queues"), after.get("queues"), promise)
+    return {key: value for key, value in found.items() if value}
+
+
+def _alone(queue: Fields, promise: Choice) -> Fields:
+    """One that only one of the two trees has."""
+    if promise is higher:
+        return queue
+    limits = {key: value for key, value in mapping(queue.get("resources")).items() if key != "guaranteed"}
+    below = [_alone(mapping(each), promise) for each in listing(queue.get("queues"))]
+    return {key: value for key, value in {**queue, "resources": limits, "queues": below}.items() if value}
+
+
+def _resources(before: Fields, after: Fields, promise: Choice) -> Fields:
+    """A limit that only one of the two has is none. A guarantee that only one of them has is the higher one."""
+    old, new = mapping(before.get("resources")), mapping(after.get("resources"))
+    found = {
+        "max": _pairs(old.get("max"), new.get("max"), higher),
+        "guaranteed": _pairs(old.get("guaranteed"), new.get("guaranteed"), promise),
+    }
+    if promise is higher:
+        alone = {**mapping(old.get("guaranteed")), **mapping(new.get("guaranteed"))}
+        found["guaranteed"] = {**alone, **found["guaranteed"]}
+    return {key: amounts for key, amounts in found.items() if amounts}
+
+
+def _most(before: Fields, after: Fields) -> object:
+    """The higher number of applications; none is no limit."""
+    return higher(before[MOST], after[MOST]) if before.get(MOST) and after.get(MOST) else None
+
+
+def _pairs(before: object, after: object, chosen: Choice) -> dict[str, object]:
+    """Of each resource that both name the amount that is chosen."""
+    old, new = mapping(before), mapping(after)
+    return {name: chosen(old[name], new[name]) for name in old if name in new}

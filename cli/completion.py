@@ -66,12 +66,26 @@ class _Bash(_OrFiles, BashComplete):
         return "\n".join(f"{each.type},{each.value[kept:] if each.type == 'plain' else ''}" for each in found)
 
 
-class _Zsh(_OrFiles, ZshComplete):
-    """As click has it."""
+class _WholeWords(_OrFiles):
+    """These shells replace all of `--option=value`, of which click offers the value alone."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        found = super().get_completions(args, incomplete)
+        option, equals, _ = incomplete.partition("=")
+        if not (equals and option.startswith("--")):
+            return found
+        return [
+            CompletionItem(f"{option}={each.value}", each.type, each.help) if each.type == "plain" else each
+            for each in found
+        ]
 
 
-class _Fish(_OrFiles, FishComplete):
-    """As click has it."""
+class _Zsh(_WholeWords, ZshComplete):
+    """As click has it else."""
+
+
+class _Fish(_WholeWords, FishComplete):
+    """As click has it else."""
 
 
 _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}

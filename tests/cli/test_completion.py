@@ -1,7 +1,8 @@
-"""Completion in a real bash, which calls the real program."""
+"""Completion in a real bash, which calls the real program, and what zsh and fish are answered."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -91,3 +92,26 @@ def test_each_shell_has_a_script() -> None:
     assert all("_QUOTREE_COMPLETE" in each for each in scripts)
     assert len(set(scripts)) == len(SHELLS)
     assert run("completion", "tcsh").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["zsh", "fish"])
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("quotree val", ["validate"]),
+        ("quotree validate --profile str", ["strict"]),
+        ("quotree validate --profile=str", ["--profile=strict"]),
+        ("quotree validate --against=cluster:lab-", ["--against=cluster:lab-east", "--against=cluster:lab-west"]),
+    ],
+)
+def test_zsh_and_fish_replace_the_whole_word(shell: Path, name: str, line: str, offered: list[str]) -> None:
+    words = line.split(" ")
+    at = f"{len(words) - 1}" if name == "zsh" else words[-1]
+    asked = {"_QUOTREE_COMPLETE": f"{name}_complete", "COMP_WORDS": line, "COMP_CWORD": at, "HOME": f"{shell}"}
+    environment = {"PATH": os.environ["PATH"], **asked}
+    done = subprocess.run(
+        [shell / "quotree"], capture_output=True, text=True, timeout=60, cwd=shell, env=environment, check=False
+    )
+    lines = done.stdout.splitlines()
+    values = lines[1::3] if name == "zsh" else [each.removeprefix("plain,").partition("\t")[0] for each in lines]
+    assert values == offered

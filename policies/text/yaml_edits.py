@@ -193,7 +193,12 @@ def _quoted(value: str) -> str:
 def _json(value: Any) -> str:
     """As JSON, which YAML reads too once what does not print is an escape."""
     text = json.dumps(value, ensure_ascii=False, default=float)
-    return text if text.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    return text if text.isprintable() else "".join(map(_character, text))
+
+
+def _character(c: str) -> str:
+    """YAML and JSON both read it. Neither has an escape of more than four digits that the other one reads."""
+    return c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}"
 
 
 def _lines(name: str, value: Any, indent: str) -> list[str]:

@@ -109,6 +109,17 @@ def test_json_keeps_its_lines() -> None:
     assert edit(text, remove("/a/b")) == text.replace('"b": "1",\n    ', "")
 
 
+@pytest.mark.parametrize("text", ['{"a": 1}', "a: 1\n"])
+@pytest.mark.parametrize("value", ["\U0001b2fc", "a\u200bb", "\U000e0001", "\U0001f600 \x07"])
+def test_what_does_not_print_is_read_as_it_was_written(text: str, value: str) -> None:
+    after = edit(text, add("/b", value))
+
+    assert yaml_values.single(after) == {"a": 1, "b": value}
+    assert yaml.safe_load(after) == {"a": 1, "b": value}
+    if text.startswith("{"):
+        assert json.loads(after) == {"a": 1, "b": value}
+
+
 def test_a_text_without_a_last_line_break() -> None:
     assert edit("a: 1", add("/b", 2)) == "a: 1\nb: 2"
     assert edit("a:\n- 1\n- 2", move("/a/1", "/a/0")) == "a:\n- 2\n- 1"

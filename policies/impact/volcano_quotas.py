@@ -14,6 +14,9 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.quantity import Quantity
 
+_NEVER_SHUT = ("cpu", "memory")
+"""Resources of which a capability of 0 counts as none; of any other it shuts the queue out."""
+
 
 def resources(forest: Forest) -> set[str]:
     """The resources that any queue names."""
@@ -80,11 +83,11 @@ def _cut(forest: Forest, ref: Ref, resource: str, above: int | None) -> int | No
     if not isinstance(node, Queue):
         return above
     if ref == ROOT:  # a capability there limits every resource, also one that it does not name
-        return (_nano(node.capability, resource) or 0) if node.capability else None
+        return (_nano(node.capability, resource) or 0) if any(node.limits()) else None
     if above is not None and node.parent is not None:
         kept = forest.below(node.parent).kept.get(resource, 0)
         above = max(0, above - kept) + (_nano(node.guarantee, resource) or 0)
-    limit = dict(node.limits()).get(resource)
-    if limit is None:
+    limit = _nano(node.capability, resource)
+    if limit is None or (not limit and resource in _NEVER_SHUT):
         return above
-    return limit.nano if above is None else min(above, limit.nano)
+    return limit if above is None else min(above, limit)

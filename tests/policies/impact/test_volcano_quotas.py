@@ -38,6 +38,20 @@ def test_a_capability_of_root_limits_every_resource() -> None:
     assert (quota(forest, "a").reach, quota(forest, "a", "memory").reach) == (10 * UNIT, 0)
 
 
+def test_a_capability_of_root_that_is_all_zeros_limits_nothing() -> None:
+    forest = world(queue("root", None, capability="cpu:0"), queue("a", capability="cpu:10"), queue("b"))
+
+    assert reach(forest, "root", "a", "b") == [None, 10, None]
+
+
+def test_a_capability_of_zero_shuts_out_devices_and_not_processors() -> None:
+    forest = world(
+        queue("a", capability="cpu:10,nvidia.com/gpu:8"), queue("a1", "a", capability="cpu:0,nvidia.com/gpu:0")
+    )
+
+    assert (quota(forest, "a1").reach, quota(forest, "a1", "nvidia.com/gpu").reach) == (10 * UNIT, 0)
+
+
 def test_an_inner_queue_that_deserves_nothing_has_what_its_children_deserve() -> None:
     forest = world(
         queue("a"), queue("a1", "a", deserved="cpu:3", guarantee="cpu:1"), queue("a2", "a", deserved="cpu:4")

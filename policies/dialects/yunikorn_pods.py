@@ -1,13 +1,14 @@
 """What YuniKorn counts for a Pod, in its own units.
 
-Only requests count, never limits. Each container is rounded up on its own. During a resize the larger of the present
-and the desired amount counts; an infeasible resize does not count.
+Only requests count, never limits; the API server makes requests of limits when it stores a Pod. Each container is
+rounded up on its own. During a resize the larger of the present and the desired amount counts; an infeasible resize
+does not count.
 Source: YuniKorn 1.9, k8shim `pkg/common/resource.go`; Kubernetes KEP-753, KEP-1287, KEP-2837.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from policies.dialects.yunikorn_config.resources import Amounts, largest, plus
 from policies.model.quantity import BadQuantity, Quantity
 
 PODS = "pods"
+_CONTAINERS = ("containers", "initContainers")
 _OF_THE_POD = ("vcore", "memory")
 """Besides huge pages, what requests of the pod as a whole override."""
 
@@ -27,7 +29,32 @@ def read_pod(manifest: Manifest) -> Pod:
     pod = core.read_pod(manifest)
     if pod.scheduler_name != yunikorn.SCHEDULER or not mapping(manifest.get("spec")).get("containers"):
         return pod
-    return replace(pod, asks=requests(manifest))
+    return replace(pod, asks=requests(with_requests(manifest)))
+
+
+def with_requests(manifest: Manifest) -> Manifest:
+    """The Pod as the API server stores it: what has a limit and no request requests its limit.
+
+    Of the pod as a whole only what no container requests.
+    """
+    spec = mapping(manifest.get("spec"))
+    filled = {key: [_limited(mapping(each)) for each in listing(spec[key])] for key in _CONTAINERS if key in spec}
+    if isinstance(spec.get("resources"), Mapping):
+        requested = {name for key in filled for each in filled[key] for name in _requests(each)}
+        filled["resources"] = _limited(spec, requested)["resources"]
+    return {**manifest, "spec": {**spec, **filled}}
+
+
+def _limited(holder: Mapping[str, Any], requested: Container[str] = ()) -> dict[str, Any]:
+    """Its resources with the limits as requests, where nothing else is requested."""
+    resources = mapping(holder.get("resources"))
+    missing = {name: value for name, value in mapping(resources.get("limits")).items() if name not in requested}
+    requests = {**missing, **mapping(resources.get("requests"))}
+    return {**holder, "resources": {**resources, "requests": requests}} if requests else dict(holder)
+
+
+def _requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(container.get("resources")).get("requests"))
 
 
 def requests(manifest: Manifest) -> Resource:
@@ -67,7 +94,7 @@ def _container(container: Mapping[str, Any], status: Mapping[str, Any], infeasib
     has = largest(
         _amounts(mapping(status.get("resources")).get("requests")), _amounts(status.get("allocatedResources"))
     )
-    wanted = _amounts(mapping(container.get("resources")).get("requests"))
+    wanted = _amounts(_requests(container))
     return has if infeasible and has else largest(wanted, has)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.dialects.yunikorn_pods import read_pod, requests
+from policies.dialects.yunikorn_pods import read_pod, requests, with_requests
 
 Manifest = dict[str, Any]
 
@@ -73,3 +73,29 @@ def test_only_pods_of_yunikorn_are_counted() -> None:
 
     assert read_pod({"metadata": {"name": "p"}, "spec": spec}).asks == {}
     assert read_pod({"metadata": {"name": "p"}, "spec": {**spec, "schedulerName": "yunikorn"}}).asks["vcore"] == 1000
+
+
+def test_as_it_is_stored_a_limit_is_a_request_where_there_is_none() -> None:
+    limited = {"name": "main", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "nvidia.com/gpu": "1"}}}
+    stored = with_requests({"spec": {"containers": [limited], "initContainers": [{"name": "bare"}]}})
+
+    assert requests(stored) == {"pods": 1, "vcore": 1000, "nvidia.com/gpu": 1}
+
+
+def test_a_limit_of_the_whole_pod_is_a_request_where_no_container_requests_it() -> None:
+    asks = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    whole = {"limits": {"cpu": "4", "memory": "1Ki"}}
+
+    assert requests(with_requests({"spec": {"containers": [asks], "resources": whole}})) == {
+        "pods": 1,
+        "vcore": 1000,
+        "memory": 1024,
+    }
+
+
+def test_a_pod_of_a_file_asks_for_its_limits() -> None:
+    spec = {"schedulerName": "yunikorn", "containers": [{"name": "c", "resources": {"limits": {"cpu": "2"}}}]}
+
+    read = read_pod({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}, "spec": spec})
+
+    assert read.asks == {"pods": 1, "vcore": 2000}

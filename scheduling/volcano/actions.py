@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from scheduling.volcano.jobs import Job
@@ -179,9 +180,8 @@ def _reclaim_for(session: Session, queue: str, job: Job) -> None:
         if refusal is not None:
             session.refuse(task.name, replace(refusal, reason=f"it may not reclaim: {refusal}"))
             continue
-        steps += _make_room(
-            session, task, "reclaimable", lambda t: _reclaimable_from(session, queue, t), queue, session.fits_afterwards
-        )
+        reclaimed = partial(_reclaimable_from, session, queue)
+        steps += _make_room(session, task, "reclaimable", reclaimed, queue, session.fits_afterwards, begun=bool(steps))
     if not session.pipelined(job):
         session.undo(steps)
 
@@ -205,17 +205,26 @@ def _preempt_for(session: Session, queue: str, job: Job, *, own: bool) -> None:
         if task.never_preempts:
             session.refuse(task.name, Refusal("its preemptionPolicy is Never"))
             continue
-        steps += _make_room(session, task, "preemptable", within, queue, session.allocatable)
+        steps += _make_room(session, task, "preemptable", within, queue, session.allocatable, begun=bool(steps))
     if not session.pipelined(job):
         session.undo(steps)
 
 
 def _make_room(
-    session: Session, task: Task, question: str, candidate: Candidate, queue: str, refused: Refused
+    session: Session,
+    task: Task,
+    question: str,
+    candidate: Candidate,
+    queue: str,
+    refused: Refused,
+    *,
+    begun: bool,
 ) -> list[Task]:
     """Evict what is needed on the first node where that is enough, and let the pod wait for it.
 
-    Returns what the pods were before. `refused` says what else stands in the way of the pod, such as limits.
+    Returns what the pods were before. `refused` says what else stands in the way of the pod, such as limits. A gang
+    needs room for all its pods: some of them may find it without an eviction, on a node where there are victims, or
+    once the gang has `begun` to evict.
     """
 
     def enough(room: Room) -> bool:
@@ -223,8 +232,13 @@ def _make_room(
 
     known = question == "reclaimable" and session.memory.in_vain(queue, task)
     for room in () if known else session.rooms.values():
-        steps = _evict_on(session, task, room, question, candidate, enough)
-        if steps and enough(room):
+        if session.misplaced(task, room):
+            continue
+        victims = _victims_on(session, task, room, question, candidate)
+        if not (victims or begun):
+            continue
+        steps = _evict(session, victims, partial(enough, room))
+        if enough(room):
             steps.append(task)
             session.pipeline(task, room)
             return steps
@@ -234,19 +248,21 @@ def _make_room(
     return []
 
 
-def _evict_on(
-    session: Session, task: Task, room: Room, question: str, candidate: Candidate, enough: Callable[[Room], bool]
-) -> list[Task]:
-    if session.misplaced(task, room):
-        return []
+def _victims_on(session: Session, task: Task, room: Room, question: str, candidate: Candidate) -> list[Task]:
+    """The pods on the node that may be taken for the pod, in the order in which they go."""
     running = (
         t for t in room.tasks.values() if t.status is Status.RUNNING and t.preemptable and t.group in session.jobs
     )
     key = of_victims(session, task)
     candidates = sorted((t for t in running if candidate(t)), key=key)
+    return sorted(session.victims(question, task, candidates), key=key)
+
+
+def _evict(session: Session, victims: Iterable[Task], enough: Callable[[], bool]) -> list[Task]:
+    """Evict victims until it is enough; what they were before."""
     steps: list[Task] = []
-    for victim in sorted(session.victims(question, task, candidates), key=key):
-        if enough(room):
+    for victim in victims:
+        if enough():
             break
         steps.append(victim)
         session.evict(victim)

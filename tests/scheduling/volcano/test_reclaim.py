@@ -193,3 +193,46 @@ def test_the_evicted_do_not_come_back_into_their_own_room() -> None:
     outcome = run(session(tree, [node("n1", "cpu=4")], *work(*again), group("wants", "me"), nominated), ["allocate"])
 
     assert outcome.binds == {"ns/wants": "n1"}
+
+
+# --- gangs
+
+
+def gang(queue: str, count: int, request: str = "cpu=1") -> list[object]:
+    """It needs all its pods at once."""
+    return [group("gang", queue, members=count), *(pod(f"gang{i}", "gang", request) for i in range(count))]
+
+
+def elastic(queue: str, **requests: str) -> list[object]:
+    """A PodGroup that runs and needs none of its pods, by name with their requests."""
+    pods = (pod(name, "elastic", request, "n1") for name, request in requests.items())
+    return [group("elastic", queue, "Running", members=0), *pods]
+
+
+def test_a_gang_uses_the_room_that_is_left_and_takes_only_the_rest() -> None:
+    others = elastic("other", a="cpu=1", b="cpu=1", c="cpu=1")
+    found = session("other des:cpu=1\nmine des:cpu=4", [node("n1", "cpu=5")], *work(*others, *gang("mine", 4)))
+
+    outcome = run(found, ["reclaim"])
+
+    assert len(outcome.evicted) == 2
+    assert {*outcome.pipelined} == {f"ns/gang{i}" for i in range(4)}
+
+
+def test_a_gang_that_took_a_large_pod_shares_its_room() -> None:
+    others = elastic("other", large="cpu=3")
+    found = session("other des:cpu=1\nmine des:cpu=2", [node("n1", "cpu=3")], *work(*others, *gang("mine", 2)))
+
+    outcome = run(found, ["reclaim"])
+
+    assert outcome.evicted == ("ns/large",)
+    assert {*outcome.pipelined} == {"ns/gang0", "ns/gang1"}
+
+
+def test_nobody_is_taken_for_a_gang_that_would_still_not_fit() -> None:
+    others = elastic("other", a="cpu=1", b="cpu=1", c="cpu=1")
+    found = session("other des:cpu=2\nmine des:cpu=4", [node("n1", "cpu=4")], *work(*others, *gang("mine", 4)))
+
+    outcome = run(found, ["reclaim"])
+
+    assert (outcome.evicted, dict(outcome.pipelined)) == ((), {})

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
@@ -31,11 +31,17 @@ UNREADABLE_QUEUES = "UnreadableQueues"
 NAMESPACE_UNKNOWN = "NamespaceUnknown"
 
 
+Usage: TypeAlias = Mapping[str, tuple[int, int]]
+"""By resource, how much of a quota is in use, and the quota, as YuniKorn counts."""
+
+
 class _Space(NamedTuple):
-    """A Namespace: the annotations it was read from, why its quota cannot be read, and the tags of its applications."""
+    """A Namespace: the annotations it was read from, its quota, why that cannot be read, and the tags of its
+    applications."""
 
     annotations: Mapping[str, str]
     limited: bool
+    quota: Mapping[str, int] | None
     flaw: str
     tags: dict[str, str]
 
@@ -44,7 +50,8 @@ class _Space(NamedTuple):
         flaw = next(deciding(namespace), None)
         said = f"{flaw.annotation} cannot be read: {flaw.message}; {flaw.fix}" if flaw else ""
         tags = {"namespace": name, **yunikorn.application_tags(namespace)}
-        return cls(namespace.annotations, has_quota(namespace), said, tags)
+        quota = yunikorn.quota(namespace) if has_quota(namespace) and not flaw else None
+        return cls(namespace.annotations, has_quota(namespace), quota, said, tags)
 
 
 class _Refused(NamedTuple):
@@ -111,6 +118,17 @@ class Gatekeeper:
     def has_quota(self, namespace: str) -> bool:
         found = self._spaces.get(namespace)
         return found is not None and found.limited
+
+    def usage(self, namespace: str) -> Usage | None:
+        """What the Pods of the Namespace use that have passed or may; None without a quota that can be read."""
+        found = self._spaces.get(namespace)
+        if found is None or not found.quota:
+            return None
+        entered = (self._entered.get(key) for key in self._in_namespace.get(namespace, ()))
+        running = [pod for pod in entered if pod is not None and self._runs(pod) and not pod.finished]
+        return {
+            name: (sum(pod.ask.amounts.get(name, 0) for pod in running), quota) for name, quota in found.quota.items()
+        }
 
     # --- what follows
 

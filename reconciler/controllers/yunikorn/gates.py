@@ -8,30 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.actions import Patch
-from cluster.resource import NAMESPACES
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.yunikorn_config.configmap import CONFIGS, DEFAULTS
-from policies.model.printing import plain
 from reconciler.controllers.yunikorn.kinds import GATED_POD, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS, WATCHED
-from reconciler.controllers.yunikorn.pod_writes import MANAGER, cut_off, passes, waits
+from reconciler.controllers.yunikorn.namespace_writes import conditions
+from reconciler.controllers.yunikorn.pod_writes import cut_off, passes, waits
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
-from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.stored import with_condition
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.gated_pod import GatedPod
 from scheduling.yunikorn.gatekeeper import Gatekeeper
 from scheduling.yunikorn.queues_in_force import QueuesInForce
 
-UNREADABLE = "quotree.dev/QuotaUnreadable"
-"""The condition of a Namespace whose quota cannot be read."""
 PERIOD = 10 * SECOND
-"""How often, in nanoseconds, all that wait are asked anew why."""
+"""How often, in nanoseconds, all that wait are asked anew why, and Namespaces say what is in use."""
 _MAPS = {QUEUE_DEFAULTS.kind: DEFAULTS, QUEUE_CONFIGS.kind: CONFIGS}
 _ALL: Key = ("GatedPods", "")
+_IN_USE: Key = ("QuotaInUse", "")
 
 
 class QuotaGatesController(Controller):
@@ -45,6 +40,8 @@ class QuotaGatesController(Controller):
         self._due: dict[Key, None] = {}
         self._outdated = False
         self._again = 0
+        self._used: dict[str, None] = {}
+        self._used_again = 0
 
     # --- what is observed
 
@@ -58,6 +55,7 @@ class QuotaGatesController(Controller):
         else:
             self.keeper.put_pod(name, observed.value)
             self._due[observed.key] = None
+            self._used[name.partition("/")[0]] = None
         self._outdated = True
 
     def gone(self, key: Key) -> None:
@@ -68,6 +66,7 @@ class QuotaGatesController(Controller):
         """A decision whose write has failed is no more than a wish: others may have decided since."""
         if item == _ALL:
             self._due.update(dict.fromkeys((GATED_POD.kind, name) for name in self.keeper.waiting()))
+        if item in (_ALL, _IN_USE):
             return
         self._due[item] = None
         if item[0] == GATED_POD.kind:
@@ -80,6 +79,7 @@ class QuotaGatesController(Controller):
         if self._outdated and now >= self._again and self.keeper.waiting():
             self._outdated, self._again = False, now + PERIOD
             yield WakeAt(_ALL, self._again)
+        yield from self._count(now)
         due = {**dict.fromkeys((GATED_POD.kind, name) for name in passing), **self._due}
         self._due = {}
         for key in due:
@@ -90,6 +90,17 @@ class QuotaGatesController(Controller):
                 if write is not None:
                     yield write
                     yield WaitFor(key, key)
+
+    def _count(self, now: int) -> Iterator[WakeAt]:
+        """Namespaces of which Pods came, passed or went say what is in use: at once, then from time to time."""
+        if not self._used:
+            return
+        if now < self._used_again:
+            yield WakeAt(_IN_USE, self._used_again)
+            return
+        self._used_again = now + PERIOD
+        self._due.update(dict.fromkeys((NAMESPACE.kind, name) for name in self._used))
+        self._used = {}
 
     def _pod(self, observed: Observed) -> WantedWrite | None:
         pod: GatedPod = observed.value
@@ -105,18 +116,7 @@ class QuotaGatesController(Controller):
         return unnoticed and self.keeper.has_quota(pod.namespace)
 
     def _namespace(self, observed: Observed, now: int) -> WantedWrite | None:
-        """The condition that says that its quota cannot be read, or that it can be read again."""
-        name, stored = observed.key[1], observed.detail
-        flaw = plain(self.keeper.flaw(name))[:1000] if self.keeper.has_quota(name) else ""
-        conditions = stored.status.get("conditions") or ()
-        before = next((each for each in conditions if each.get("type") == UNREADABLE), None)
-        said = "" if before is None or before.get("status") != "True" else before.get("message", "")
-        if said == flaw:
-            return None
-        reason, message = ("QuotaUnreadable", flaw) if flaw else ("QuotaReadable", "The quota can be read")
-        body = {
-            "status": {"conditions": with_condition(stored, UNREADABLE, bool(flaw), reason, message, whole_second(now))}
-        }
-        patch = Patch(NAMESPACES, None, name, body, observed.version, MANAGER, "status")
-        about = ObjectReference("v1", "Namespace", "", name, "")
-        return WantedWrite(observed.key, patch, about, reason, message, warning=bool(flaw))
+        """What its conditions say: whether its quota can be read, and what of it is in use."""
+        name = observed.key[1]
+        flaw = self.keeper.flaw(name) if self.keeper.has_quota(name) else ""
+        return conditions(observed, flaw, self.keeper.usage(name), now)

@@ -38,6 +38,11 @@ def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) ->
         yield found
 
 
+def conditions(world: GatedWorld, namespace: str) -> set[tuple[str, str, str]]:
+    found = world.server.request("GET", f"/api/v1/namespaces/{namespace}")["status"].get("conditions", [])
+    return {(each["type"], each["status"], each["message"]) for each in found}
+
+
 def test_pods_of_a_deployment_pass_as_far_as_the_quota_goes_and_an_edit_counts_at_once(world: GatedWorld) -> None:
     world.space("json", namespace_quota='{"cpu":"2"}')
     world.server.request("POST", "/apis/apps/v1/namespaces/json/deployments", deployment(4))
@@ -45,12 +50,16 @@ def test_pods_of_a_deployment_pass_as_far_as_the_quota_goes_and_an_edit_counts_a
     name = min(world.gated("json"))
     eventually(lambda: "root.json lacks cpu=1" in world.note("json", name), world.log)
 
+    full = ("quotree.dev/QuotaFull", "True", "cpu 2 of 2 in use")
+    eventually(lambda: full in conditions(world, "json"), world.log)
+
     world.quota("json", '{"cpu":"3"}')
     eventually(lambda: world.used("json") == 3, world.log)
     world.quota("json", '{"cpu":3}')
     eventually(lambda: "UnreadableQuota" in world.note("json", min(world.gated("json"))), world.log)
-    conditions = world.server.request("GET", "/api/v1/namespaces/json")["status"]["conditions"]
-    assert ("quotree.dev/QuotaUnreadable", "True") in {(each["type"], each["status"]) for each in conditions}
+    eventually(
+        lambda: ("quotree.dev/QuotaUnreadable", "True") in {each[:2] for each in conditions(world, "json")}, world.log
+    )
     world.end("json", min(world.passed("json")))
     world.quota("json", '{"cpu":"4"}')
     eventually(lambda: world.used("json") == 4, world.log)

@@ -13,7 +13,7 @@ from reconciler.controllers.volcano.kinds import WATCHED
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.core.commands import Command, ReadObject, Relist, Write
 from reconciler.core.core import Core
-from reconciler.core.events import Continue, Event, LeadershipGained, TimePassed
+from reconciler.core.events import LeadershipGained
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Key, Listed, Observed
@@ -22,25 +22,16 @@ from scheduling.objects.times import SECOND, written
 from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue
 from tests.merging import merged
+from tests.reconciler.controllers.turns import Crash, Turns
 
 KINDS = by_kind(WATCHED)
-START = 1_800_000_000 * SECOND
 
 
-class Crash(Exception):
-    """The process is gone; what it wrote stays."""
-
-
-class QueueCluster:
-    """`crash_after` so many writes; None: never. `written` is every write that was carried out."""
+class QueueCluster(Turns):
+    """Queues, their work, and Commands."""
 
     def __init__(self, *objects: Manifest) -> None:
-        self.objects: dict[Key, Manifest] = {}
-        self.written: list[tuple[Key, Action]] = []
-        self.crash_after: int | None = None
-        self.now = START
-        self._version = 0
-        self._news: list[Event] = []
+        super().__init__()
         for each in objects:
             self.put(each)
         self.start()
@@ -114,41 +105,6 @@ class QueueCluster:
             found = tuple(self._observed(key) for key in self.objects if key[0] == kind)
             self._handle(Listed(kind, found, str(self._version)))
         self._handle(LeadershipGained())
-
-    def settle(self, seconds: int = 3) -> None:
-        """Until nothing happens any more, for so many seconds. Raises Crash where that was asked for."""
-        until = self.now + seconds * SECOND
-        for _ in range(10_000):
-            before = len(self.written)
-            while self._news:
-                self._handle(self._news.pop(0))
-            self._handle(TimePassed())
-            while self.core.in_turn:
-                self._handle(Continue())
-            if self._news or len(self.written) != before:
-                continue
-            due = self.core.due_at(self.now)
-            if due is None or due > until:
-                return
-            self.now = max(self.now, due)
-        raise AssertionError("it never comes to rest")
-
-    def restart_until_settled(self) -> None:
-        """Crash after each single write, start anew, until there is nothing to do."""
-        for _ in range(500):
-            self.crash_after = 1
-            try:
-                self.settle()
-            except Crash:
-                self.start()
-            else:
-                self.crash_after = None
-                return
-        raise AssertionError("it never comes to rest")
-
-    def _handle(self, event: Event) -> None:
-        for command in self.core.handle((event,), self.now):
-            self._carry_out(command)
 
     def _carry_out(self, command: Command) -> None:
         match command:

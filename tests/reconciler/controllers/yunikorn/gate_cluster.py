@@ -16,17 +16,17 @@ from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.controllers.yunikorn.kinds import WATCHED
 from reconciler.core.commands import Command, ReadObject, Relist, Write
 from reconciler.core.core import Core
-from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
+from reconciler.core.events import LeadershipGained, LeadershipLost
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WatchedKind, by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
-from scheduling.objects.times import SECOND, written
+from scheduling.objects.times import written
 from tests.builders import Manifest
 from tests.merging import merged
+from tests.reconciler.controllers.turns import Crash, Turns
 
 KINDS = by_kind(WATCHED)
-START = 1_800_000_000 * SECOND
 SETTINGS = YuniKornSettings(enforce=Enforce.GATES)
 GATE = "quotree.dev/quota"
 _OF_KIND = {
@@ -36,25 +36,13 @@ _OF_KIND = {
 }
 
 
-class Crash(Exception):
-    """The process is gone; what it wrote stays."""
-
-
-class GateCluster:
-    """`crash_after` so many writes; None: never. `written` is every write that was carried out.
-
-    Nothing is written of the objects that are `refused` (`namespace/name`), and nothing at all while it is `failing`.
-    """
+class GateCluster(Turns):
+    """Nothing is written of the objects that are `refused` (`namespace/name`), nor of any while it is `failing`."""
 
     def __init__(self, *objects: Manifest) -> None:
-        self.objects: dict[Key, Manifest] = {}
-        self.written: list[tuple[Key, Action]] = []
-        self.crash_after: int | None = None
+        super().__init__()
         self.refused: set[str] = set()
         self.failing = False
-        self.now = START
-        self._version = 0
-        self._news: list[Event] = []
         for each in objects:
             self.put(each)
         self.start()
@@ -120,41 +108,6 @@ class GateCluster:
 
     def lead(self, leads: bool) -> None:
         self._handle(LeadershipGained() if leads else LeadershipLost())
-
-    def settle(self, seconds: int = 3) -> None:
-        """Until nothing happens any more, for so many seconds. Raises Crash where that was asked for."""
-        until = self.now + seconds * SECOND
-        for _ in range(10_000):
-            before = len(self.written)
-            while self._news:
-                self._handle(self._news.pop(0))
-            self._handle(TimePassed())
-            while self.core.in_turn:
-                self._handle(Continue())
-            if self._news or len(self.written) != before:
-                continue
-            due = self.core.due_at(self.now)
-            if due is None or due > until:
-                return
-            self.now = max(self.now, due)
-        raise AssertionError("it never comes to rest")
-
-    def restart_until_settled(self) -> None:
-        """Crash after each single write, start anew, until there is nothing to do."""
-        for _ in range(500):
-            self.crash_after = 1
-            try:
-                self.settle()
-            except Crash:
-                self.start()
-            else:
-                self.crash_after = None
-                return
-        raise AssertionError("it never comes to rest")
-
-    def _handle(self, event: Event) -> None:
-        for command in self.core.handle((event,), self.now):
-            self._carry_out(command)
 
     def _carry_out(self, command: Command) -> None:
         match command:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.controllers.yunikorn.gates import PERIOD
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS, member, pod
 from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
+
+
+def condition(cluster: GateCluster, kind: str, name: str = "dev") -> tuple[str, str]:
+    """Status and message; empty where there is none."""
+    found = cluster.objects["Namespace", name].get("status", {}).get("conditions", [])
+    return next(
+        ((each["status"], each["message"]) for each in found if each["type"] == f"quotree.dev/{kind}"), ("", "")
+    )
 
 
 def test_pods_pass_in_the_order_of_applications_as_far_as_the_quota_goes() -> None:
@@ -63,15 +72,14 @@ def test_a_quota_that_cannot_be_read_admits_nothing_new_and_says_so(bad: str) ->
 
     assert cluster.passed() == ["before"]
     assert cluster.note("after").startswith("UnreadableQuota: Namespace dev: yunikorn.apache.org/namespace.quota")
-    (condition,) = cluster.objects["Namespace", "dev"]["status"]["conditions"]
-    assert (condition["type"], condition["status"]) == ("quotree.dev/QuotaUnreadable", "True")
+    assert condition(cluster, "QuotaUnreadable")[0] == "True"
+    assert condition(cluster, "QuotaFull") == ("False", "There is no quota")
     assert "QuotaUnreadable" in cluster.events()
 
     cluster.change(("Namespace", "dev"), {"metadata": DEV["metadata"]})
     cluster.settle()
     assert cluster.passed() == ["after", "before"]
-    (condition,) = cluster.objects["Namespace", "dev"]["status"]["conditions"]
-    assert condition["status"] == "False"
+    assert condition(cluster, "QuotaUnreadable")[0] == "False"
 
 
 def test_an_edit_of_the_quota_counts_at_once_and_evicts_nobody() -> None:
@@ -313,3 +321,72 @@ def test_a_pod_counts_where_it_was_admitted_whatever_it_says_later() -> None:
 
 def _quota(cluster: GateCluster, quota: str) -> None:
     cluster.change(("Namespace", "dev"), {"metadata": {"annotations": {"yunikorn.apache.org/namespace.quota": quota}}})
+
+
+# --- what a Namespace says of its quota
+
+
+def test_a_namespace_says_what_is_in_use_and_when_it_is_full() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"2","memory":"1Gi"}'))
+    cluster.put(pod("a1"))
+    cluster.settle()
+    assert condition(cluster, "QuotaFull") == ("False", "cpu 1 of 2, memory 0 of 1Gi in use")
+    assert "QuotaFull" not in cluster.events()
+
+    cluster.put(pod("a2"))
+    cluster.now += PERIOD
+    cluster.settle()
+    assert condition(cluster, "QuotaFull") == ("True", "cpu 2 of 2, memory 0 of 1Gi in use")
+    assert cluster.events().count("QuotaFull") == 1
+
+    cluster.end("a1")
+    cluster.now += PERIOD
+    cluster.settle()
+    assert condition(cluster, "QuotaFull") == ("False", "cpu 1 of 2, memory 0 of 1Gi in use")
+    assert "QuotaFree" not in cluster.events()
+
+
+def test_many_pods_make_few_writes_of_their_namespace() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"100"}'))
+    for number in range(30):
+        cluster.put(pod(f"p{number}"))
+        cluster.settle()
+
+    assert len([1 for key, _ in cluster.written if key[0] == "QuotaNamespace"]) <= 2
+
+
+def test_what_is_in_use_comes_to_be_said_after_a_while() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"100"}'))
+    for number in range(30):
+        cluster.put(pod(f"p{number}"))
+        cluster.settle()
+    cluster.now += PERIOD
+    cluster.settle()
+
+    assert condition(cluster, "QuotaFull") == ("False", "cpu 30 of 100 in use")
+
+
+def test_an_edit_of_the_quota_shows_at_once() -> None:
+    cluster = GateCluster(DEV)
+    cluster.put(pod("a1"))
+    cluster.settle()
+    _quota(cluster, '{"cpu":"1"}')
+    cluster.settle()
+
+    assert condition(cluster, "QuotaFull") == ("True", "cpu 1 of 1 in use")
+
+
+def test_a_namespace_without_quota_says_nothing() -> None:
+    cluster = GateCluster(namespace("free"))
+    cluster.put(pod("p", space="free"))
+    cluster.settle()
+
+    assert condition(cluster, "QuotaFull", "free") == ("", "")
+
+
+def test_a_resource_of_which_there_is_none_is_not_full() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"2","nvidia.com/gpu":"0"}'))
+    cluster.put(pod("a1"))
+    cluster.settle()
+
+    assert condition(cluster, "QuotaFull") == ("False", "cpu 1 of 2, nvidia.com/gpu 0 of 0 in use")

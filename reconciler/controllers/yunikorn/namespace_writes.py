@@ -1,0 +1,93 @@
+"""What is written of Namespaces with quota: conditions that say what of it is in use, and that it cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from cluster.actions import Patch
+from cluster.resource import NAMESPACES
+from policies.dialects.yunikorn import VCORE
+from policies.impact.quotas import amount_text
+from policies.impact.yunikorn_quotas import nano
+from policies.model.printing import plain
+from reconciler.controllers.yunikorn.pod_writes import MANAGER
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Observed
+from reconciler.objects.stored import Stored, with_condition
+from reconciler.objects.wanted import ObjectReference, WantedWrite
+from scheduling.yunikorn.gatekeeper import Usage
+
+UNREADABLE = "quotree.dev/QuotaUnreadable"
+"""The condition of a Namespace whose quota cannot be read."""
+FULL = "quotree.dev/QuotaFull"
+"""The condition of a Namespace of whose quota some resource is used up; its message has all that is in use."""
+_LONGEST = 1000
+
+
+class _Condition(NamedTuple):
+    kind: str
+    holds: bool
+    reason: str
+    message: str
+
+
+def conditions(observed: Observed, flaw: str, usage: Usage | None, now: int) -> WantedWrite | None:
+    """None: nothing is new. `flaw`: why its quota cannot be read. `usage` is None where there is none that can be."""
+    stored: Stored = observed.detail
+    before = {each.get("type"): each for each in stored.status.get("conditions") or ()}
+    wanted = [each for each in (_unreadable(flaw), _full(usage)) if _is_news(before.get(each.kind), each)]
+    if not wanted:
+        return None
+    after = stored.status.get("conditions") or ()
+    for each in wanted:
+        part = Stored(status={"conditions": after}, generation=stored.generation)
+        after = with_condition(part, *each, whole_second(now))
+    patch = Patch(
+        NAMESPACES, None, observed.key[1], {"status": {"conditions": after}}, observed.version, MANAGER, "status"
+    )
+    told = next((each for each in wanted if _is_event(before.get(each.kind), each)), None)
+    if told is None:
+        return WantedWrite(observed.key, patch)
+    about, wrong = ObjectReference("v1", "Namespace", "", observed.key[1], ""), told.kind == UNREADABLE and told.holds
+    return WantedWrite(observed.key, patch, about, told.reason, told.message, warning=wrong)
+
+
+def _unreadable(flaw: str) -> _Condition:
+    said = plain(flaw)[:_LONGEST]
+    reason, message = ("QuotaUnreadable", said) if said else ("QuotaReadable", "The quota can be read")
+    return _Condition(UNREADABLE, bool(said), reason, message)
+
+
+def _full(usage: Usage | None) -> _Condition:
+    used = usage or {}
+    full = any(amount >= quota > 0 for amount, quota in used.values())
+    parts = sorted(
+        f"{_name(name)} {_text(name, amount)} of {_text(name, quota)}" for name, (amount, quota) in used.items()
+    )
+    message = f"{', '.join(parts)} in use" if used else "There is no quota"
+    return _Condition(FULL, full, "QuotaFull" if full else "QuotaFree", plain(message)[:_LONGEST])
+
+
+def _is_news(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
+    """Of one that was never written, only what holds is; the amounts in use are from the first one on."""
+    if before is None:
+        return wanted.holds or (wanted.kind == FULL and wanted.message.endswith("in use"))
+    return _turns(before, wanted) or (before.get("message") != wanted.message and (wanted.holds or wanted.kind == FULL))
+
+
+def _is_event(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
+    """That there is room again is none: it comes and goes."""
+    return _turns(before, wanted) and (wanted.holds or wanted.kind == UNREADABLE)
+
+
+def _turns(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
+    return wanted.holds != (before is not None and before.get("status") == "True")
+
+
+def _name(resource: str) -> str:
+    return "cpu" if resource == VCORE else resource
+
+
+def _text(resource: str, amount: int) -> str:
+    return amount_text(resource, nano(resource, amount))

@@ -11,13 +11,17 @@ import pytest
 
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.organisation import CONFIGURATION, accept
+from tests.apiserver.organisation import ACCEPTED, CONFIGURATION, accept
 from tests.apiserver.webhook.guard import Guard, as_input
-from tests.builders import cluster_queue, cohort, flavor, group, queue, quota
+from tests.builders import cluster_queue, cohort, flavor, group, namespace, queue, quota
 from tests.cli.runs import report, run, write
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
+PARENT = "yunikorn.apache.org/parentqueue"
+QUOTA, GUARANTEED = "yunikorn.apache.org/namespace.quota", "yunikorn.apache.org/namespace.guaranteed"
+AMOUNTS = ('{"cpu": "1"}', '{"cpu": "2"}', '{"cpu": "9000"}', '{"cpu": "-1"}', '{"cpu": ', '{"cpu": 1}')
+(TREE,) = (each for each in ACCEPTED if each["kind"] == "ConfigMap")
 
 
 @pytest.fixture(scope="module")
@@ -40,32 +44,71 @@ def change(random: random.Random, parents: list[str], cohorts: list[str]) -> Man
     return cluster_queue("drawn", parent, group("cpu", flavor("drawn", cpu=own)))
 
 
+def edit(random: random.Random) -> Manifest:
+    """Another quota of a Namespace below YuniKorn's queues, or another size of one of these queues."""
+    if random.random() < 0.4:
+        trained = f"guaranteed: {{vcore: {random.choice(['20', '24', '60', '-1', 'x'])},"
+        text = TREE["data"]["queues.yaml"].replace("guaranteed: {vcore: 16,", trained)
+        return {**TREE, "data": {"queues.yaml": text}}
+    amounts = random.choice(AMOUNTS)
+    parent = random.choice(["root.acme", "root.acme", "root.acme.training", "root.nowhere"])
+    return namespace("drawn", {PARENT: parent, random.choice([QUOTA, GUARANTEED]): amounts})
+
+
+class Doors:
+    """The four ways to ask."""
+
+    def __init__(self, guard: Guard, folder: Path) -> None:
+        login = ["--kubeconfig", guard.control_plane.kubeconfig]
+        (folder / "quotree.yaml").write_text(CONFIGURATION)
+        self._guard = guard
+        self._file = folder / "change.yaml"
+        self._configured = ["--config", folder / "quotree.yaml", "-o", "json"]
+        self._cluster = ["--against", "cluster", *login]
+        self._snapshot = ["--against", f"snapshot:{folder / 'snapshot.json'}"]
+        taken = run("snapshot", *login, "--config", folder / "quotree.yaml", "--file", folder / "snapshot.json")
+        assert taken.exit_code == 0
+
+    def agree(self, manifest: Manifest) -> bool:
+        """Whether the change was refused, by all of them for the same. Where it was not, it is applied."""
+        write(self._file, manifest)
+        text = as_input([manifest])
+        of_file = report(run("validate", self._file, *self._snapshot, *self._configured))
+        of_cluster = report(run("validate", self._file, *self._cluster, *self._configured))
+        rules = {each["rule"] for each in of_file["findings"] if each["severity"] == "error"}
+        assert of_file["findings"] == of_cluster["findings"]
+        assert of_file["notEvaluated"] == of_cluster["notEvaluated"]
+        _agrees(self._guard, rules, text, "--dry-run=server")
+        _agrees(self._guard, rules, text)
+        return bool(rules)
+
+
 def test_the_same_change_gets_the_same_verdict_in_four_ways(guard: Guard, tmp_path: Path) -> None:
-    control_plane, drawn = guard.control_plane, random.Random(15)
-    (tmp_path / "quotree.yaml").write_text(CONFIGURATION)
-    login = ["--kubeconfig", control_plane.kubeconfig]
-    configured = ["--config", tmp_path / "quotree.yaml", "-o", "json"]
-    snapshot = tmp_path / "snapshot.json"
-    assert run("snapshot", *login, "--config", tmp_path / "quotree.yaml", "--file", snapshot).exit_code == 0
-    names = {kind: _names(control_plane, kind) for kind in ("queues", "cohorts")}
-    verdicts = []
+    drawn, doors = random.Random(15), Doors(guard, tmp_path)
+    names = {kind: _names(guard.control_plane, kind) for kind in ("queues", "cohorts")}
+    verdicts = set()
 
     for _ in range(8):
         manifest = change(drawn, names["queues"], names["cohorts"])
-        file, text = write(tmp_path / "change.yaml", manifest), as_input([manifest])
-        of_file = report(run("validate", file, "--against", f"snapshot:{snapshot}", *configured))
-        of_cluster = report(run("validate", file, "--against", "cluster", *login, *configured))
-        rules = {each["rule"] for each in of_file["findings"] if each["severity"] == "error"}
+        verdicts.add(refused := doors.agree(manifest))
+        if not refused:
+            _remove(guard.control_plane, manifest["kind"])
 
-        assert of_file["findings"] == of_cluster["findings"]
-        assert of_file["notEvaluated"] == of_cluster["notEvaluated"]
-        _agrees(guard, rules, text, "--dry-run=server")
-        _agrees(guard, rules, text)
-        if not rules:
-            _remove(control_plane, manifest["kind"])
-        verdicts.append(bool(rules))
+    assert verdicts == {True, False}
 
-    assert {True, False} == set(verdicts)
+
+def test_so_does_a_change_of_yunikorns_queues_and_namespaces(guard: Guard, tmp_path: Path) -> None:
+    as_before = as_input([namespace("drawn"), TREE])
+    guard.control_plane.kubectl("apply", "-f", "-", input=as_before)
+    drawn, doors = random.Random(16), Doors(guard, tmp_path)
+    verdicts = set()
+
+    for _ in range(12):
+        verdicts.add(refused := doors.agree(edit(drawn)))
+        if not refused:
+            guard.control_plane.kubectl("apply", "-f", "-", input=as_before)
+
+    assert verdicts == {True, False}
 
 
 def _remove(control_plane: ControlPlane, kind: str) -> None:

@@ -15,13 +15,11 @@ from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.snapshot import Names
 from cli.output import emit, json_text
-from cli.report.simulations.yunikorn_json import waiting_json
-from cli.report.simulations.yunikorn_text import waiting_lines
+from cli.report.simulations.beside import Pending
 from cli.watching.again import watchable
 from policies.model.printing import plain
 from reconciler.api.pending import Row, homeless, item, local_rows, rows
 from scheduling.world.world import World
-from scheduling.yunikorn.waiting import waiting
 
 _EMPTY = "no pending workloads"
 
@@ -51,7 +49,7 @@ def pending(
 ) -> None:
     """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues.
 
-    With --against files:DIR also what waits in YuniKorn's queues, or at and below one of them, such as root.team.
+    With --against files:DIR also what waits in the queues of Volcano and of YuniKorn, or at and below one of them.
 
     \b
     Examples:
@@ -61,17 +59,13 @@ def pending(
       quotree pending --watch
     """
     found = snapshot.take(against, kubeconfig, engine)
-    yunikorn = list(waiting(found.yunikorn)) if found.yunikorn is not None else []
-    if found.yunikorn is not None and queue.lower() in found.yunikorn.scheduler.tree.queues:
-        queues, yunikorn = [], [each for each in yunikorn if f"{each.queue}.".startswith(f"{queue.lower()}.")]
-    elif queue:
-        queues, yunikorn = list(_queues(found.world, queue, limit)), []
-    else:
-        queues = list(_queues(found.world, queue, limit))
+    others = Pending(found.simulations, queue)
+    elsewhere = others.named and queue not in found.world.queues.pending
+    queues = [] if elsewhere else list(_queues(found.world, queue, limit))
     if output == "json":
-        emit(json_text({**_json(queues), **({"yunikorn": waiting_json(yunikorn)} if yunikorn else {})}))
+        emit(json_text({**_json(queues), **others.as_json()}))
     else:
-        emit("\n".join([*_text(found.names, queues), *waiting_lines(yunikorn)]) or _EMPTY)
+        emit("\n".join([*_text(found.names, queues), *others.lines()]) or _EMPTY)
     click.get_current_context().exit(found.exit)
 
 

@@ -9,10 +9,9 @@ from cli.input.options import engine as engine_options
 from cli.input.simulation import Simulations, start
 from cli.input.simulation_events import CommandWithEvents, Event, events, play
 from cli.output import emit, json_text
+from cli.report.simulations.beside import as_json, texts
 from cli.report.simulations.simulation_json import simulation_json
 from cli.report.simulations.simulation_text import simulation_text
-from cli.report.simulations.yunikorn_json import yunikorn_json
-from cli.report.simulations.yunikorn_text import yunikorn_text
 
 
 @click.command(cls=CommandWithEvents)
@@ -23,12 +22,13 @@ from cli.report.simulations.yunikorn_text import yunikorn_text
 def simulate(
     paths: tuple[str, ...], filenames: tuple[str, ...], output: str, events: list[Event], engine: EngineOptions
 ) -> None:
-    """Simulate how Kueue and YuniKorn would schedule the work in PATH... on their queues.
+    """Simulate how Kueue, Volcano and YuniKorn would schedule the work in PATH... on their queues.
 
     No cluster is needed. Work is Workloads, batch Jobs, Pods, groups of Pods, and the other kinds of jobs that Kueue
-    queues; and Pods of YuniKorn's scheduler, by application. Scheduling cycles run until nothing moves; then the events
-    follow in the order of the command line, and after each one cycles run again until nothing moves. What is preempted
-    stops at once and queues again. A job or a Pod of YuniKorn runs until --finish ends it.
+    queues; PodGroups, Jobs and Pods of Volcano; and Pods of YuniKorn's scheduler, by application. Scheduling cycles run
+    until nothing moves; then the events follow in the order of the command line, and after each one cycles run again
+    until nothing moves. What is preempted stops at once and queues again. A job, or a Pod of Volcano or YuniKorn, runs
+    until --finish ends it.
 
     \b
     Examples:
@@ -44,16 +44,12 @@ def simulate(
 
 
 def _json(simulations: Simulations) -> str:
-    files, yunikorn = simulations.files, simulations.yunikorn
-    more = {"yunikorn": yunikorn_json(yunikorn)} if yunikorn.has_work else {}
-    return json_text({**simulation_json(simulations.kueue, files.forest, files.unreadable), **more})
+    files = simulations.files
+    return json_text({**simulation_json(simulations.kueue, files.forest, files.unreadable), **as_json(simulations)})
 
 
 def _text(simulations: Simulations) -> str:
-    kueue, yunikorn = simulations.kueue, simulations.yunikorn
-    texts = []
-    if not yunikorn.has_work or kueue.names or kueue.world.state.queues:
-        texts.append(simulation_text(kueue, simulations.files.forest))
-    if yunikorn.has_work:
-        texts.append(yunikorn_text(yunikorn))
-    return "\n\n".join(texts)
+    kueue, others = simulations.kueue, list(texts(simulations))
+    if not others or kueue.names or kueue.world.state.queues:
+        others.insert(0, simulation_text(kueue, simulations.files.forest))
+    return "\n\n".join(others)

@@ -13,11 +13,10 @@ from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.simulation import Simulations, start
 from cli.output import emit, json_text
+from cli.report.simulations import beside
 from cli.report.simulations.simulation_json import API_VERSION, why_json
 from cli.report.simulations.simulation_text import why_text
 from cli.report.simulations.waiting_text import elsewhere_lines, running_text, waiting_lines
-from cli.report.simulations.yunikorn_json import why_json as yunikorn_why_json
-from cli.report.simulations.yunikorn_text import why_text as yunikorn_why_text
 from policies.model.errors import PolicyError
 from policies.model.printing import plain
 from scheduling.placement.objects import multikueue_state
@@ -62,8 +61,8 @@ def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) 
 
 
 def _text_of(simulations: Simulations, workload: str) -> str:
-    """Of YuniKorn's queues where it has such a Pod or application, else of Kueue's. Raises Misused."""
-    if found := yunikorn_why_text(simulations.yunikorn, workload):
+    """Of Volcano's or YuniKorn's queues where they have such work, else of Kueue's. Raises Misused."""
+    if found := beside.why_text(simulations, workload):
         return found
     try:
         return why_text(simulations.kueue, workload)
@@ -72,9 +71,8 @@ def _text_of(simulations: Simulations, workload: str) -> str:
 
 
 def _json_of(simulations: Simulations, workload: str) -> str:
-    found = yunikorn_why_json(simulations.yunikorn, workload)
-    if found["running"] or found["waiting"]:
-        return json_text({"apiVersion": API_VERSION, "kind": "ApplicationExplanation", **found})
+    if found := beside.why_json(simulations, workload):
+        return json_text({"apiVersion": API_VERSION, **found})
     try:
         return json_text(why_json(simulations.kueue, workload))
     except PolicyError as error:

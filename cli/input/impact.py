@@ -10,17 +10,18 @@ from cli.input.change_set import ChangeSet
 from cli.input.context import DECLARED
 from cli.input.given import Given
 from cli.input.options import EngineOptions
-from cli.input.simulation import SimulatedFiles, engine_settings
+from cli.input.simulation import SimulatedFiles, beside, engine_settings
 from cli.input.snapshot import read
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.impact.differences import NodeChange, differences
-from policies.impact.quotas import Quotas
+from policies.impact.quotas import Excess, Quotas
 from policies.impact.volcano_quotas import resources, volcano_quotas
 from policies.impact.yunikorn_quotas import yunikorn_quotas
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject
+from scheduling.impact.elsewhere import Elsewhere, Played, WorkChange, predict_elsewhere
 from scheduling.impact.prediction import Prediction, predict
 from scheduling.simulation.simulation import Simulation, begin
 
@@ -30,23 +31,53 @@ _OTHER_TREES = frozenset({volcano.QUEUE, core.NAMESPACE, CONFIG_MAP})
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """`nodes` are those that differ: of Kueue, then of Volcano and YuniKorn."""
+    """`nodes` are those that differ: of Kueue, then of Volcano and YuniKorn.
+
+    `elsewhere` is what becomes of Volcano's and YuniKorn's work; empty on top of a cluster, of which it is not read.
+    """
 
     change: ChangeSet
     nodes: tuple[NodeChange, ...]
     prediction: Prediction
     simulation: Simulation
     files: SimulatedFiles
+    elsewhere: tuple[Elsewhere, ...] = ()
+
+    @property
+    def over(self) -> tuple[Excess, ...]:
+        """What uses more than it may when the change is made, and did not before."""
+        return (*self.prediction.over, *(excess for each in self.elsewhere for excess in each.over))
+
+    @property
+    def work_elsewhere(self) -> tuple[WorkChange, ...]:
+        return tuple(change for each in self.elsewhere for change in each.work)
+
+    @property
+    def settled(self) -> bool:
+        return self.prediction.settled and all(each.settled for each in self.elsewhere)
 
 
 def impact(change: ChangeSet, configuration: Configuration, engine: EngineOptions, kubeconfig: str | None) -> Impact:
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
     files = SimulatedFiles(configuration, trees=False)
     simulation = _existing(change, files, engine, kubeconfig)
-    manifests = files.accept(change.applied)
-    prediction = predict(simulation, manifests, [each.ref for each in change.deleted])
+    others = _beside(simulation, files) if not change.against.of_cluster else []
+    manifests, deleted = files.accept(change.applied), [each.ref for each in change.deleted]
+    prediction = predict(simulation, manifests, deleted)
+    applied = files.take_others()
+    elsewhere = tuple(predict_elsewhere(each, applied, deleted) for each in others)
     nodes = differences(prediction.before, prediction.after) + differences(*_other_quotas(change))
-    return Impact(change, tuple(nodes), prediction, simulation, files)
+    return Impact(change, tuple(nodes), prediction, simulation, files, elsewhere)
+
+
+def _beside(kueue: Simulation, files: SimulatedFiles) -> list[Played]:
+    """The simulations of Volcano's and YuniKorn's queues, at rest before the change."""
+    others = beside(kueue.start, files)
+    manifests = files.take_others()
+    for each in others:
+        each.change(manifests)
+        each.settle()
+    return [*others]
 
 
 def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions, kubeconfig: str | None) -> Simulation:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from cli.exits import Exit, Misused, strongest
 from cli.input.context import DECLARED
@@ -17,16 +18,20 @@ from cli.output import note
 from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, Parsed
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.defect import Defect
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import Node
 from policies.mutation.stored import stored
+from scheduling.objects.submission import kind_of
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import Simulation, begin
 from scheduling.simulation.validation import faults
+from scheduling.volcano.intake import is_volcanos
+from scheduling.volcano.simulation import Simulation as Volcano
 from scheduling.yunikorn.intake import is_yunikorns
 from scheduling.yunikorn.simulation import Simulation as YuniKorn
 
@@ -38,14 +43,14 @@ _NOT_KUEUES = ("metadata.annotations",)
 class SimulatedFiles:
     """All that was read so far. The forest is for drawing; `trees` False leaves the nodes of trees out of it.
 
-    `yunikorn` has what was read of YuniKorn since it was last taken.
+    `others` has what was read for other simulations than Kueue's since it was last taken.
     """
 
     configuration: Configuration
     trees: bool = True
     forest: Forest = field(default_factory=lambda: Forest(frozenset(DECLARED)))
     unreadable: list[Unreadable] = field(default_factory=list)
-    yunikorn: list[Manifest] = field(default_factory=list)
+    others: list[Manifest] = field(default_factory=list)
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
         """The manifests of these files as they would be stored, without those that no API server would accept."""
@@ -59,12 +64,30 @@ class SimulatedFiles:
         rest = [document for document in rest if not self._has_wrong_structure(document)]
         accepted = {ref: placed for ref, placed in played.items() if not self._is_refused(placed)}
         written = [Parsed(placed.obj, placed.document.manifest) for placed in accepted.values()]
-        self.yunikorn += [_named(each) for each in written if is_yunikorns(each.manifest or {})]
-        self.yunikorn += [document.manifest for document in rest if is_yunikorns(document.manifest)]
-        self.yunikorn += _beside(files)
+        self.others += [_named(each) for each in written if _is_others(each.manifest or {})]
+        self.others += [document.manifest for document in rest if _is_others(document.manifest)]
+        self.others += self._beside(files)
         complete = stored(written, self.forest, self.configuration)
         self.forest = self.forest.put_all(it.object for it in complete if self.trees or not isinstance(it.object, Node))
         return [*map(_named, complete), *(document.manifest for document in rest)]
+
+    def take_others(self) -> list[Manifest]:
+        """What was read for others than Kueue since it was last taken."""
+        taken, self.others = self.others, []
+        return taken
+
+    def _beside(self, files: Given) -> Iterator[Manifest]:
+        """What others read and Kueue does not."""
+        for placed in files.objects.values():
+            manifest = placed.document.manifest
+            if is_played(manifest) or not _is_others(manifest):
+                continue
+            if kind_of(manifest) == CONFIG_MAP or not self._is_refused(placed):
+                yield manifest
+        for document in files.rest:
+            theirs = _is_others(document.manifest) and not is_played(document.manifest)
+            if theirs and not self._has_wrong_structure(document):
+                yield document.manifest
 
     def _is_refused(self, placed: Placed) -> bool:
         """Whether an API server would refuse the object; that is reported."""
@@ -86,34 +109,63 @@ class SimulatedFiles:
             self.unreadable.append(Unreadable(document.place(defect.field), message))
 
 
-def _beside(files: Given) -> list[Manifest]:
-    """What YuniKorn reads and Kueue does not."""
-    objects = (placed.document.manifest for placed in files.objects.values())
-    every = [*objects, *(document.manifest for document in files.rest)]
-    return [manifest for manifest in every if is_yunikorns(manifest) and not is_played(manifest)]
+def _is_others(manifest: Manifest) -> bool:
+    return is_yunikorns(manifest) or is_volcanos(manifest)
+
+
+class Beside(Protocol):
+    """A simulation of another scheduler's queues. `problems`: what of its configuration is refused."""
+
+    unsettled: bool
+
+    @property
+    def has_work(self) -> bool: ...
+
+    @property
+    def problems(self) -> list[str]: ...
+
+    def announce(self, event: str) -> None: ...
+
+    def change(self, manifests: Iterable[Manifest]) -> None: ...
+
+    def finish(self, key: str) -> bool: ...
+
+    def at(self, moment: int) -> None: ...
+
+    def settle(self) -> None: ...
 
 
 @dataclass(slots=True)
 class Simulations:
-    """The same files in Kueue's queues and in YuniKorn's, at the same time."""
+    """The same files in the queues of Kueue, of Volcano and of YuniKorn, at the same time."""
 
     files: SimulatedFiles
     kueue: Simulation
+    volcano: Volcano
     yunikorn: YuniKorn
 
+    @property
+    def beside(self) -> tuple[Beside, ...]:
+        return self.volcano, self.yunikorn
+
+    @property
+    def problems(self) -> list[str]:
+        return [problem for each in self.beside for problem in each.problems]
+
     def note_problems(self) -> None:
-        note_problems(self.files, self.kueue, self.yunikorn)
+        note_problems(self.files, self.kueue, self.beside)
 
     @property
     def exit(self) -> Exit:
-        return strongest(exit_codes(self.files, self.kueue, self.yunikorn))
+        return strongest(exit_codes(self.files, self.kueue, self.beside))
 
     def bring(self) -> None:
-        """Hand over what was read of YuniKorn since the last time, and settle."""
-        self.yunikorn.at(self.kueue.now)
-        self.yunikorn.change(self.files.yunikorn)
-        self.files.yunikorn = []
-        self.yunikorn.settle()
+        """Hand over what was read for others than Kueue since the last time, and settle."""
+        manifests = self.files.take_others()
+        for each in self.beside:
+            each.at(self.kueue.now)
+            each.change(manifests)
+            each.settle()
 
 
 def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
@@ -121,30 +173,34 @@ def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
     files = SimulatedFiles(settings(engine.config, paths, engine.profile))
     decisions = engine_settings(engine, files.configuration)
     manifests = files.take(paths)
-    simulation = Simulation(decisions, begin([*manifests, *files.yunikorn]))
-    yunikorn = YuniKorn(simulation.start, strict=files.configuration.profile is Profile.STRICT)
+    simulation = Simulation(decisions, begin([*manifests, *files.others]))
     simulation.add(manifests)
-    simulations = Simulations(files, simulation, yunikorn)
+    simulations = Simulations(files, simulation, *beside(simulation.start, files))
     simulations.bring()
     return simulations
 
 
-def note_problems(files: SimulatedFiles, simulation: Simulation, yunikorn: YuniKorn | None = None) -> None:
+def beside(start: int, files: SimulatedFiles) -> tuple[Volcano, YuniKorn]:
+    """The simulations of the queues of others than Kueue, empty, from this moment on."""
+    return Volcano(start), YuniKorn(start, strict=files.configuration.profile is Profile.STRICT)
+
+
+def note_problems(files: SimulatedFiles, simulation: Simulation, beside: Sequence[Beside] = ()) -> None:
     """Write to standard error what cannot be read and what is not simulated."""
     for item in files.unreadable:
         note(str(item))
-    for fault in yunikorn.faults if yunikorn else ():
-        note(f"queues.yaml is refused: {fault}")
+    for problem in (problem for each in beside for problem in each.problems):
+        note(problem)
     for section in simulation.settings.unplayed:
         note(f"{section} is not simulated")
-    if simulation.unsettled or (yunikorn is not None and yunikorn.unsettled):
+    if simulation.unsettled or any(each.unsettled for each in beside):
         note("the simulation was stopped, since it never settles: the workloads at its end take turns without end")
 
 
-def exit_codes(files: SimulatedFiles, simulation: Simulation, yunikorn: YuniKorn | None = None) -> Iterator[Exit]:
-    if files.unreadable or (yunikorn is not None and yunikorn.faults):
+def exit_codes(files: SimulatedFiles, simulation: Simulation, beside: Sequence[Beside] = ()) -> Iterator[Exit]:
+    if files.unreadable or any(each.problems for each in beside):
         yield Exit.UNREADABLE
-    if simulation.unsettled or (yunikorn is not None and yunikorn.unsettled):
+    if simulation.unsettled or any(each.unsettled for each in beside):
         yield Exit.UNJUDGED
 
 

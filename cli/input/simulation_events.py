@@ -72,14 +72,15 @@ def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 def play(simulations: Simulations, event: Event) -> None:
     """Raises Misused where the event is not possible now."""
     option, value = event
-    simulation, yunikorn = simulations.kueue, simulations.yunikorn
+    simulation = simulations.kueue
     simulation.announce(str(event))
-    yunikorn.announce(str(event))
+    for each in simulations.beside:
+        each.announce(str(event))
     try:
         if option == "--add":
             simulation.add(simulations.files.take([value]))
         elif option == "--finish":
-            if not yunikorn.finish(value):
+            if not any(each.finish(value) for each in simulations.beside):
                 simulation.finish(value)
         elif option == "--not-ready":
             simulation.lose_pods(value)

@@ -13,12 +13,11 @@ from cli.input import snapshot_file
 from cli.input.context import Against
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
-from cli.input.simulation import engine_settings, start
+from cli.input.simulation import Simulations, engine_settings, start
 from scheduling.objects.times import written
 from scheduling.simulation.settings import Settings
 from scheduling.visibility.as_json import job_of
 from scheduling.world.world import World
-from scheduling.yunikorn.simulation import Simulation as YuniKorn
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +30,12 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`exit` says how well it could be read. `yunikorn` is the simulation of YuniKorn's queues, of files only."""
+    """`exit` says how well it could be read. `simulations` are those of files."""
 
     world: World
     names: Names
     exit: Exit = Exit.CLEAN
-    yunikorn: YuniKorn | None = None
+    simulations: Simulations | None = None
 
 
 def take(against: Against, kubeconfig: str | None, engine: EngineOptions) -> Snapshot:
@@ -83,7 +82,7 @@ def _of_files(folder: str, engine: EngineOptions) -> Snapshot:
     simulations.note_problems()
     simulation = simulations.kueue
     names = Names(lambda key: str(simulation.names[key]), written)
-    return Snapshot(simulation.world, names, simulations.exit, simulations.yunikorn)
+    return Snapshot(simulation.world, names, simulations.exit, simulations)
 
 
 def key_of(world: World, name: str) -> str:

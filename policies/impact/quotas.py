@@ -58,6 +58,20 @@ class NodeQuotas:
 Quotas = Mapping[Ref, NodeQuotas]
 
 
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A node that uses more of a pair than it may, in nano units.
+
+    `limit` is, in Kueue, its subtree's quota with its `borrowingLimit`, for a root the quota alone; in Volcano its
+    realCapability, in YuniKorn its max.
+    """
+
+    ref: Ref
+    pair: Pair
+    used: int
+    limit: int
+
+
 def amount_text(resource: str, nano: int | None) -> str:
     """The amount as Kubernetes writes it."""
     if nano is None:

@@ -100,8 +100,13 @@ def _reaches(node: NodeQuotas) -> dict[str, int]:
     }
 
 
+def nano(resource: str, amount: int) -> int:
+    """An amount of YuniKorn in nano units."""
+    return amount * _unit(resource)
+
+
 def _nano(resource: str, amount: int | None) -> int | None:
-    return None if amount is None else amount * _unit(resource)
+    return None if amount is None else nano(resource, amount)
 
 
 def _unit(resource: str) -> int:

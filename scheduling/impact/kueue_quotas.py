@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from policies.dialects.kueue import cluster_queue_ref, cohort_ref
-from policies.impact.quotas import NO_QUOTA, NodeQuotas, Pair, Quota
+from policies.impact.quotas import NO_QUOTA, Excess, NodeQuotas, Pair, Quota
 from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED
 from scheduling.objects.amounts import FlavorResource
@@ -14,19 +14,6 @@ from scheduling.quota.node import QuotaNode
 from scheduling.world.world import World
 
 _CPU = "cpu"
-
-
-@dataclass(frozen=True, slots=True)
-class Excess:
-    """A node that uses more of a pair than it may, in nano units.
-
-    `limit` is its subtree's quota with its `borrowingLimit`; for a root the quota alone.
-    """
-
-    ref: Ref
-    pair: Pair
-    used: int
-    limit: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from policies.dialects.reading import Manifest
-from policies.impact.quotas import Pair, Quotas
+from policies.impact.quotas import Excess, Pair, Quotas
 from policies.model.objects import Ref
-from scheduling.impact.kueue_quotas import Borrowing, Excess, borrowing, kueue_quotas, over_quota
+from scheduling.impact.kueue_quotas import Borrowing, borrowing, kueue_quotas, over_quota
 from scheduling.objects.amounts import FlavorResource
 from scheduling.simulation.simulation import Simulation
 from scheduling.simulation.trace import Evicted, Preempted, TraceEvent

@@ -44,6 +44,11 @@ class Queues:
     def get(self, name: str) -> Node | None:
         return self.tree.get(name)
 
+    def is_within(self, name: str, top: str) -> bool:
+        """Whether the queue is `top`, or lies below it."""
+        node = self.get(name)
+        return node is not None and any(here.name == top for here in node.up())
+
     def put(self, queue: QueueSettings) -> Node:
         """Add or change a queue; its usage stays."""
         before = self.tree.get(queue.name)

@@ -21,7 +21,7 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
 """The annotations by which a Pod names its PodGroup."""
 _PREEMPTABLE = "volcano.sh/preemptable"
-_TASK = "volcano.sh/task-spec"
+TASK_NAME = "volcano.sh/task-spec"
 _DEVICES = "deviceclass/"
 
 
@@ -85,7 +85,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         preemptable=marks.get(_PREEMPTABLE) not in FALSE,
         never_preempts=spec.get("preemptionPolicy") == "Never",
         gated=bool(listing(spec.get("schedulingGates"))),
-        role=notes.get(_TASK, ""),
+        role=notes.get(TASK_NAME, ""),
         claims={name: claims[name] for name in _claimed(pod) if name in claims},
         placement=_placement(spec),
         created=_created(pod),

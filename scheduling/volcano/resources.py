@@ -44,7 +44,12 @@ def written(resource: str, amount: float) -> str:
     if amount == inf:
         return "unlimited"
     like: Format = "BinarySI" if resource in (MEMORY, "ephemeral-storage") else "DecimalSI"
-    return str(Quantity.of_nano(int(amount) * (_UNIT if resource in _WHOLE else _MILLI), like))
+    return str(Quantity.of_nano(nano(resource, amount), like))
+
+
+def nano(resource: str, amount: float) -> int:
+    """An amount that is not unlimited in nano units."""
+    return int(amount) * (_UNIT if resource in _WHOLE else _MILLI)
 
 
 def some(amounts: Amounts) -> list[str]:

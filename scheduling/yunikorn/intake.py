@@ -18,9 +18,9 @@ from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigM
 from policies.dialects.yunikorn_config.placement import Application as Submission
 from policies.dialects.yunikorn_config.resources import Amounts, plus
 from policies.dialects.yunikorn_gangs import is_placeholder, task_group
-from policies.dialects.yunikorn_pods import requests
+from policies.dialects.yunikorn_pods import requests, with_requests
 from policies.model.forest import Forest
-from policies.model.objects import GroupKind
+from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import BadQuantity, Quantity
 from scheduling.objects import times
 from scheduling.yunikorn.application import Ask
@@ -81,6 +81,18 @@ class Intake:
         changes.new.sort(key=lambda request: (request.ask.created, not request.running))
         return changes
 
+    def drop(self, refs: Iterable[Ref]) -> list[str]:
+        """Forget these objects; the keys of the Pods among them, which are for the caller to end."""
+        pods = []
+        for ref in refs:
+            if ref.group_kind == core.POD and f"{ref.namespace}/{ref.name}" in self.pods:
+                pods.append(f"{ref.namespace}/{ref.name}")
+            elif ref.group_kind == core.NAMESPACE:
+                self.namespaces.pop(ref.name, None)
+            elif ref.group_kind == CONFIG_MAP:
+                self._maps.pop((ref.namespace, ref.name), None)
+        return pods
+
     def _put_pod(self, pod: Pod, manifest: Manifest, now: int, changes: Changes) -> None:
         key = f"{pod.ref.namespace}/{pod.ref.name}"
         if mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"):
@@ -115,7 +127,7 @@ class Intake:
         owners = [mapping(owner).get("kind") for owner in listing(metadata(manifest).get("ownerReferences"))]
         ask = Ask(
             key,
-            requests(manifest),
+            requests(with_requests(manifest)),
             own if isinstance(own, int) else value,
             times.parse(metadata(manifest).get("creationTimestamp")) or now,
             task_group(annotations),
@@ -148,14 +160,22 @@ class Intake:
     def configured(self) -> bool:
         return bool(self._maps)
 
+    @property
+    def config_namespace(self) -> str:
+        """Where its queues.yaml is; empty for the built-in one."""
+        return self._config()[0]
+
     def config(self) -> Config:
         """The queues.yaml of the first namespace, by name, that has one, else the built-in one."""
+        return self._config()[1]
+
+    def _config(self) -> tuple[str, Config]:
         forest = Forest().put_all(self._maps.values())
         for namespace in sorted({namespace for namespace, _ in self._maps}):
             found = tree(forest, namespace)
             if found.text:
-                return found.config
-        return read_config(BUILT_IN)
+                return namespace, found.config
+        return "", read_config(BUILT_IN)
 
     def submission(self, request: PodRequest) -> Submission:
         """How the application of the Pod asks for a queue."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from policies.dialects import yunikorn_flaws
+from policies.dialects import yunikorn, yunikorn_flaws
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_config import Partition, read_config
 from policies.dialects.yunikorn_config.dynamic import gang_excess
+from policies.dialects.yunikorn_config.resources import Amounts, plus
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_groups, together
+from policies.impact.quotas import Excess, Pair
+from policies.impact.yunikorn_quotas import GROUP, nano
+from policies.model.objects import Ref
+from scheduling.queue_tree.running import Running
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.intake import Intake, PodRequest
 from scheduling.yunikorn.properties import FIFO
@@ -115,6 +120,14 @@ class Simulation:
         for key in dict.fromkeys(changes.ended):
             self._end(key)
 
+    def drop(self, refs: Iterable[Ref]) -> None:
+        """Delete objects, without a decision."""
+        before = self.intake.surroundings
+        for key in self.intake.drop(refs):
+            self._end(key)
+        if self.intake.surroundings != before:
+            self._rebuild()
+
     def finish(self, key: str) -> bool:
         """End the Pod `namespace/name`, then settle; False where there is none."""
         if key not in self.intake.pods:
@@ -149,9 +162,36 @@ class Simulation:
     # --- what there is
 
     @property
+    def problems(self) -> list[str]:
+        """What of its configuration YuniKorn refuses."""
+        return [f"queues.yaml is refused: {fault}" for fault in self.faults]
+
+    @property
     def has_work(self) -> bool:
         """Whether there are Pods of YuniKorn, or were."""
         return bool(self.intake.pods) or any(not isinstance(each, Event) for each in self.trace)
+
+    def running(self) -> dict[str, Running]:
+        """By application; the placeholders of a gang count as the Pods that they stand for."""
+        every = self.scheduler.applications.values()
+        return {f"application {each.name}": Running(each.leaf.path, _pods(each)) for each in every if each.held}
+
+    def excesses(self) -> Iterator[Excess]:
+        """The queues that use more than their max, and the Namespaces that use more than their quota."""
+        place = self.intake.config_namespace
+        for queue in self.scheduler.tree.root.walk():
+            if queue.parent is not None and queue.settings.managed:
+                ref = Ref(GROUP, "Queue", place, queue.path)
+                yield from _excesses(ref, queue.allocated, queue.settings.maximum or {})
+        used: dict[str, Amounts] = {}
+        for application in self.scheduler.applications.values():
+            for key, ask in application.held.items():
+                space = key.partition("/")[0]
+                used[space] = plus(used.get(space, {}), ask.amounts)
+        for space, amounts in used.items():
+            namespace = self.intake.namespaces.get(space)
+            if namespace is not None:
+                yield from _excesses(namespace.ref, amounts, yunikorn.quota(namespace) or {})
 
     def application_of(self, key: str) -> Application | None:
         return self.scheduler.owners.get(key)
@@ -245,6 +285,17 @@ class Simulation:
             keys.setdefault(application.name, []).append(key)
         for application in old.applications.values():
             self.scheduler.adopt(application, keys.get(application.name, ()))
+
+
+def _pods(application: Application) -> int:
+    gang = sum(group.members for group in application.gang)
+    return sum(1 if "/" in key else gang for key in application.held)
+
+
+def _excesses(ref: Ref, used: Amounts, limits: Amounts) -> Iterator[Excess]:
+    for name, limit in limits.items():
+        if used.get(name, 0) > limit:
+            yield Excess(ref, Pair("", name), nano(name, used[name]), nano(name, limit))
 
 
 def gang_refusal(leaf: Queue, gang: tuple[TaskGroup, ...]) -> str:

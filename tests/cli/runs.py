@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,12 @@ def write(path: Path, *manifests: Manifest) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.dump_all(manifests, Dumper=yaml.CSafeDumper, sort_keys=False))
     return path
+
+
+def compared(folder: Path, before: Sequence[Manifest], after: Sequence[Manifest]) -> dict[str, Any]:
+    """The JSON of `quotree diff` between two sets of files."""
+    old, new = write(folder / "old" / "o.yaml", *before), write(folder / "new" / "n.yaml", *after)
+    return report(run("diff", new, "--base", f"files:{old}", "-o", "json"))
 
 
 def kubeconfig(folder: Path, server: str) -> Path:

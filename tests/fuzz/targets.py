@@ -30,6 +30,8 @@ from cli.report.migration_text import migration_text
 from cli.report.model import report
 from cli.report.simulations.simulation_json import simulation_json
 from cli.report.simulations.simulation_text import simulation_text
+from cli.report.simulations.volcano_json import volcano_json
+from cli.report.simulations.volcano_text import volcano_text
 from cli.report.simulations.yunikorn_json import yunikorn_json
 from cli.report.simulations.yunikorn_text import yunikorn_text
 from cluster.store import FixedCache
@@ -239,8 +241,15 @@ def simulations(chance: random.Random, mutator: Mutator) -> Status:
     with _StandardInput(_manifests(chance, mutator)), redirect_stderr(shown), redirect_stdout(shown):
         played = start(["-"], EngineOptions(None, None, None, False))
         taken, simulation = played.files, played.kueue
-        text = f"{simulation_text(simulation, taken.forest)}\n{yunikorn_text(played.yunikorn)}"
+        text = "\n".join(
+            (
+                simulation_text(simulation, taken.forest),
+                volcano_text(played.volcano),
+                yunikorn_text(played.yunikorn),
+            )
+        )
     simulation_json(simulation, taken.forest, taken.unreadable)
+    volcano_json(played.volcano)
     yunikorn_json(played.yunikorn)
     assert all(line.isprintable() for line in text.split("\n"))
     return "unreadable" if taken.unreadable else "played"

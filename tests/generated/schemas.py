@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.generated.volcano_schema import volcano
 from tests.generated.yunikorn_schema import yunikorn
 
 Schema = dict[str, Any]
@@ -181,9 +182,9 @@ def _simulation() -> Schema:
         "unreadable": _list(_object({**place, "message": _TEXT})),
     }
     parts = {**_WORK, "event": _event(), "node": _node()}
-    return _whole(
-        "simulation", "Output of quotree simulate", "Simulation", fields, parts, {"yunikorn": yunikorn(_object)}
-    )
+    problems = {"description": "What Volcano's or YuniKorn's simulation left out, and why.", **_list(_TEXT)}
+    others = {"problems": problems, "volcano": volcano(_object), "yunikorn": yunikorn(_object)}
+    return _whole("simulation", "Output of quotree simulate", "Simulation", fields, parts, others)
 
 
 def _whole(

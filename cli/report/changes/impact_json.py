@@ -33,7 +33,7 @@ def impact_answer(impact: Impact) -> dict[str, Any]:
         "nodes": [_node(each) for each in impact.nodes],
         "overQuota": [
             {**_ref(each.ref), **_pair(each.pair), **_amounts(each.pair, used=each.used, limit=each.limit)}
-            for each in found.over
+            for each in impact.over
         ],
         "lost": [_loss(impact, each) for each in found.lost],
         "restarted": [_loss(impact, each) for each in found.restarted],
@@ -47,7 +47,11 @@ def impact_answer(impact: Impact) -> dict[str, Any]:
             }
             for each in found.at_risk
         ],
-        "settled": found.settled,
+        "elsewhere": [
+            {"name": each.name, "queue": each.queue, "podsBefore": each.before, "podsAfter": each.after}
+            for each in impact.work_elsewhere
+        ],
+        "settled": impact.settled,
         "assumptions": impact.simulation.intake.assumptions(),
         "unreadable": [{**place_json(item.place), "message": item.message} for item in impact.files.unreadable],
     }

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from cli.input.impact import Impact
 from policies.impact.differences import Effect, NodeChange, PairChange
-from policies.impact.quotas import Quota, amount_text
+from policies.impact.quotas import Excess, Quota, amount_text
 from policies.model.printing import plain
-from scheduling.impact.kueue_quotas import Excess
+from scheduling.impact.elsewhere import WorkChange
 from scheduling.impact.prediction import AtRisk
 from scheduling.simulation.trace import Evicted, Preempted
 
@@ -27,13 +27,12 @@ _VERBS = {Effect.GAINS: "gains", Effect.LOSES: "loses", Effect.MIXED: "gains and
 
 
 def impact_text(impact: Impact) -> str:
-    found = impact.prediction
     return "\n".join(
         [
             plain(head_line(impact)),
             counts_line(impact.nodes),
             *_section("quota", _nodes(impact.nodes)),
-            *_section("becomes over quota", map(over_line, found.over)),
+            *_section("becomes over quota", map(over_line, impact.over)),
             *_section("work", work_lines(impact)),
             *_section("could be preempted when others want their quota back", risk_lines(impact)),
         ]
@@ -121,8 +120,14 @@ def work_lines(impact: Impact) -> Iterator[str]:
     for key in found.admitted:
         admission = world.workloads[key].admission
         yield f"admitted   {_name(impact, key)} in {admission.cluster_queue if admission else ''}"
-    if not found.settled:
+    for change in impact.work_elsewhere:
+        yield f"{_direction(change)} {change.name} in {change.queue}: {change.before} -> {change.after} Pods run"
+    if not impact.settled:
         yield "this never settles: some of these workloads take turns without end"
+
+
+def _direction(change: WorkChange) -> str:
+    return "starts    " if change.after > change.before else "stops     "
 
 
 def _loss(impact: Impact, each: Evicted | Preempted, end: str) -> str:

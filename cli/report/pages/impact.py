@@ -36,10 +36,9 @@ def as_table(impact: Impact) -> str:
 
 
 def _page(impact: Impact, nodes: Iterable[NodeChange], more: str = "") -> Page:
-    found = impact.prediction
     tables = (
         Table("quota", _HEAD, list(_rows(nodes)), more),
-        _list("becomes over quota", "node", map(over_line, found.over)),
+        _list("becomes over quota", "node", map(over_line, impact.over)),
         _list("work", "because of the change", work_lines(impact)),
         _list("could be preempted when others want their quota back", "queue", risk_lines(impact)),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from cli.input.snapshot import Names
 from cli.report.drawing import glyphs, lines
 from cli.report.elapsed import elapsed
+from cli.report.simulations.layout import section, some
 from cli.report.simulations.usage import QuotasInUse
 from cli.report.simulations.waiting_text import placed_text, running_text, waiting_lines
 from cli.report.trees import walk
@@ -24,10 +25,10 @@ def simulation_text(simulation: Simulation, forest: Forest) -> str:
         [
             plain(_head(simulation)),
             *(f"assumed: {plain(each)}" for each in simulation.intake.assumptions()),
-            *_section("what happened", _happened(simulation)),
-            *_section("what waits", _waiting(simulation)),
-            *_section("in no queue", (plain(f"{each.name}: {each.reason}") for each in simulation.left_out.values())),
-            *_section("what is in use", _tree(simulation, forest), indent=""),
+            *section("what happened", _happened(simulation)),
+            *section("what waits", _waiting(simulation)),
+            *section("in no queue", (plain(f"{each.name}: {each.reason}") for each in simulation.left_out.values())),
+            *section("what is in use", _tree(simulation, forest), indent=""),
         ]
     )
 
@@ -40,19 +41,7 @@ def _head(simulation: Simulation) -> str:
         (len(world.workloads), "workload"),
     )
     shares = "; fair sharing" if simulation.settings.options.fair_sharing else ""
-    return f"simulated: {', '.join(_some(*count) for count in counts)}{shares}"
-
-
-def _some(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def _section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterator[str]:
-    found = list(content)
-    if found:
-        yield ""
-        yield f"{heading}:"
-        yield from (f"{indent}{line}" for line in found)
+    return f"simulated: {', '.join(some(*count) for count in counts)}{shares}"
 
 
 # --- what happened

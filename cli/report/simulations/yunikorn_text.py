@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cli.report.drawing import glyphs
 from cli.report.elapsed import elapsed
+from cli.report.simulations.layout import section, some, tree
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.model.printing import plain
 from scheduling.yunikorn.application import Application
@@ -19,9 +19,9 @@ def yunikorn_text(simulation: Simulation) -> str:
         [
             plain(_head(simulation)),
             *(f"assumed: {each}" for each in assumptions(simulation)),
-            *_section("what happened in YuniKorn", (_happened(simulation, each) for each in simulation.trace)),
-            *_section("what waits in YuniKorn", waiting_lines(waiting(simulation))),
-            *_section("what is in use in YuniKorn", drawn(simulation.scheduler.tree.root), indent=""),
+            *section("what happened in YuniKorn", (_happened(simulation, each) for each in simulation.trace)),
+            *section("what waits in YuniKorn", waiting_lines(waiting(simulation))),
+            *section("what is in use in YuniKorn", tree(simulation.scheduler.tree.root, _rows), indent=""),
         ]
     )
 
@@ -41,16 +41,7 @@ def _head(simulation: Simulation) -> str:
         (len(scheduler.applications), "application"),
         (len(simulation.intake.pods), "Pod"),
     )
-    return "simulated in YuniKorn: " + ", ".join(
-        f"{count} {word}" if count == 1 else f"{count} {word}s" for count, word in counts
-    )
-
-
-def _section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterator[str]:
-    lines = list(content)
-    if lines:
-        yield from ("", f"{heading}:")
-        yield from (f"{indent}{line}" for line in lines)
+    return "simulated in YuniKorn: " + ", ".join(some(*count) for count in counts)
 
 
 def _happened(simulation: Simulation, each: Trace) -> str:
@@ -106,23 +97,6 @@ def lack_text(lack: Lack) -> str:
         f"{lack.queue}{whose}: {lack.resource}={amount(lack.asked)} asked, {amount(lack.used)} of {amount(lack.limit)} "
         f"in use, {amount(lack.short)} short"
     )
-
-
-def drawn(root: Queue) -> Iterator[str]:
-    """The tree with what is in use: a line for each queue, and under it one for each resource."""
-    shapes = glyphs()
-    waiting: list[tuple[Queue, str, bool | None]] = [(root, "", None)]
-    while waiting:
-        queue, margin, last = waiting.pop()
-        name, rows = _rows(queue)
-        if last is None:
-            yield name
-        else:
-            yield margin + (shapes.last if last else shapes.branch) + name
-            margin += "   " if last else shapes.through
-        children = [queue.children[name] for name in sorted(queue.children)]
-        yield from (margin + (shapes.through if children else "   ") + row for row in rows)
-        waiting += [(child, margin, child is children[-1]) for child in reversed(children)]
 
 
 def _rows(queue: Queue) -> tuple[str, list[str]]:

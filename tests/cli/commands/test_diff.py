@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import Result
-from jsonschema import Draft202012Validator
 
 from tests.builders import FLAVOR, Manifest, cohort, flavor, group, holding, namespace, queue, queued_job
 from tests.cli.organisations import local, org_queue
-from tests.cli.runs import run, write
+from tests.cli.runs import compared, report, run, write
 
-SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "diff.schema.json"
 RECLAIM = {"preemption": {"reclaimWithinCohort": "Any"}}
 WORK = (FLAVOR, local("a"), local("b"), queued_job("first", "b", 4), queued_job("second", "a", 6))
 BEFORE = (org_queue("a", 4, "org", **RECLAIM), org_queue("b", 4, "org"), queue("eng", deserved="cpu:4"))
@@ -29,19 +24,6 @@ def before(tmp_path: Path) -> Path:
 @pytest.fixture
 def after(tmp_path: Path) -> Path:
     return write(tmp_path / "after" / "all.yaml", *WORK, *AFTER).parent
-
-
-def answer(result: Result) -> dict[str, Any]:
-    """The JSON on standard output, which obeys its published schema."""
-    found = json.loads(result.stdout)
-    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
-    assert isinstance(found, dict)
-    return found
-
-
-def compared(tmp_path: Path, before: list[Manifest], after: list[Manifest]) -> dict[str, Any]:
-    old, new = write(tmp_path / "old" / "o.yaml", *before), write(tmp_path / "new" / "n.yaml", *after)
-    return answer(run("diff", new, "--base", f"files:{old}", "-o", "json"))
 
 
 def test_the_text_has_who_gains_who_loses_and_what_becomes_of_the_work(before: Path, after: Path) -> None:
@@ -70,7 +52,7 @@ def test_the_text_has_who_gains_who_loses_and_what_becomes_of_the_work(before: P
 
 
 def test_json_has_the_same(before: Path, after: Path) -> None:
-    found = answer(run("diff", after, "--base", f"files:{before}", "-o", "json"))
+    found = report(run("diff", after, "--base", f"files:{before}", "-o", "json"))
 
     assert [(each["name"], each["effect"]) for each in found["nodes"]] == [
         ("a", "gains"),
@@ -99,7 +81,7 @@ def test_the_same_files_change_nothing(before: Path) -> None:
 def test_a_change_on_top_of_files_deletes_nothing(before: Path, tmp_path: Path) -> None:
     change = write(tmp_path / "change.yaml", org_queue("b", 2, "org"))
 
-    found = answer(run("diff", change, "--against", f"files:{before}", "-o", "json"))
+    found = report(run("diff", change, "--against", f"files:{before}", "-o", "json"))
 
     assert found["deleted"] == []
     assert [(each["name"], each["effect"]) for each in found["nodes"]] == [
@@ -112,7 +94,7 @@ def test_a_change_on_top_of_files_deletes_nothing(before: Path, tmp_path: Path) 
 def test_prune_deletes_what_the_files_lack(before: Path, tmp_path: Path) -> None:
     change = write(tmp_path / "change.yaml", org_queue("a", 4, "org", **RECLAIM))
 
-    found = answer(run("diff", change, "--against", f"files:{before}", "--prune", "-o", "json"))
+    found = report(run("diff", change, "--against", f"files:{before}", "--prune", "-o", "json"))
 
     assert [each["name"] for each in found["deleted"]] == ["b"]
 

@@ -17,6 +17,7 @@ from cli.input.simulation import SimulatedFiles
 from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
 from tests.cli.organisations import KUEUE, local, org_queue
 from tests.cli.runs import run, write
+from tests.scheduling.volcano import manifests as volcano
 from tests.scheduling.yunikorn import manifests as yunikorn
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "b"}
@@ -64,6 +65,12 @@ ORGANISATION: list[dict[str, Any]] = [
     yunikorn.pod("y1", "app"),
     yunikorn.pod("y2", "app", task_groups='[{"name": "g", "minMember": 2, "minResource": {"cpu": "1"}}]'),
     yunikorn.node(),
+    volcano.queue("org", capability={"cpu": "4"}),
+    volcano.queue("team", "org", deserved={"cpu": "2"}, guarantee={"cpu": "1"}, capability={"cpu": "3"}),
+    volcano.job("vj", "team", volcano.task("w", 2, minAvailable=1), minAvailable=1),
+    volcano.pod_group("pg", "team", 1, minResources={"cpu": "1"}, minTaskMember={"w": 1}),
+    volcano.pod("vp", "pg"),
+    volcano.pod("alone", queue_name="team", group_min_member="1"),
 ]
 _NONSENSE = st.sampled_from(
     [
@@ -115,7 +122,8 @@ def test_nonsense_anywhere_is_played_or_told(
     ended = run("simulate", queues, "--add", work, "--at", "+2h", "--add", queues, "-o", "json")
 
     assert ended.exit_code in (0, 3), ended.stderr
-    assert bool(json.loads(ended.stdout)["unreadable"]) == (ended.exit_code == 3)
+    outcome = json.loads(ended.stdout)
+    assert bool(outcome["unreadable"] or outcome.get("problems")) == (ended.exit_code == 3)
 
 
 def _put(obj: Any, at: tuple[Any, ...], value: Any) -> None:

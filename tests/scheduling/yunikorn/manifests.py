@@ -39,6 +39,6 @@ def pod(name: str, app: str, cpu: str = "1", space: str = "dev", node: str = "",
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def node(name: str = "n", cpu: str = "8") -> Manifest:
+def node(name: str = "n1", cpu: str = "8") -> Manifest:
     status = {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": "110"}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}

@@ -1,0 +1,124 @@
+"""The outcome of a simulation of Volcano's queues as JSON. Amounts are written as in a Queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Any
+
+from cli.report.simulations.volcano_text import assumptions, job_of, phases_by_queue, shown
+from scheduling.objects.times import SECOND
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.objects import Status
+from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node
+from scheduling.volcano.resources import PODS, written
+from scheduling.volcano.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
+from scheduling.volcano.waiting import Holders, Reason, Waiting, found, limited_by, waiting
+
+
+def volcano_json(simulation: Simulation) -> dict[str, Any]:
+    world = simulation.engine.world
+    phases = phases_by_queue(simulation)
+    return {
+        "settled": not simulation.unsettled,
+        "assumptions": list(assumptions(simulation)),
+        "happened": [_happening(simulation, each) for each in simulation.trace],
+        "running": _running(simulation, sorted(world.jobs.values(), key=lambda job: job.name)),
+        "waiting": waiting_json(simulation, waiting(simulation)),
+        "queues": [
+            _queue(simulation, node, phases.get(node.name, {})) for node in sorted(world.queues, key=lambda n: n.name)
+        ],
+    }
+
+
+def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
+    """What runs and what waits of a Job, a PodGroup or a Pod; both empty where there is none of this name."""
+    job = job_of(simulation, name)
+    running = _running(simulation, [job]) if job is not None else []
+    return {"running": running, "waiting": waiting_json(simulation, found(simulation, name))}
+
+
+def waiting_json(simulation: Simulation, every: Iterable[Waiting]) -> list[dict[str, Any]]:
+    holders = Holders(simulation)
+    return [
+        {
+            "podGroup": each.group,
+            "for": each.shown,
+            "queue": each.queue,
+            "phase": each.phase,
+            "waiting": each.waits,
+            "pods": each.pods,
+            "reasons": [_reason(simulation, holders, reason) for reason in each.reasons],
+        }
+        for each in every
+    ]
+
+
+def _reason(simulation: Simulation, holders: Holders, reason: Reason) -> dict[str, Any]:
+    lacks = [_lack(simulation, holders, each) for each in reason.refusal.shortages]
+    return {"message": reason.refusal.reason, "pods": reason.pods, "lacks": lacks}
+
+
+def _lack(simulation: Simulation, holders: Holders, lack: Shortage) -> dict[str, Any]:
+    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    return {
+        "queue": lack.queue,
+        "resource": lack.resource,
+        **{word: written(lack.resource, amount) for word, amount in amounts.items()},
+        "limitedBy": limited_by(simulation.engine.world.queues, lack),
+        "usedBy": [{"for": name, "amount": written(lack.resource, amount)} for name, amount in holders.of(lack)],
+    }
+
+
+def _running(simulation: Simulation, jobs: Iterable[Job]) -> list[dict[str, Any]]:
+    return [
+        {
+            "podGroup": job.name,
+            "for": shown(simulation, job.name),
+            "queue": job.group.queue,
+            "pods": running,
+            "amounts": _amounts(job.allocated),
+        }
+        for job in jobs
+        if (running := job.count(Status.RUNNING))
+    ]
+
+
+def _happening(simulation: Simulation, each: Trace) -> dict[str, Any]:
+    event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
+    match each:
+        case Event():
+            return {**event, "event": each.event}
+        case Ended():
+            return {**event, "name": each.name}
+        case Enqueued() | Ran() | Left():
+            event |= {"podGroup": each.group, "for": shown(simulation, each.group), "queue": each.queue}
+    if isinstance(each, Ran | Left):
+        event["pods"] = list(each.pods)
+    if isinstance(each, Left):
+        event["preemptors"] = list(each.preemptors)
+    return event
+
+
+_WORDS = {Event: "played", Enqueued: "enqueued", Ran: "runs", Left: "evicted", Ended: "ended"}
+
+
+def _queue(simulation: Simulation, node: Node, phases: Mapping[str, int]) -> dict[str, Any]:
+    queues, own = simulation.engine.world.queues, node.settings
+    return {
+        "name": node.name,
+        "parent": node.parent.name if node.parent is not None else None,
+        "state": own.state,
+        "limit": _amounts({r: amount for r, amount in queues.limit(node).items() if amount != inf}),
+        "capability": _amounts(own.capability or {}),
+        "deserved": _amounts(own.deserved),
+        "guarantee": _amounts(own.guarantee),
+        "allocated": _amounts(node.amounts(ALLOCATED)),
+        "inqueue": _amounts(node.amounts(INQUEUE)),
+        "podGroups": dict(sorted(phases.items())),
+    }
+
+
+def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
+    return {name: written(name, amount) for name, amount in sorted(amounts.items()) if name != PODS}

@@ -1,0 +1,169 @@
+"""The outcome of a simulation of Volcano's queues as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from math import inf
+
+from cli.report.elapsed import elapsed
+from cli.report.simulations.layout import section, some, tree
+from policies.model.printing import plain
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.objects import Status
+from scheduling.volcano.queues import ALLOCATED, INQUEUE, ROOT, Node
+from scheduling.volcano.resources import PODS, written
+from scheduling.volcano.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
+from scheduling.volcano.waiting import Holders, Reason, Waiting, found, limited_by, waiting
+
+
+def volcano_text(simulation: Simulation) -> str:
+    return "\n".join(
+        [
+            plain(_head(simulation)),
+            *(f"assumed: {each}" for each in assumptions(simulation)),
+            *section("what happened in Volcano", (_happened(simulation, each) for each in simulation.trace)),
+            *section("what waits in Volcano", waiting_lines(simulation, waiting(simulation))),
+            *section("what is in use in Volcano", _trees(simulation), indent=""),
+        ]
+    )
+
+
+def assumptions(simulation: Simulation) -> Iterator[str]:
+    """What the files leave open."""
+    yield "Volcano runs the plugin capacity with hierarchy, and the actions enqueue, allocate, reclaim"
+    if not simulation.intake.has_nodes:
+        yield "there are no Nodes: the cluster has room for all that the queues allow"
+
+
+def _head(simulation: Simulation) -> str:
+    world = simulation.engine.world
+    counts = ((len([*world.queues]), "queue"), (len(world.jobs), "PodGroup"), (len(world.tasks), "Pod"))
+    return "simulated in Volcano: " + ", ".join(some(*count) for count in counts)
+
+
+# --- what happened
+
+
+def _happened(simulation: Simulation, each: Trace) -> str:
+    return plain(f"{elapsed(simulation.start, each.at):<6} {_event(simulation, each)}")
+
+
+def _event(simulation: Simulation, each: Trace) -> str:
+    match each:
+        case Event():
+            return each.event
+        case Enqueued():
+            return f"enqueued   {shown(simulation, each.group)} in {each.queue}"
+        case Ran():
+            return f"runs       {some(len(each.pods), 'Pod')} of {shown(simulation, each.group)} in {each.queue}"
+        case Left():
+            takers = ", ".join(shown(simulation, group) for group in each.preemptors)
+            evicted = f"{some(len(each.pods), 'Pod')} of {shown(simulation, each.group)} in {each.queue}"
+            return f"evicted    {evicted} for {takers}"
+        case Ended():
+            return f"ended      {each.name}"
+
+
+def shown(simulation: Simulation, group: str) -> str:
+    """What a person calls the PodGroup."""
+    return simulation.intake.shown.get(group, group)
+
+
+# --- what waits
+
+
+def why_text(simulation: Simulation, name: str) -> str:
+    """A Job, a PodGroup or a Pod; empty where there is none of this name."""
+    return "\n".join([*_holding(simulation, name), *waiting_lines(simulation, found(simulation, name))])
+
+
+def _holding(simulation: Simulation, name: str) -> Iterator[str]:
+    job = job_of(simulation, name)
+    running = job.count(Status.RUNNING) if job is not None else 0
+    if job is not None and running:
+        pods = f"{some(running, 'Pod')} of {shown(simulation, job.name)}"
+        yield plain(f"{pods} in {job.group.queue}: {_amounts(job.allocated)} in use")
+
+
+def job_of(simulation: Simulation, name: str) -> Job | None:
+    """The PodGroup of the Job, the PodGroup or the Pod of this name."""
+    world = simulation.engine.world
+    task = world.tasks.get(name)
+    group = task.group if task is not None else simulation.intake.job_named(name)
+    return world.jobs.get(group or "")
+
+
+def waiting_lines(simulation: Simulation, every: Iterable[Waiting]) -> Iterator[str]:
+    holders = Holders(simulation)
+    for each in every:
+        where = f" in {each.queue} ({each.phase})" if each.queue else ""
+        yield plain(f"{each.shown}{where}: {_count(each)}")
+        for reason in each.reasons:
+            yield from (f"    {plain(line)}" for line in _reason(simulation, holders, each, reason))
+
+
+def _count(each: Waiting) -> str:
+    if not each.pods:
+        return "has no Pods yet"
+    return "waits" if each.pods == 1 else f"{each.waits} of {each.pods} Pods wait"
+
+
+def _reason(simulation: Simulation, holders: Holders, each: Waiting, reason: Reason) -> Iterator[str]:
+    of_pods = f" ({some(reason.pods, 'Pod')})" if reason.pods and each.pods > 1 else ""
+    yield f"{reason.refusal}{of_pods}"
+    for shortage in reason.refusal.shortages:
+        yield from _limit(simulation, holders, shortage)
+
+
+def _limit(simulation: Simulation, holders: Holders, shortage: Shortage) -> Iterator[str]:
+    resource = shortage.resource
+    if using := holders.of(shortage):
+        held = ", ".join(f"{name} {written(resource, amount)}" for name, amount in using)
+        yield f"  {resource} of {shortage.queue} is used by {held}"
+    if source := limited_by(simulation.engine.world.queues, shortage):
+        yield f"  the limit is {source}"
+
+
+# --- what is in use
+
+
+def _trees(simulation: Simulation) -> Iterator[str]:
+    """From root; what has no way there is drawn by itself."""
+    queues = simulation.engine.world.queues
+    phases = phases_by_queue(simulation)
+    tops = [node for node in queues if node.parent is None]
+    for top in sorted(tops, key=lambda node: (node.name != ROOT, node.name)):
+        yield from tree(top, lambda node: _rows(simulation, node, phases))
+
+
+def phases_by_queue(simulation: Simulation) -> dict[str, Counter[str]]:
+    """How many PodGroups of each phase each queue has itself."""
+    counts: dict[str, Counter[str]] = {}
+    for job in simulation.engine.world.jobs.values():
+        counts.setdefault(job.group.queue, Counter())[job.group.phase] += 1
+    return counts
+
+
+def _rows(simulation: Simulation, node: Node, phases: Mapping[str, Counter[str]]) -> tuple[str, list[str]]:
+    """The name of a queue and a line for each resource."""
+    queues, own = simulation.engine.world.queues, node.settings
+    notes = [] if own.is_open else [own.state]
+    notes += [f"{phase}: {count}" for phase, count in sorted(phases.get(node.name, {}).items())]
+    columns: dict[str, Mapping[str, float]] = {
+        "limit": {r: amount for r, amount in queues.limit(node).items() if amount != inf},
+        "deserved": own.deserved,
+        "guarantee": own.guarantee,
+        "allocated": node.amounts(ALLOCATED),
+        "inqueue": node.amounts(INQUEUE),
+    }
+    lines = []
+    for name in sorted({name for amounts in columns.values() for name in amounts} - {PODS}):
+        values = (f"{word} {written(name, amounts[name])}" for word, amounts in columns.items() if name in amounts)
+        lines.append(plain(f"{name}: {', '.join(values)}"))
+    return plain(node.name + (f" ({', '.join(notes)})" if notes else "")), lines
+
+
+def _amounts(amounts: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={written(name, amount)}" for name, amount in sorted(amounts.items()) if name != PODS)

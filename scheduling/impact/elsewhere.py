@@ -1,0 +1,75 @@
+"""What a change does to the work of Volcano and YuniKorn: at rest, then the change, then at rest again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from policies.dialects.reading import Manifest
+from policies.impact.quotas import Excess, Pair
+from policies.model.objects import Ref
+from scheduling.queue_tree.running import Running
+
+
+class Played(Protocol):
+    """A simulation of such queues. `excesses` are the queues that use more than they may."""
+
+    unsettled: bool
+
+    def change(self, manifests: Iterable[Manifest]) -> None: ...
+
+    def drop(self, refs: Iterable[Ref]) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def running(self) -> dict[str, Running]: ...
+
+    def excesses(self) -> Iterator[Excess]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorkChange:
+    """Work of which other numbers of pods run because of the change. `queue` is where it is after it, or was."""
+
+    name: str
+    queue: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """`over` is as of the moment of the change. `settled` is False where the simulation never comes to rest."""
+
+    over: tuple[Excess, ...] = ()
+    work: tuple[WorkChange, ...] = ()
+    settled: bool = True
+
+
+def predict_elsewhere(simulation: Played, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Elsewhere:
+    """The outcome of applying these manifests and deleting these objects, all at one moment."""
+    before, over = simulation.running(), _by_node(simulation)
+    simulation.change(manifests)
+    simulation.drop(deleted)
+    now_over = _by_node(simulation)
+    simulation.settle()
+    after = simulation.running()
+    grown = (each for key, each in now_over.items() if key not in over or _above(each) > _above(over[key]))
+    changes = (_change(name, before.get(name), after.get(name)) for name in sorted({*before, *after}))
+    return Elsewhere(
+        tuple(grown), tuple(each for each in changes if each.before != each.after), not simulation.unsettled
+    )
+
+
+def _by_node(simulation: Played) -> dict[tuple[Ref, Pair], Excess]:
+    return {(each.ref, each.pair): each for each in simulation.excesses()}
+
+
+def _above(excess: Excess) -> int:
+    return excess.used - excess.limit
+
+
+def _change(name: str, before: Running | None, after: Running | None) -> WorkChange:
+    where = after or before
+    return WorkChange(name, where.queue if where else "", before.pods if before else 0, after.pods if after else 0)

@@ -1,0 +1,12 @@
+"""How much of some work runs, as all dialects count it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Running(NamedTuple):
+    """How many pods of some work run, and in which queue."""
+
+    queue: str
+    pods: int

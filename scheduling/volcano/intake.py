@@ -1,0 +1,236 @@
+"""Reads what Volcano decides about from manifests into a world: queues, PodGroups, Jobs, Pods, what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from policies.dialects import core, volcano
+from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER
+from policies.dialects.priority_class import PRIORITY_CLASS
+from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.model.objects import GroupKind, Ref
+from scheduling.objects.submission import kind_of
+from scheduling.queue_tree.amounts import Amounts
+from scheduling.volcano.job_pods import (
+    DEFAULT,
+    Made,
+    TooManyPods,
+    is_over,
+    made_of_job,
+    made_of_pod,
+    own_group,
+    with_priority,
+)
+from scheduling.volcano.objects import Devices, Machine, PodGroup, QueueSettings, Status, Task
+from scheduling.volcano.queues import ROOT
+from scheduling.volcano.reading import (
+    group_of,
+    read_claim,
+    read_machine,
+    read_pod_group,
+    read_priorities,
+    read_queue,
+    read_task,
+)
+from scheduling.volcano.resources import BASIC, PODS
+from scheduling.volcano.world import World
+
+NODE = GroupKind("", "Node")
+CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
+_SURROUNDINGS = (PRIORITY_CLASS, CLAIM, core.NAMESPACE, volcano.QUEUE, NODE)
+_WORK = (volcano.POD_GROUP, volcano.JOB, core.POD)
+"""In this order: a PodGroup that is there counts for more than the one that would be made of its Job."""
+_BUILT_IN = (QueueSettings(ROOT, reclaimable=False), QueueSettings(DEFAULT))
+"""The queues that Volcano creates at its start."""
+ANY_NODE = "any node"
+_ENOUGH = 10**24
+
+
+class Intake:
+    """Puts objects into the world as they come; the newest version counts. What was decided of a pod stays.
+
+    `shown`: by PodGroup, what a person calls it: the Job or the Pod that it was made for, or itself. `problems`: what
+    was left out, and why.
+    Without any Node there is one that has room for all.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.shown: dict[str, str] = {}
+        self.problems: list[str] = []
+        self._classes: dict[str, int] = {}
+        self._claims: dict[str, Devices] = {}
+        self._namespaces: dict[str, str] = {}
+        self._jobs: dict[str, tuple[str, list[str]]] = {}
+        self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)
+        self._nodes = False
+        for queue in _BUILT_IN:
+            world.put_queue(queue)
+
+    @property
+    def has_nodes(self) -> bool:
+        return self._nodes
+
+    def put(self, manifests: Iterable[Manifest], now: int) -> None:
+        """Take objects in, in any order. Pods of a moment before their creation count as created `now`."""
+        by_kind: dict[GroupKind, list[Manifest]] = {}
+        for manifest in manifests:
+            by_kind.setdefault(kind_of(manifest), []).append(manifest)
+        for kind in (*_SURROUNDINGS, *_WORK):
+            for manifest in by_kind.get(kind, ()):
+                self._take(kind, manifest, now)
+        self._room_for_all()
+
+    def _take(self, kind: GroupKind, manifest: Manifest, now: int) -> None:
+        match kind:
+            case _ if kind == PRIORITY_CLASS:
+                self._classes |= read_priorities([manifest])
+            case _ if kind == CLAIM:
+                name, devices = read_claim(manifest)
+                self._claims[name] = devices
+            case _ if kind == core.NAMESPACE:
+                notes = texts(metadata(manifest).get("annotations"))
+                self._namespaces[text(metadata(manifest).get("name")) or ""] = notes.get(VOLCANO_QUEUE, "")
+            case _ if kind == volcano.QUEUE:
+                self._put_queue(read_queue(manifest))
+            case _ if kind == NODE:
+                self._put_node(read_machine(manifest))
+            case _ if kind == volcano.POD_GROUP:
+                self._put_pod_group(manifest, now)
+            case _ if kind == volcano.JOB:
+                self._put_job(manifest, now)
+            case _:
+                self._put_pod(manifest, now)
+
+    # --- queues and nodes
+
+    def _put_queue(self, queue: QueueSettings) -> None:
+        for amounts in (queue.capability or {}, queue.deserved, queue.guarantee):
+            self._saw(amounts)
+        self.world.put_queue(queue)
+
+    def _put_node(self, machine: Machine) -> None:
+        if not self._nodes and ANY_NODE in self.world.rooms:
+            self.world.drop_machine(ANY_NODE)
+        self._nodes = True
+        self.world.put_machine(machine)
+
+    def _saw(self, amounts: Amounts) -> None:
+        for resource in amounts:
+            self._resources.setdefault(resource, _ENOUGH)
+
+    def _room_for_all(self) -> None:
+        if not self._nodes:
+            self.world.put_machine(Machine(ANY_NODE, dict(self._resources)))
+
+    # --- work
+
+    def _put_pod_group(self, manifest: Manifest, now: int) -> None:
+        group = read_pod_group(manifest, self._classes)
+        self.shown.setdefault(group.name, f"PodGroup {group.name}")
+        self._put_group(group, now)
+
+    def _put_group(self, group: PodGroup, now: int) -> None:
+        """What was decided of its phase stays. Instead of `default`, it is in the queue that its Namespace names."""
+        if group.queue == DEFAULT:
+            group = replace(group, queue=self._namespaces.get(group.name.partition("/")[0]) or DEFAULT)
+        known = self.world.jobs.get(group.name)
+        self._saw(group.minimum or {})
+        phase = known.group.phase if known is not None else group.phase
+        created = known.group.created if known is not None else group.created or now
+        self.world.put_group(replace(group, phase=phase, created=created))
+
+    def _put_job(self, manifest: Manifest, now: int) -> None:
+        meta = metadata(manifest)
+        key = f"{text(meta.get('namespace')) or 'default'}/{text(meta.get('name')) or ''}"
+        if is_over(manifest):
+            self.drop_job(key)
+            return
+        if (text(mapping(manifest.get("spec")).get("schedulerName")) or VOLCANO_SCHEDULER) != VOLCANO_SCHEDULER:
+            return
+        try:
+            made = made_of_job(manifest, self._classes, self._claims)
+        except TooManyPods as error:
+            self.problems.append(str(error))
+            return
+        self.shown[made.group.name] = f"Job {key}"
+        if key in self._jobs or made.group.name not in self.world.jobs:
+            self._put_group(made.group, now)
+        self._put_pods_of(key, made, now)
+
+    def _put_pods_of(self, job: str, made: Made, now: int) -> None:
+        names = [task.name for task in made.tasks]
+        for gone in {*self._jobs.get(job, ("", []))[1]} - {*names}:
+            if gone in self.world.tasks:
+                self.world.drop_task(gone)
+        self._jobs[job] = made.group.name, names
+        for task in made.tasks:
+            if task.name not in self.world.tasks:
+                self._put_task(task, now)
+
+    def _put_pod(self, manifest: Manifest, now: int) -> None:
+        if text(mapping(manifest.get("spec")).get("schedulerName")) != VOLCANO_SCHEDULER:
+            return
+        named = group_of(manifest)
+        task = read_task(manifest, named or own_group(manifest), self._claims)
+        task = with_priority(task, mapping(manifest.get("spec")), self._classes)
+        if named is None and task.group not in self.world.jobs:
+            self.shown[task.group] = f"Pod {task.name}"
+            self._put_group(made_of_pod(manifest, task), now)
+        self._put_task(task, now)
+
+    def _put_task(self, task: Task, now: int) -> None:
+        """What was decided of it stays, unless it ended, or runs elsewhere. One that is being deleted has gone."""
+        known = self.world.tasks.get(task.name)
+        if task.status is Status.RELEASING:
+            if known is not None:
+                self.world.drop_task(task.name)
+            return
+        self._saw(task.request)
+        if task.node and not self._nodes:
+            task = replace(task, node=ANY_NODE)
+        if task.status is Status.ALLOCATED:
+            task = replace(task, status=Status.RUNNING)
+        if known is not None and task.status is Status.PENDING:
+            task = replace(task, status=known.status, node=known.node, nominated=known.nominated)
+        created = known.created if known is not None else task.created or now
+        self.world.put_task(replace(task, created=created))
+
+    # --- the end of work
+
+    def drop(self, refs: Iterable[Ref]) -> None:
+        """Remove objects in any order; of kinds that are not read, and of the built-in queues, nothing happens."""
+        world, every = self.world, list(refs)
+        for ref in every:
+            if ref.group_kind in (volcano.JOB, volcano.POD_GROUP):
+                self.drop_job(f"{ref.namespace}/{ref.name}")
+        for ref in every:
+            if ref.group_kind == core.POD and f"{ref.namespace}/{ref.name}" in world.tasks:
+                world.drop_task(f"{ref.namespace}/{ref.name}")
+            elif ref.group_kind == volcano.QUEUE and ref.name not in volcano.BUILT_IN and world.queues.get(ref.name):
+                world.drop_queue(ref.name)
+            elif ref.group_kind == core.NAMESPACE:
+                self._namespaces.pop(ref.name, None)
+
+    def job_named(self, name: str) -> str | None:
+        """The PodGroup of the Job, or of the PodGroup, of this name."""
+        if name in self._jobs:
+            return self._jobs[name][0]
+        return name if name in self.world.jobs else None
+
+    def drop_job(self, name: str) -> bool:
+        """The PodGroup with all its pods, by its name or that of its Job; False where there is none."""
+        group = self.job_named(name)
+        if group is None or group not in self.world.jobs:
+            return False
+        for task in [*self.world.jobs[group].tasks]:
+            self.world.drop_task(task)
+        self.world.drop_group(group)
+        self._jobs.pop(name, None)
+        return True
+
+
+def is_volcanos(manifest: Manifest) -> bool:
+    """Whether a simulation of Volcano reads the object."""
+    return kind_of(manifest) in (*_SURROUNDINGS, *_WORK)

@@ -1,0 +1,160 @@
+"""What Volcano's controllers make: of a Job a PodGroup and Pods, of a Pod that names no PodGroup one of its own.
+
+Source: Volcano v1.16, pkg/controllers/job (calcPGMinResources, createOrUpdatePodGroup) and pkg/controllers/podgroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from policies.dialects.core import VOLCANO_QUEUE
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_job import Task as TaskSpec
+from policies.dialects.volcano_job import read_spec, whole
+from policies.model.errors import PolicyError
+from scheduling.objects import times
+from scheduling.queue_tree.amounts import Amounts, add_to
+from scheduling.volcano.objects import Devices, PodGroup, Task
+from scheduling.volcano.reading import GROUP_NAME, TASK_NAME, read_task
+
+_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+DEFAULT = "default"
+"""The queue of work that names none."""
+OVER = frozenset(["Completed", "Failed", "Terminated", "Aborted"])
+"""The phases in which a Job has no Pods and gets none."""
+MOST_PODS = 20_000
+"""Of one Job: each pod has its own decision."""
+
+
+class TooManyPods(PolicyError):
+    """A Job has more pods than are simulated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A PodGroup and its pods."""
+
+    group: PodGroup
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """A task of a Job: how many pods of which request it has, and needs to start."""
+
+    replicas: int
+    needed: int
+    request: Amounts
+    priority: int
+
+
+def made_of_job(manifest: Manifest, classes: Mapping[str, int], claims: Mapping[str, Devices]) -> Made:
+    """`classes` are the values of the PriorityClasses. Raises TooManyPods."""
+    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+    namespace, uid = text(meta.get("namespace")) or "default", text(meta.get("uid"))
+    job = text(meta.get("name")) or ""
+    name = f"{namespace}/{job}-{uid}" if uid else f"{namespace}/{job}"
+    read = read_spec(spec)
+    if (pods := sum(max(0, task.replicas) for task in read.tasks)) > MOST_PODS:
+        raise TooManyPods(f"Job {namespace}/{job} has {pods} pods, and at most {MOST_PODS} are simulated")
+    tasks: list[Task] = []
+    roles, members_of = [], {}
+    for written, task in zip(map(mapping, listing(spec.get("tasks"))), read.tasks, strict=True):
+        first = _pod(manifest, written, task, name, classes, claims)
+        tasks += [replace(first, name=f"{namespace}/{job}-{task.name}-{i}") for i in range(task.replicas)]
+        needed = task.replicas if task.min_available is None else task.min_available
+        members_of[task.name] = needed
+        roles.append(_Role(task.replicas, needed, first.request, first.priority))
+    members = sum(members_of.values()) if read.min_available is None else read.min_available
+    group = PodGroup(
+        name=name,
+        queue=text(spec.get("queue")) or DEFAULT,
+        members=members,
+        members_of=members_of,
+        minimum=_minimum(roles, members),
+        priority=classes.get(text(spec.get("priorityClassName")) or "", 0),
+        created=times.parse(meta.get("creationTimestamp")),
+    )
+    return Made(group, tuple(tasks))
+
+
+def _pod(
+    job: Manifest,
+    written: Manifest,
+    task: TaskSpec,
+    group: str,
+    classes: Mapping[str, int],
+    claims: Mapping[str, Devices],
+) -> Task:
+    """The pods of a task differ by name alone."""
+    template, meta = mapping(written.get("template")), metadata(job)
+    theirs = metadata(template)
+    notes = {**texts(theirs.get("annotations")), TASK_NAME: task.name, GROUP_NAME: group.partition("/")[2]}
+    pod = {
+        "metadata": {**theirs, "namespace": meta.get("namespace"), "annotations": notes},
+        "spec": template.get("spec"),
+    }
+    return with_priority(read_task(pod, group, claims), mapping(template.get("spec")), classes)
+
+
+def with_priority(task: Task, spec: Manifest, classes: Mapping[str, int]) -> Task:
+    """With the value of its PriorityClass, which the API server writes into a Pod that it stores."""
+    return (
+        task if whole(spec.get("priority")) is not None else replace(task, priority=classes.get(task.priority_class, 0))
+    )
+
+
+def _minimum(roles: Sequence[_Role], members: int) -> Amounts:
+    """minResources: what the first pods ask for, by priority; with enough for all tasks, first what each needs."""
+    ordered = sorted(roles, key=lambda role: -role.priority)
+    if members < sum(role.needed for role in roles):
+        parts = [(role, role.replicas) for role in ordered]
+    else:
+        parts = [(role, role.needed) for role in ordered]
+        parts += [(role, role.replicas - role.needed) for role in ordered]
+    minimum: dict[str, int] = {}
+    for role, pods in parts:
+        taken = max(0, min(pods, members))
+        add_to(minimum, role.request, taken)
+        members -= taken
+    return minimum
+
+
+# --- Pods by themselves
+
+
+def made_of_pod(pod: Manifest, task: Task) -> PodGroup:
+    """The PodGroup that the controller makes for the Pod; those of one owner share it."""
+    notes = texts(metadata(pod).get("annotations"))
+    members = _number(notes.get(_MIN_MEMBER, "")) or 1
+    minimum: dict[str, int] = {}
+    add_to(minimum, task.request, members)
+    return PodGroup(
+        name=task.group,
+        queue=notes.get(VOLCANO_QUEUE) or DEFAULT,
+        members=members,
+        minimum=minimum,
+        priority=task.priority,
+        created=task.created,
+    )
+
+
+def own_group(pod: Manifest) -> str:
+    """The name of the PodGroup that the controller makes for the Pod."""
+    meta = metadata(pod)
+    owner = next((mapping(each) for each in listing(meta.get("ownerReferences")) if _controls(mapping(each))), {})
+    uid = text(owner.get("uid")) or text(meta.get("uid")) or text(meta.get("name")) or ""
+    return f"{text(meta.get('namespace')) or 'default'}/podgroup-{uid}"
+
+
+def _controls(owner: Manifest) -> bool:
+    return owner.get("controller") is True
+
+
+def _number(value: str) -> int:
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
+
+
+def is_over(job: Manifest) -> bool:
+    return text(mapping(mapping(job.get("status")).get("state")).get("phase")) in OVER

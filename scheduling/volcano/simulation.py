@@ -1,0 +1,201 @@
+"""Plays Volcano's queues and PodGroups from manifests: work comes and ends, and sessions run until nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from policies.dialects import volcano
+from policies.dialects.reading import Manifest
+from policies.impact.quotas import Excess, Pair
+from policies.model.objects import Ref
+from scheduling.queue_tree.running import Running
+from scheduling.volcano.engine import Engine
+from scheduling.volcano.intake import Intake
+from scheduling.volcano.objects import Status
+from scheduling.volcano.queues import ALLOCATED
+from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.resources import PODS, nano
+from scheduling.volcano.session import Outcome
+from scheduling.volcano.setup import Cluster, engine
+
+ACTIONS = ("enqueue", "allocate", "reclaim")
+_LEAST_SESSIONS = 100
+_SESSIONS_EACH = 5
+"""Sessions for each pod before a simulation counts as one that never settles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of the input, as the user wrote it."""
+
+    at: int
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The PodGroup reserved its minimum in its queue."""
+
+    at: int
+    group: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """These pods of the PodGroup got nodes."""
+
+    at: int
+    group: str
+    queue: str
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """These pods of the PodGroup were evicted, and wait again. `preemptors` are the PodGroups that get their room."""
+
+    at: int
+    group: str
+    queue: str
+    pods: tuple[str, ...]
+    preemptors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The pod, or the PodGroup with its pods, of this name ended."""
+
+    at: int
+    name: str
+
+
+Trace: TypeAlias = Event | Enqueued | Ran | Left | Ended
+
+
+class Simulation:
+    """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again."""
+
+    def __init__(self, start: int) -> None:
+        self.start = self.now = start
+        self.engine: Engine = engine(Cluster())
+        self.intake = Intake(self.engine.world)
+        self.trace: list[Trace] = []
+        self.refusals: Mapping[str, tuple[Refusal, ...]] = {}
+        self.unsettled = False
+
+    # --- events
+
+    def announce(self, event: str) -> None:
+        """Note in the trace that this event comes now."""
+        self.trace.append(Event(self.now, event))
+
+    def change(self, manifests: Iterable[Manifest]) -> None:
+        """Add or change objects, in any order, without a decision: `settle` is for the caller."""
+        self.intake.put(manifests, self.now)
+
+    def drop(self, refs: Iterable[Ref]) -> None:
+        """Delete objects, without a decision. What runs in a deleted queue goes on, and nothing new starts there."""
+        self.intake.drop(refs)
+
+    def finish(self, key: str) -> bool:
+        """End the Job, the PodGroup or the Pod `namespace/name`, then settle; False where there is none."""
+        world = self.engine.world
+        if not self.intake.drop_job(key):
+            task = world.tasks.get(key)
+            if task is None or task.status is Status.FINISHED:
+                return False
+            world.put_task(replace(task, status=Status.FINISHED))
+        self.trace.append(Ended(self.now, key))
+        self.settle()
+        return True
+
+    def at(self, moment: int) -> None:
+        """Let time pass up to `moment`."""
+        self.now = max(self.now, moment)
+
+    def settle(self) -> None:
+        """Hold sessions until nothing moves, also in one that looks at everybody and so has all reasons."""
+        for _ in range(_LEAST_SESSIONS + _SESSIONS_EACH * len(self.engine.world.tasks)):
+            if self._session():
+                continue
+            self.engine.world.rests.nobody = True
+            if not self._session():
+                return
+        self.unsettled = True
+
+    # --- what there is
+
+    @property
+    def problems(self) -> list[str]:
+        """What is left out."""
+        return self.intake.problems
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there are PodGroups of Volcano, or were."""
+        return bool(self.engine.world.jobs) or any(not isinstance(each, Event) for each in self.trace)
+
+    def running(self) -> dict[str, Running]:
+        """By what a person calls the PodGroups of which pods run."""
+        counts = ((job, job.count(Status.RUNNING)) for job in self.engine.world.jobs.values())
+        shown = self.intake.shown
+        return {shown.get(job.name, job.name): Running(job.group.queue, count) for job, count in counts if count}
+
+    def excesses(self) -> Iterator[Excess]:
+        """The queues that use more than they may."""
+        queues = self.engine.world.queues
+        for node in queues:
+            limits = queues.limit(node)
+            for resource, used in node.amounts(ALLOCATED).items():
+                limit = limits.get(resource, 0)
+                if resource != PODS and used > limit:
+                    yield Excess(
+                        volcano.queue_ref(node.name), Pair("", resource), nano(resource, used), nano(resource, limit)
+                    )
+
+    # --- sessions
+
+    def _session(self) -> bool:
+        """Whether anything moved."""
+        world = self.engine.world
+        before = {name: world.jobs[name].group.phase for name in world.jobs}
+        outcome = self.engine.decide(ACTIONS)
+        self.refusals = outcome.refusals
+        moved = bool(outcome.binds or outcome.evicted or outcome.pipelined)
+        for name, phase in outcome.phases.items():
+            moved |= before[name] != phase
+            if phase == "Inqueue" and before[name] == "Pending":
+                self.trace.append(Enqueued(self.now, name, world.jobs[name].group.queue))
+        self._note_evictions(outcome)
+        self._note_starts(outcome)
+        return moved
+
+    def _note_evictions(self, outcome: Outcome) -> None:
+        world = self.engine.world
+        takers: dict[str, dict[str, None]] = {}
+        for name, node in outcome.pipelined.items():
+            takers.setdefault(node, {})[world.tasks[name].group] = None
+            world.put_task(replace(world.tasks[name], nominated=node))
+        victims: dict[str, list[str]] = {}
+        preemptors: dict[str, dict[str, None]] = {}
+        for name in outcome.evicted:
+            task = world.tasks[name]
+            victims.setdefault(task.group, []).append(name)
+            preemptors.setdefault(task.group, {}).update(takers.get(task.node, {}))
+            world.put_task(replace(task, status=Status.PENDING, node="", nominated=""))
+        for group, pods in sorted(victims.items()):
+            queue = world.jobs[group].group.queue
+            self.trace.append(Left(self.now, group, queue, tuple(pods), tuple(preemptors[group])))
+
+    def _note_starts(self, outcome: Outcome) -> None:
+        world = self.engine.world
+        started: dict[str, list[str]] = {}
+        for name in outcome.binds:
+            task = world.tasks[name]
+            started.setdefault(task.group, []).append(name)
+            world.put_task(replace(task, status=Status.RUNNING, nominated=""))
+        for group, pods in sorted(started.items()):
+            self.trace.append(Ran(self.now, group, world.jobs[group].group.queue, tuple(sorted(pods))))

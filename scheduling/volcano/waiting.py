@@ -1,0 +1,132 @@
+"""Why PodGroups of Volcano wait: which queue, which resource, how much is short, and who has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.objects import Status, Task
+from scheduling.volcano.queues import Node, Queues
+from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.resources import BASIC
+from scheduling.volcano.simulation import Simulation
+
+_GATED = Refusal("the pod waits behind a scheduling gate")
+_MOST = 3
+"""So many holders are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """`pods`: how many pods of the PodGroup are refused for it; 0: the PodGroup itself is."""
+
+    refusal: Refusal
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A PodGroup with pods that wait. `shown` is what a person calls it. Without `phase` there is no such PodGroup."""
+
+    group: str
+    shown: str
+    queue: str
+    phase: str
+    waits: int
+    pods: int
+    reasons: tuple[Reason, ...]
+
+
+def waiting(simulation: Simulation) -> Iterator[Waiting]:
+    """All that waits: by queue, the most important first; Pods without their PodGroup come last."""
+    world = simulation.engine.world
+    for job in sorted(world.jobs.values(), key=_place):
+        pending = [task for task in job.tasks.values() if task.status is Status.PENDING]
+        if pending or not job.tasks:
+            shown = simulation.intake.shown.get(job.name, job.name)
+            reasons = tuple(_reasons(simulation, job, pending))
+            yield Waiting(job.name, shown, job.group.queue, job.group.phase, len(pending), len(job.tasks), reasons)
+    for name, task in sorted(world.tasks.items()):
+        if task.group not in world.jobs and task.status is Status.PENDING:
+            reason = Reason(Refusal(f"PodGroup {task.group} does not exist"), 0)
+            yield Waiting(task.group, f"Pod {name}", "", "", 1, 1, (reason,))
+
+
+def found(simulation: Simulation, name: str) -> list[Waiting]:
+    """What waits of the Job, the PodGroup or the Pod `namespace/name`."""
+    task = simulation.engine.world.tasks.get(name)
+    group = task.group if task is not None else simulation.intake.job_named(name)
+    return [each for each in waiting(simulation) if group and each.group == group]
+
+
+def _place(job: Job) -> tuple[str, int, int, str]:
+    return job.group.queue, -job.group.priority, job.group.created, job.name
+
+
+def _reasons(simulation: Simulation, job: Job, pending: Iterable[Task]) -> Iterator[Reason]:
+    """Each once, with the number of pods."""
+    for refusal in simulation.refusals.get(job.name, ()):
+        yield Reason(refusal, 0)
+    counts: dict[Refusal, int] = {}
+    for task in pending:
+        for refusal in (_GATED,) if task.gated else simulation.refusals.get(task.name, ()):
+            counts[refusal] = counts.get(refusal, 0) + 1
+    for refusal, count in counts.items():
+        yield Reason(refusal, count)
+
+
+# --- who has it, and what limits it
+
+
+@dataclass(slots=True)
+class Holders:
+    """Who uses a resource in a queue and below, the largest first; each question is answered once."""
+
+    simulation: Simulation
+    _known: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
+
+    def of(self, shortage: Shortage) -> list[tuple[str, int]]:
+        """PodGroups, as a person calls them, with their amounts."""
+        key = shortage.queue, shortage.resource
+        if key not in self._known:
+            self._known[key] = [*self._find(*key)]
+        return self._known[key]
+
+    def _find(self, queue: str, resource: str) -> Iterator[tuple[str, int]]:
+        world = self.simulation.engine.world
+        within = (job for job in world.jobs.values() if world.queues.is_within(job.group.queue, queue))
+        using = [job for job in within if job.allocated.get(resource)]
+        for job in sorted(using, key=lambda job: (-job.allocated[resource], job.name))[:_MOST]:
+            yield self.simulation.intake.shown.get(job.name, job.name), job.allocated[resource]
+
+
+def limited_by(queues: Queues, shortage: Shortage) -> str:
+    """Where the limit of a shortage comes from, in words; empty where there is none to raise."""
+    node = queues.get(shortage.queue)
+    return _source(queues, node, shortage.resource) if node is not None else ""
+
+
+def _source(queues: Queues, node: Node, resource: str) -> str:
+    limit = queues.limit(node).get(resource)
+    if limit is None:
+        return f"neither a Node nor queue {node.name} has any {resource}"
+    if limit == queues.capability(node).get(resource, inf):
+        return f"the capability of queue {_named_by(node, resource)}"
+    if node.parent is None:
+        return ""
+    beside = node.parent.sum_below("guarantee").get(resource, 0) - node.settings.guarantee.get(resource, 0)
+    if beside:
+        return f"what queue {node.parent.name} has left beside what siblings of {node.name} are guaranteed"
+    return _source(queues, node.parent, resource)
+
+
+def _named_by(node: Node, resource: str) -> str:
+    """The nearest queue whose own capability names the resource."""
+    for here in node.up():
+        own = here.settings.capability or {}
+        if own.get(resource, 0) > 0 or (resource in own and resource not in BASIC):
+            return here.name
+    return node.name

@@ -1,0 +1,106 @@
+"""`quotree diff` over files of Volcano and YuniKorn: what becomes of their work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.cli.runs import compared, run, write
+from tests.scheduling.volcano.manifests import job, pod, pod_group, queue, task
+from tests.scheduling.yunikorn import manifests as yunikorn
+
+TREE = (
+    queue("org", capability={"cpu": "10"}),
+    queue("a", "org", deserved={"cpu": "4"}),
+    queue("b", "org", deserved={"cpu": "6"}),
+)
+GREEDY = job("greedy", "b", task("w", 8), minAvailable=2)
+RIGID = job("rigid", "b", task("w", 8))
+QUEUES = yunikorn.queues_yaml("- {name: prod, parent: true, resources: {max: {vcore: 4}}}",
+    "[{name: tag, value: namespace, create: true, parent: {name: fixed, value: root.prod}}]",
+)  # fmt: skip
+SMALLER = yunikorn.queues_yaml("- {name: prod, parent: true, resources: {max: {vcore: 1}}}",
+    "[{name: tag, value: namespace, create: true, parent: {name: fixed, value: root.prod}}]",
+)  # fmt: skip
+
+
+def elsewhere(found: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {each["name"]: (each["podsBefore"], each["podsAfter"]) for each in found["elsewhere"]}
+
+
+def over(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    return [(each["name"], each["resource"], each["used"], each["limit"]) for each in found["overQuota"]]
+
+
+def test_a_gang_that_comes_stops_pods_of_another_queue(tmp_path: Path) -> None:
+    late = job("late", "a", task("w", 4))
+    found = compared(tmp_path, [*TREE, GREEDY], [*TREE, GREEDY, late])
+
+    assert elsewhere(found) == {"Job ml/greedy": (8, 6), "Job ml/late": (0, 4)}
+    assert over(found) == []
+
+
+def test_the_text_names_both(tmp_path: Path) -> None:
+    late = job("late", "a", task("w", 4))
+    old = write(tmp_path / "old.yaml", *TREE, GREEDY)
+    new = write(tmp_path / "new.yaml", *TREE, GREEDY, late)
+
+    shown = run("diff", new, "--base", f"files:{old}").stdout
+
+    assert "  stops      Job ml/greedy in b: 8 -> 6 Pods run\n" in shown
+    assert "  starts     Job ml/late in a: 0 -> 4 Pods run\n" in shown
+    assert "starts     Job ml/late in a" in run("diff", new, "--base", f"files:{old}", "-o", "markdown").stdout
+
+
+def test_a_limit_below_what_runs_is_over_and_stops_nobody(tmp_path: Path) -> None:
+    smaller = queue("org", capability={"cpu": "5"})
+    found = compared(tmp_path, [*TREE, GREEDY], [smaller, *TREE[1:], GREEDY])
+
+    assert over(found) == [("org", "cpu", "8", "5"), ("b", "cpu", "8", "5")]
+    assert elsewhere(found) == {}
+
+
+def test_a_limit_that_is_raised_starts_who_waits(tmp_path: Path) -> None:
+    larger = queue("org", capability={"cpu": "12"})
+    second = job("second", "b", task("w", 4))
+    found = compared(tmp_path, [*TREE, RIGID, second], [larger, *TREE[1:], RIGID, second])
+
+    assert elsewhere(found) == {"Job ml/second": (0, 4)}
+
+
+def test_a_job_that_is_deleted_makes_room(tmp_path: Path) -> None:
+    waits = job("waits", "b", task("w", 4))
+    found = compared(tmp_path, [*TREE, RIGID, waits], [*TREE, waits])
+
+    assert elsewhere(found) == {"Job ml/rigid": (8, 0), "Job ml/waits": (0, 4)}
+
+
+def test_a_pod_that_is_deleted_makes_room(tmp_path: Path) -> None:
+    group, pods = pod_group("g", "b", 2), [pod(f"p{i}", "g", "4") for i in (1, 2)]
+    waits = job("waits", "b", task("w", 4))
+    found = compared(tmp_path, [*TREE, group, *pods, waits], [*TREE, group, pods[1], waits])
+
+    assert elsewhere(found) == {"PodGroup ml/g": (2, 1), "Job ml/waits": (0, 4)}
+
+
+def test_work_of_a_deleted_queue_goes_on(tmp_path: Path) -> None:
+    found = compared(tmp_path, [*TREE, GREEDY], [*TREE[:2], GREEDY])
+
+    assert elsewhere(found) == {}
+
+
+def test_a_smaller_queue_and_a_smaller_quota_of_yunikorn_are_over(tmp_path: Path) -> None:
+    pods = [yunikorn.pod(f"p{i}", "app") for i in range(3)]
+    wide, narrow = (yunikorn.namespace("dev", namespace_quota=f'{{"cpu":"{cpu}"}}') for cpu in (4, 2))
+    found = compared(tmp_path, [QUEUES, wide, *pods], [SMALLER, narrow, *pods])
+
+    assert over(found) == [("root.prod", "vcore", "3", "1"), ("dev", "vcore", "3", "2")]
+    assert elsewhere(found) == {}
+
+
+def test_pods_of_yunikorn_that_are_deleted_make_room(tmp_path: Path) -> None:
+    space, first = yunikorn.namespace("dev", namespace_quota='{"cpu":"2"}'), yunikorn.pod("p1", "one", "2")
+    second = yunikorn.pod("p2", "two", "2")
+    found = compared(tmp_path, [space, first, second], [space, second])
+
+    assert elsewhere(found) == {"application one": (1, 0), "application two": (0, 1)}

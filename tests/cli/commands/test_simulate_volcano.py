@@ -1,0 +1,200 @@
+"""`quotree simulate`, `why` and `pending` over files of Volcano."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.builders import FLAVOR, queued_job
+from tests.cli.organisations import local, org_queue
+from tests.cli.runs import run, write
+from tests.scheduling.volcano.manifests import job, node, pod, queue, task
+from tests.scheduling.yunikorn import manifests as yunikorn
+
+TREE = (
+    queue("org", capability={"cpu": "10"}),
+    queue("a", "org", deserved={"cpu": "4"}, guarantee={"cpu": "2"}),
+    queue("b", "org", deserved={"cpu": "6"}),
+)
+GREEDY = job("greedy", "b", task("w", 8), minAvailable=2)
+LATE = job("late", "a", task("w", 6), minAvailable=4)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return write(tmp_path / "tree" / "a.yaml", *TREE, GREEDY)
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    return write(tmp_path / "late.yaml", LATE)
+
+
+def test_the_outcome_names_queue_resource_and_who_has_it(files: Path, late: Path) -> None:
+    shown = run("simulate", files, "--at", "+1h", "--add", late, "--at", "+2h", "--finish", "ml/greedy")
+
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        "simulated in Volcano: 5 queues, 1 PodGroup, 6 Pods\n"
+        "assumed: Volcano runs the plugin capacity with hierarchy, and the actions enqueue, allocate, reclaim\n"
+        "assumed: there are no Nodes: the cluster has room for all that the queues allow\n"
+        "\n"
+        "what happened in Volcano:\n"
+        "  +0s    enqueued   Job ml/greedy in b\n"
+        "  +0s    runs       8 Pods of Job ml/greedy in b\n"
+        "  +0s    --at +1h\n"
+        f"  +1h    --add {late}\n"
+        "  +1h    enqueued   Job ml/late in a\n"
+        "  +1h    evicted    2 Pods of Job ml/greedy in b for Job ml/late\n"
+        "  +1h    runs       4 Pods of Job ml/late in a\n"
+        "  +1h    --at +2h\n"
+        "  +2h    --finish ml/greedy\n"
+        "  +2h    ended      ml/greedy\n"
+        "  +2h    runs       2 Pods of Job ml/late in a\n"
+        "\n"
+        "what is in use in Volcano:\n"
+        "root\n"
+        "│  cpu: allocated 6\n"
+        "├─ default\n"
+        "└─ org\n"
+        "   │  cpu: limit 10, allocated 6\n"
+        "   ├─ a (Running: 1)\n"
+        "   │     cpu: limit 10, deserved 4, guarantee 2, allocated 6\n"
+        "   └─ b\n"
+        "         cpu: limit 8, deserved 6\n"
+    )
+
+
+def test_as_json_it_has_the_same(files: Path, late: Path) -> None:
+    found = json.loads(run("simulate", files, "--add", late, "-o", "json").stdout)["volcano"]
+
+    assert [each["what"] for each in found["happened"]] == ["enqueued", "runs", "played", "enqueued", "evicted", "runs"]
+    assert {each["for"]: each["amounts"] for each in found["running"]} == {
+        "Job ml/greedy": {"cpu": "6"},
+        "Job ml/late": {"cpu": "4"},
+    }
+    (reason,) = found["waiting"][0]["reasons"]
+    assert reason["lacks"] == [
+        {
+            "queue": "org",
+            "resource": "cpu",
+            "asked": "1",
+            "used": "10",
+            "limit": "10",
+            "short": "1",
+            "limitedBy": "the capability of queue org",
+            "usedBy": [{"for": "Job ml/greedy", "amount": "6"}, {"for": "Job ml/late", "amount": "4"}],
+        }
+    ]
+    assert {each["name"]: each["allocated"] for each in found["queues"]}["org"] == {"cpu": "10"}
+    assert found["settled"]
+
+
+def test_all_three_are_played_side_by_side(files: Path) -> None:
+    write(files.parent / "k.yaml", FLAVOR, org_queue("small", 4), local("small"), queued_job("first", "small", 4))
+    write(files.parent / "y.yaml", yunikorn.pod("p", "app"), yunikorn.namespace("dev"))
+
+    shown = run("simulate", files.parent).stdout
+
+    assert "admitted   Job ns/first in small" in shown
+    assert "runs       8 Pods of Job ml/greedy in b" in shown
+    assert "runs       Pod dev/p of app in root.dev" in shown
+
+
+def test_without_pod_groups_nothing_is_said_about_volcano(tmp_path: Path) -> None:
+    file = write(tmp_path / "k.yaml", FLAVOR, org_queue("small", 4), local("small"), queued_job("first", "small", 4))
+
+    assert "Volcano" not in run("simulate", file).stdout
+    assert "volcano" not in json.loads(run("simulate", file, "-o", "json").stdout)
+
+
+def test_a_queue_that_no_api_server_would_store_is_left_out_with_its_place(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", *TREE, queue("odd", capability={"cpu": "-3"}), GREEDY)
+
+    shown = run("simulate", file)
+
+    assert shown.exit_code == 3
+    assert "Queue odd is left out, since no API server would accept it: spec.capability.cpu: " in shown.stderr
+    assert f"{file}:" in shown.stderr
+    assert "odd" not in shown.stdout
+
+
+def test_a_job_of_too_many_pods_is_left_out(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", *TREE, job("huge", "a", task("w", 10**6)))
+
+    shown = run("simulate", file)
+
+    assert shown.exit_code == 3
+    assert shown.stderr == "Job ml/huge has 1000000 pods, and at most 20000 are simulated\n"
+
+
+def test_why_explains_a_job_and_a_pod(files: Path, late: Path) -> None:
+    late.rename(files.parent / "late.yaml")
+    against = ("--against", f"files:{files.parent}")
+
+    shown = run("why", "ml/late", *against).stdout
+
+    assert shown == (
+        "4 Pods of Job ml/late in a: cpu=4 in use\n"
+        "Job ml/late in a (Running): 2 of 6 Pods wait\n"
+        "    queue org would exceed its limit: cpu 10 used + 1 asked > 10, 1 short (2 Pods)\n"
+        "      cpu of org is used by Job ml/greedy 6, Job ml/late 4\n"
+        "      the limit is the capability of queue org\n"
+    )
+    assert run("why", "ml/late-w-5", *against).stdout == shown
+    found = json.loads(run("why", "ml/late", *against, "-o", "json").stdout)
+    assert (found["kind"], found["running"][0]["pods"], found["waiting"][0]["waiting"]) == ("PodGroupExplanation", 4, 2)
+    assert run("why", "ml/nobody", *against).exit_code == 2
+
+
+def test_why_explains_a_pod_whose_pod_group_is_missing(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", *TREE, pod("p", "nobody"))
+
+    shown = run("why", "ml/p", "--against", f"files:{tmp_path}").stdout
+
+    assert shown == "Pod ml/p: waits\n    PodGroup ml/nobody does not exist\n"
+
+
+def test_pending_lists_who_waits_at_and_below_a_queue(files: Path, late: Path) -> None:
+    late.rename(files.parent / "late.yaml")
+    against = ("--against", f"files:{files.parent}")
+
+    def listed(*words: str) -> list[str]:
+        return [line for line in run("pending", *words, *against).stdout.splitlines() if not line.startswith(" ")]
+
+    both = ["Job ml/late in a (Running): 2 of 6 Pods wait", "Job ml/greedy in b (Running): 2 of 8 Pods wait"]
+    assert listed() == listed("org") == both
+    assert listed("b") == both[1:]
+    assert listed("default") == ["no pending workloads"]
+    assert run("pending", "no-such-queue", *against).exit_code == 2
+    found = json.loads(run("pending", "b", *against, "-o", "json").stdout)
+    assert [each["podGroup"] for each in found["volcano"]] == ["ml/greedy"]
+
+
+def test_a_cluster_queue_of_the_same_name_keeps_its_answer(files: Path) -> None:
+    write(files.parent / "k.yaml", FLAVOR, org_queue("b", 1), local("b"), queued_job("first", "b", 4))
+
+    shown = run("pending", "b", "--against", f"files:{files.parent}").stdout
+
+    assert shown.startswith("ClusterQueue b: 1 pending\n")
+
+
+def test_nodes_bound_what_runs(files: Path) -> None:
+    write(files.parent / "n.yaml", node("n1", "3"))
+
+    shown = run("simulate", files.parent).stdout
+
+    assert "runs       3 Pods of Job ml/greedy in b" in shown
+    assert "no node has room for the pod (5 Pods)" in shown
+
+
+def test_a_node_without_a_name_is_left_out_with_its_place(files: Path) -> None:
+    (files.parent / "n.yaml").write_text("{apiVersion: v1, kind: Node, metadata: {name: n}}\n")  # n is false in YAML
+
+    shown = run("simulate", files.parent)
+
+    assert shown.exit_code == 3
+    assert "n.yaml:1:" in shown.stderr
+    assert "Node is left out" in shown.stderr

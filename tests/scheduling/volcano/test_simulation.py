@@ -1,0 +1,274 @@
+"""Simulations of Volcano's queues: work comes, runs, gives way and ends."""
+
+from __future__ import annotations
+
+import random
+from math import inf
+from typing import Any
+
+import pytest
+
+from scheduling.volcano.objects import Status
+from scheduling.volcano.queues import ALLOCATED
+from scheduling.volcano.simulation import Ended, Enqueued, Left, Ran, Simulation
+from scheduling.volcano.waiting import Holders, found, limited_by, waiting
+from tests.profiles import seeds
+from tests.scheduling.volcano.manifests import job, node, pod, pod_group, priority_class, queue, task
+
+START = 1_700_000_000 * 10**9
+ORG = (
+    queue("org", capability={"cpu": "10"}),
+    queue("a", "org", deserved={"cpu": "4"}, guarantee={"cpu": "2"}),
+    queue("b", "org", deserved={"cpu": "6"}),
+)
+
+
+def simulation(*manifests: dict[str, Any]) -> Simulation:
+    made = Simulation(START)
+    add(made, *manifests)
+    return made
+
+
+def add(made: Simulation, *manifests: dict[str, Any]) -> None:
+    made.change(manifests)
+    made.settle()
+
+
+def running(made: Simulation) -> dict[str, int]:
+    """Pods by PodGroup."""
+    counts = {name: each.count(Status.RUNNING) for name, each in made.engine.world.jobs.items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+def reasons(made: Simulation, name: str) -> list[str]:
+    return [str(reason.refusal) for each in found(made, name) for reason in each.reasons]
+
+
+def test_a_job_is_enqueued_and_runs() -> None:
+    made = simulation(*ORG, job("train", "a", task("w", 2)))
+
+    assert made.trace == [
+        Enqueued(START, "ml/train", "a"),
+        Ran(START, "ml/train", "a", ("ml/train-w-0", "ml/train-w-1")),
+    ]
+    assert made.engine.world.jobs["ml/train"].group.phase == "Running"
+    assert list(waiting(made)) == []
+
+
+def test_a_gang_takes_back_what_its_queue_deserves_and_the_evicted_wait() -> None:
+    made = simulation(*ORG, job("greedy", "b", task("w", 8), minAvailable=2))
+    assert running(made) == {"ml/greedy": 8}
+
+    add(made, job("late", "a", task("w", 6), minAvailable=4))
+
+    assert running(made) == {"ml/greedy": 6, "ml/late": 4}
+    (left,) = [each for each in made.trace if isinstance(each, Left)]
+    assert (left.group, len(left.pods), left.preemptors) == ("ml/greedy", 2, ("ml/late",))
+    short = "queue org would exceed its limit: cpu 10 used + 1 asked > 10, 1 short"
+    assert reasons(made, "ml/late") == reasons(made, "ml/greedy") == [short]
+    assert not made.unsettled
+
+
+def test_who_waits_is_said_with_who_has_it_and_what_limits_it() -> None:
+    made = simulation(*ORG, job("first", "b", task("w", 8)), job("second", "b", task("w", 2)))
+    (waits,) = waiting(made)
+
+    assert (waits.shown, waits.queue, waits.phase, waits.waits, waits.pods) == ("Job ml/second", "b", "Pending", 2, 2)
+    (reason,) = waits.reasons
+    (shortage,) = reason.refusal.shortages
+    assert (shortage.queue, shortage.resource, shortage.short) == ("b", "cpu", 2 * 1000)
+    assert Holders(made).of(shortage) == [("Job ml/first", 8000)]
+    assert limited_by(made.engine.world.queues, shortage) == (
+        "what queue org has left beside what siblings of b are guaranteed"
+    )
+
+
+def test_the_end_of_a_job_makes_room() -> None:
+    made = simulation(*ORG, job("first", "b", task("w", 8)), job("second", "b", task("w", 2)))
+
+    assert made.finish("ml/first")
+
+    assert running(made) == {"ml/second": 2}
+    assert Ended(START, "ml/first") in made.trace
+    assert not made.finish("ml/first")
+
+
+def test_the_end_of_a_pod_makes_room_for_another() -> None:
+    made = simulation(queue("q", capability={"cpu": "1"}), pod_group("g", "q"), pod("p1", "g"), pod("p2", "g"))
+    assert running(made) == {"ml/g": 1}
+
+    assert made.finish("ml/p1")
+
+    assert made.engine.world.tasks["ml/p2"].status is Status.RUNNING
+    assert not made.finish("ml/p1")
+
+
+def test_a_job_that_is_over_and_a_pod_that_has_ended_give_their_room_back() -> None:
+    first = job("first", "b", task("w", 8))
+    made = simulation(*ORG, first, job("second", "b", task("w", 2)), pod_group("g", "a"), pod("p", "g"))
+
+    add(
+        made,
+        {**first, "status": {"state": {"phase": "Completed"}}},
+        {**pod("p", "g"), "status": {"phase": "Succeeded"}},
+    )
+
+    assert running(made) == {"ml/second": 2}
+
+
+def test_fewer_replicas_are_fewer_pods() -> None:
+    made = simulation(*ORG, job("first", "b", task("w", 8), minAvailable=1))
+
+    add(made, job("first", "b", task("w", 3), minAvailable=1))
+
+    assert running(made) == {"ml/first": 3}
+
+
+def test_a_quota_that_is_raised_lets_the_next_run() -> None:
+    made = simulation(*ORG, job("first", "b", task("w", 8)), job("second", "b", task("w", 2)))
+
+    add(made, queue("org", capability={"cpu": "12"}))
+
+    assert running(made) == {"ml/first": 8, "ml/second": 2}
+
+
+def test_a_pod_by_itself_has_a_pod_group_and_names_its_queue() -> None:
+    alone = pod("alone", queue_name="b")
+    made = simulation(*ORG, alone)
+
+    assert [(each.group.queue, each.group.members) for each in made.engine.world.jobs.values()] == [("b", 1)]
+    assert running(made) == {"ml/podgroup-alone": 1}
+
+
+def test_work_without_a_queue_is_in_that_of_its_namespace() -> None:
+    notes = {"scheduling.volcano.sh/queue-name": "b"}
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "annotations": notes}}
+    made = simulation(*ORG, space, pod("alone"), pod_group("g", "default"), job("j", "default", task("w", 1)))
+
+    assert {name: each.group.queue for name, each in made.engine.world.jobs.items()} == {
+        "ml/podgroup-alone": "b",
+        "ml/g": "b",
+        "ml/j": "b",
+    }
+
+
+def test_priority_decides_who_is_enqueued_first() -> None:
+    classes = (priority_class("high", 9), priority_class("low", 1))
+    low, high = (job(name, "q", task("w", 1), priorityClassName=name) for name in ("low", "high"))
+    made = simulation(queue("q", capability={"cpu": "1"}), low, high, *classes)
+
+    assert running(made) == {"ml/high": 1}
+
+
+def test_nodes_have_only_so_much_room() -> None:
+    made = simulation(queue("q"), node(cpu="3"), job("big", "q", task("w", 4)), job("small", "q", task("w", 3)))
+
+    assert running(made) == {"ml/small": 3}
+    assert "no node has room for the pod" in reasons(made, "ml/big")
+
+
+def test_without_nodes_any_resource_has_room() -> None:
+    asks = job("gpus", "q", task("w", 1))
+    asks["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] = "8"
+
+    assert running(simulation(queue("q"), asks)) == {"ml/gpus": 1}
+
+
+def test_pods_that_run_already_count_and_may_give_way() -> None:
+    held = [{**pod(f"p{i}", "g"), "status": {"phase": "Running"}} for i in range(8)]
+    for each in held:
+        each["spec"]["nodeName"] = "n1"
+    group = {**pod_group("g", "b"), "status": {"phase": "Running"}}
+    made = simulation(*ORG, group, *held, job("late", "a", task("w", 4)))
+
+    assert running(made) == {"ml/g": 6, "ml/late": 4}
+
+
+def test_a_pod_group_in_an_inner_queue_stops_all_and_is_named() -> None:
+    made = simulation(*ORG, pod_group("wrong", "org"), pod("p", "wrong"), job("train", "a", task("w", 1)))
+
+    assert running(made) == {}
+    halt = "no queue is served: PodGroup ml/wrong is in queue org, which has children"
+    assert all(halt in reason for reason in reasons(made, "ml/train"))
+    assert reasons(made, "ml/train")
+
+
+def test_what_never_gets_further_says_why() -> None:
+    gated = pod("held", "g")
+    gated["spec"]["schedulingGates"] = [{"name": "x"}]
+    groups = pod_group("g", "a"), pod_group("few", "a", 3)
+    nowhere = job("nowhere", "no-such-queue", task("w", 1))
+    made = simulation(*ORG, *groups, gated, pod("lost", "nobody"), pod("p", "few"), nowhere)
+
+    assert {each.shown: [str(reason.refusal) for reason in each.reasons] for each in waiting(made)} == {
+        "PodGroup ml/g": ["the pod waits behind a scheduling gate"],
+        "PodGroup ml/few": ["there are 1 pods, at least 3 are needed"],
+        "Job ml/nowhere": ["queue no-such-queue does not exist"],
+        "Pod ml/lost": ["PodGroup ml/nobody does not exist"],
+    }
+
+
+def test_a_job_of_too_many_pods_is_left_out_and_named() -> None:
+    made = simulation(*ORG, job("huge", "a", task("w", 10**6)), job("train", "a", task("w", 1)))
+
+    assert running(made) == {"ml/train": 1}
+    assert made.problems == ["Job ml/huge has 1000000 pods, and at most 20000 are simulated"]
+
+
+@pytest.mark.parametrize("seed", seeds(0.3))
+def test_random_work_settles_within_all_limits_and_nobody_waits_for_whom_there_is_room(seed: int) -> None:
+    chance = random.Random(seed)
+    names = [f"q{i}" for i in range(chance.randint(2, 5))]
+    queues = [queue("top", capability={"cpu": str(chance.randint(4, 12))})]
+    queues += [queue(name, "top", **_amounts(chance)) for name in names]
+    made = simulation(*queues)
+    for step in range(12):
+        if chance.random() < 0.7:
+            pods = chance.randint(1, 4)
+            work = job(f"j{step}", chance.choice(names), task("w", pods, str(chance.randint(1, 3))))
+            work["spec"]["minAvailable"] = chance.randint(1, pods)
+            add(made, work)
+        else:
+            made.finish(f"ml/j{chance.randint(0, step)}")
+        assert not made.unsettled
+        _check_limits(made)
+    _check_nobody_fits(made)
+
+
+def _amounts(chance: random.Random) -> dict[str, Any]:
+    deserved = chance.randint(1, 5)
+    found: dict[str, Any] = {"deserved": {"cpu": str(deserved)}}
+    if chance.random() < 0.4:
+        found["guarantee"] = {"cpu": str(chance.randint(1, deserved))}
+    if chance.random() < 0.4:
+        found["capability"] = {"cpu": str(chance.randint(deserved, 9))}
+    return found
+
+
+def _check_limits(made: Simulation) -> None:
+    """Counted from the pods, not from the accounts."""
+    world = made.engine.world
+    for each in world.queues:
+        used = sum(
+            one.request["cpu"]
+            for work in world.jobs.values()
+            if world.queues.is_within(work.group.queue, each.name)
+            for one in work.tasks.values()
+            if one.status is Status.RUNNING
+        )
+        assert used == each.amounts(ALLOCATED).get("cpu", 0)
+        assert used <= world.queues.limit(each).get("cpu", inf)
+
+
+def _check_nobody_fits(made: Simulation) -> None:
+    """No pod of a PodGroup that runs fits on all levels."""
+    world = made.engine.world
+    for work in world.jobs.values():
+        queue_ = world.queues.get(work.group.queue)
+        if queue_ is None or work.group.phase != "Running":
+            continue
+        for each in work.waits.values():
+            assert any(
+                here.amounts(ALLOCATED).get("cpu", 0) + each.request["cpu"] > world.queues.limit(here).get("cpu", inf)
+                for here in queue_.up()
+            )

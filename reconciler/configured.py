@@ -57,10 +57,12 @@ def read_configured(
     namespace: str = "quotree-system",
     gates: Mapping[str, bool] | None = None,
     own: Configuration | None = None,
+    *,
+    observes: bool = False,
 ) -> Configured:
     """`described` are the kinds of jobs of our own settings, `multikueue` what they say of that, `namespace` is where
-    we are ourselves, `gates` count where the manifest does not name them, `own` is our own Configuration. Raises
-    BadConfiguration with the path of the key.
+    we are ourselves, `gates` count where the manifest does not name them, `own` is our own Configuration; with
+    `observes` nothing is written. Raises BadConfiguration with the path of the key.
     """
     check_identity(manifest)
     found = read(manifest, gates, namespace)
@@ -68,9 +70,14 @@ def read_configured(
     refuse_unkept(chosen)
     idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(chosen)))
     own = own or Configuration()
-    settings = replace(_settings(found, described, multikueue), dialects=own.reconciler.dialects, configuration=own)
+    settings = replace(
+        _settings(found, described, multikueue),
+        dialects=own.reconciler.dialects,
+        configuration=own,
+        observes=observes,
+    )
     watched, gated = Dialect.YUNIKORN in own.reconciler.dialects, own.yunikorn.enforce is Enforce.GATES
-    if watched != gated:  # each is nothing without the other
+    if watched != gated and not (watched and observes):  # else each is nothing without the other
         idle = (*idle, "reconciler.dialects: yunikorn" if watched else "yunikorn.enforce: gates")
     times = _times(found.leader_election)
     return Configured(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)

@@ -28,6 +28,7 @@ from reconciler.controllers.usage import UsageController
 from reconciler.controllers.volcano.kinds import QUEUE
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.controllers.watched_jobs import watched_jobs
+from reconciler.controllers.yunikorn.comparison import ComparedPods
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
@@ -68,7 +69,7 @@ class Settings:
     `observability`: which reasons Workloads without quota show.
     `cleans_requests`: ProvisioningRequests go when their Workload is evicted, not only when it is finished.
     `dialects`: whose objects are looked after; those of others are not even watched. `configuration`: what moves of
-    queues are judged by.
+    queues are judged by. `observes`: it never writes, and compares what others do.
     """
 
     options: Options = field(default_factory=Options)
@@ -85,6 +86,7 @@ class Settings:
     observability: Observability = LEGACY
     dialects: frozenset[Dialect] = frozenset([Dialect.KUEUE])
     configuration: Configuration = field(default_factory=Configuration)
+    observes: bool = False
 
 
 def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue | None) -> Iterator[Controller]:
@@ -96,6 +98,8 @@ def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue
         yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), settings.configuration)
     if Dialect.YUNIKORN in settings.dialects and settings.configuration.yunikorn.enforce is Enforce.GATES:
         yield QuotaGatesController(state.records, settings.configuration.yunikorn)
+    elif Dialect.YUNIKORN in settings.dialects and settings.observes:
+        yield ComparedPods()
 
 
 def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:

@@ -247,7 +247,13 @@ def reconciler(
     own = ours.reconciler
     gates = read_gates(feature_gates)
     read = partial(
-        read_configured, described=own.jobs, multikueue=own.multikueue, namespace=namespace, gates=gates, own=ours
+        read_configured,
+        described=own.jobs,
+        multikueue=own.multikueue,
+        namespace=namespace,
+        gates=gates,
+        own=ours,
+        observes=mode == "observe",
     )
     try:
         configured = read_file(config, read) if config else read(DEFAULTS)
@@ -256,4 +262,4 @@ def reconciler(
     certificates = Certificates(folder, supplied, names, secret, service) if folder else None
     api = None if api_port is None else ApiSettings(api_host, api_port, certificates)
     process = ProcessSettings(host, port, lease, kubeconfig, context, address_file, api, metrics_auth)
-    click.get_current_context().exit(run(mode == "manage", configured, process))
+    click.get_current_context().exit(run(configured, process))

@@ -82,7 +82,7 @@ class ProcessSettings:
         return Cluster.connect(self.context, self.kubeconfig, timeouts)
 
 
-def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
+def run(configured: Configured, process: ProcessSettings) -> Exit:
     """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
     namespace, _, name = process.lease.partition("/")
     if not (namespace and name) or "/" in name:
@@ -93,8 +93,9 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
         log.info("%s of the configuration has no effect here", key)
     try:
         with ExitStack() as opened:
-            times = configured.times
-            rival = next((_RIVALS[each] for each in _RIVALS if each in configured.settings.dialects), None)
+            times, settings = configured.times, configured.settings
+            manage = not settings.observes
+            rival = next((_RIVALS[each] for each in _RIVALS if each in settings.dialects), None)
             permit = _permit(opened, process, (namespace, name), times, rival) if manage else Never()
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels)
@@ -102,10 +103,16 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
             registry = ChosenRegistry(configured.metrics_off, labels, queues)
             reconciler = Reconciler(
                 cluster,
-                configured.settings,
+                settings,
                 permit,
                 partial(
-                    MetricsObserver, leads=permit.held, registry=registry, labels=labels, queues=queues, kueue=manage
+                    MetricsObserver,
+                    leads=permit.held,
+                    registry=registry,
+                    labels=labels,
+                    queues=queues,
+                    kueue=manage,
+                    yunikorn=settings.configuration.yunikorn,
                 ),
                 opened.enter_context(_writing(process, times)),
             )

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
 
+from policies.configuration.settings import YuniKornSettings
 from reconciler.controllers.volcano.comparison import QueueComparison
+from reconciler.controllers.yunikorn.comparison import PodComparison
 from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
 from reconciler.metrics.chosen_queues import ChosenQueues
@@ -23,6 +25,7 @@ from reconciler.metrics.occasions import (
     Compared,
     CycleDecided,
     GateRemoved,
+    PodCompared,
     QueueStateCompared,
     RoundPassed,
     WorkloadChange,
@@ -35,6 +38,7 @@ from reconciler.observer.observer import Observer, Observers
 from scheduling.world.decisions import Decision
 
 log = logging.getLogger(__name__)
+_YUNIKORN = YuniKornSettings()
 
 
 class MetricsObserver:
@@ -51,11 +55,14 @@ class MetricsObserver:
         queues: ChosenQueues | None = None,
         *,
         kueue: bool,
+        yunikorn: YuniKornSettings = _YUNIKORN,
     ) -> None:
         inner: Observer = (
             KueueObserver(state, leads, registry, labels, queues)
             if kueue
-            else Observers(comparing(registry, state), comparing_queues(registry))
+            else Observers(
+                comparing(registry, state), comparing_queues(registry), comparing_pods(registry, state, yunikorn)
+            )
         )
         self._rounds = Instruments(registry, RoundPassed)
         self._inner = inner
@@ -144,7 +151,22 @@ def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = 
 
     def report(result: Result, difference: Difference | None) -> None:
         instruments.count(Compared(result, difference))
-        if difference is not None:
-            log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})
+        _tell(difference)
 
     return Comparison(state.world, report, lambda: state.complete, patience)
+
+
+def comparing_pods(registry: CollectorRegistry, state: ClusterState, settings: YuniKornSettings) -> PodComparison:
+    """Compares what YuniKorn's scheduler binds with its quota; each difference is logged and counted."""
+    instruments = Instruments(registry, PodCompared)
+
+    def report(result: Result, difference: Difference | None) -> None:
+        instruments.count(PodCompared("yunikorn", result, difference))
+        _tell(difference)
+
+    return PodComparison(settings.namespace, report, lambda: state.complete)
+
+
+def _tell(difference: Difference | None) -> None:
+    if difference is not None:
+        log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})

@@ -87,6 +87,14 @@ class QueueStateCompared(NamedTuple):
     ours: str
 
 
+class PodCompared(NamedTuple):
+    """With `--mode observe`: what another scheduler did with a Pod was compared with the quota that we count."""
+
+    dialect: str
+    result: Result
+    difference: Difference | None
+
+
 class Process(NamedTuple):
     """At a scrape: the process itself. `writes`: whether it may write."""
 

@@ -135,9 +135,7 @@ class Gatekeeper:
     def decide(self, now: int) -> list[str]:
         """The Pods that may pass from now on, in their order (moment in nanoseconds)."""
         before = dict.fromkeys(self.granted)
-        if self.queues.renewed():
-            self._start_anew()
-        self._take_in()
+        self.follow()
         while not self.queues.fault and (decision := self.scheduler.step(now)) is not None:
             application = decision.application
             if decision.ask.key in self._entered:
@@ -147,6 +145,12 @@ class Gatekeeper:
                 self._gangs[application.name] = None
                 self._keep_places()
         return [key for key in self.granted if key not in before]
+
+    def follow(self) -> None:
+        """Take in what was observed, without a decision."""
+        if self.queues.renewed():
+            self._start_anew()
+        self._take_in()
 
     def why(self, key: str) -> Waiting | None:
         """Why the Pod waits; None for one that does not."""

@@ -149,11 +149,22 @@ class Scheduler:
 
     def _fitting(self) -> Allocated | None:
         for leaf in self._ready.leaves(self.tree.root, self._closed):
-            for application, ask in self._tried(leaf):
-                if not any(True for _ in self.limits.lacks(application, ask.amounts)):
-                    self._allocate(application, ask)
-                    return Allocated(application, ask)
+            if (found := self._first(leaf)) is not None:
+                self._allocate(*found)
+                return Allocated(*found)
             self._closed.add(leaf)
+        return None
+
+    def fitting(self) -> Iterator[tuple[Application, Ask]]:
+        """Of each leaf where something fits, what would run next there. Nothing is carried out."""
+        for leaf in self._ready.leaves(self.tree.root, self._closed):
+            if (found := self._first(leaf)) is not None:
+                yield found
+
+    def _first(self, leaf: Queue) -> tuple[Application, Ask] | None:
+        for application, ask in self._tried(leaf):
+            if not any(True for _ in self.limits.lacks(application, ask.amounts)):
+                return application, ask
         return None
 
     def _tried(self, leaf: Queue) -> Iterator[tuple[Application, Ask]]:

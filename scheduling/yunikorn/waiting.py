@@ -30,6 +30,11 @@ class Waiting:
     message: str = ""
     lacks: tuple[Lack, ...] = ()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether it would fit, and only its turn has not come."""
+        return self.reason in (QUEUE_QUOTA, USER_QUOTA) and not self.lacks
+
 
 def waiting(simulation: Simulation) -> Iterator[Waiting]:
     """All that waits: by queue, in the order in which it is tried; rejected Pods come last."""

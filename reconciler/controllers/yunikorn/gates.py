@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.configuration.settings import YuniKornSettings
-from policies.dialects.yunikorn_config.configmap import CONFIGS, DEFAULTS
-from reconciler.controllers.yunikorn.kinds import GATED_POD, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS, WATCHED
+from reconciler.controllers.yunikorn.kinds import GATED_POD, MAPS, NAMESPACE, WATCHED
 from reconciler.controllers.yunikorn.namespace_writes import conditions
 from reconciler.controllers.yunikorn.pod_writes import cut_off, passes, waits
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
@@ -24,7 +23,6 @@ from scheduling.yunikorn.queues_in_force import QueuesInForce
 
 PERIOD = 10 * SECOND
 """How often, in nanoseconds, all that wait are asked anew why, and Namespaces say what is in use."""
-_MAPS = {QUEUE_DEFAULTS.kind: DEFAULTS, QUEUE_CONFIGS.kind: CONFIGS}
 _ALL: Key = ("GatedPods", "")
 _IN_USE: Key = ("QuotaInUse", "")
 
@@ -47,8 +45,8 @@ class QuotaGatesController(Controller):
 
     def observe(self, observed: Observed) -> None:
         kind, name = observed.key
-        if kind in _MAPS:
-            self.keeper.queues.put(_MAPS[kind], observed.value)
+        if kind in MAPS:
+            self.keeper.queues.put(MAPS[kind], observed.value)
         elif kind == NAMESPACE.kind:
             self.keeper.put_namespace(name, observed.value)
             self._due[observed.key] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
-from reconciler.metrics.occasions import Compared, QueueStateCompared
+from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
 from reconciler.metrics.source import source
 from reconciler.observer.comparison import Kind, Result
 
@@ -29,6 +29,15 @@ QUEUE_STATES = Family(
     "States of Volcano's queues that its controller wrote, and what ours would have been; alike where they agree.",
     ("theirs", "ours"),
 )
+PODS = Family(
+    "quotree_observe_pods_total",
+    Type.COUNTER,
+    "Pods that another scheduler bound, or left waiting, compared with the quota that there was.",
+    ("dialect", "result"),
+    initial=tuple(
+        ("yunikorn", result) for result in (Result.SAME, Result.UNSURE, Kind.OVER_ADMITTED, Kind.NOT_ADMITTED)
+    ),
+)
 
 
 @source(Compared, DECISIONS, DIFFERENCES)
@@ -41,3 +50,8 @@ def comparisons(compared: Compared) -> Iterator[Sample]:
 @source(QueueStateCompared, QUEUE_STATES)
 def queue_states(compared: QueueStateCompared) -> Iterator[Sample]:
     yield QUEUE_STATES.sample(1, compared.theirs, compared.ours)
+
+
+@source(PodCompared, PODS)
+def pods(compared: PodCompared) -> Iterator[Sample]:
+    yield PODS.sample(1, compared.dialect, compared.difference.kind if compared.difference else compared.result)

@@ -1,0 +1,219 @@
+"""What YuniKorn's scheduler binds, compared with what our gates would have let pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.core import read_namespace
+from policies.dialects.yunikorn_config.configmap import read_config_map
+from reconciler.controllers.yunikorn.comparison import PATIENCE, PERIOD, PodComparison
+from reconciler.controllers.yunikorn.kinds import NAMESPACE, QUEUE_CONFIGS, SCHEDULED_POD, read_scheduled_pod
+from reconciler.objects.observed import Key, Observed
+from reconciler.observer.comparison import Difference, Kind, Result
+from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS
+from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
+
+NOW = 10**18
+NODES = "0/3 nodes are available: insufficient cpu"
+
+
+class Watched:
+    """The Namespace dev with a quota of 2 cpu, long after everything was listed."""
+
+    def __init__(self) -> None:
+        self.results: list[Result] = []
+        self.differences: list[Difference] = []
+        self.known = True
+        self.comparison = PodComparison("yunikorn", self._report, lambda: self.known)
+        self.now = NOW
+        self._stored: dict[Key, Observed] = {}
+        self.space(DEV)
+        self.wait(2 * PATIENCE)
+
+    def _report(self, result: Result, difference: Difference | None) -> None:
+        self.results.append(result)
+        if difference is not None:
+            self.differences.append(difference)
+
+    def space(self, manifest: Any) -> None:
+        self._put((NAMESPACE.kind, manifest["metadata"]["name"]), read_namespace(manifest))
+
+    def queues(self, manifest: Any) -> None:
+        self._put((QUEUE_CONFIGS.kind, "yunikorn/yunikorn-configs"), read_config_map(manifest))
+
+    def pod(self, name: str, app: str = "a", cpu: str = "1", *, node: str = "", **more: Any) -> None:
+        self.put(name, pod(name, app, cpu, node=node), **more)
+
+    def put(self, name: str, made: Any, phase: str = "Pending", said: str = "", gates: tuple[str, ...] = ()) -> None:
+        made["metadata"]["uid"] = f"uid-{name}"
+        made["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
+        said_by = [{"type": "PodScheduled", "status": "False", "message": said}] if said else []
+        made["status"] = {"phase": phase, "conditions": said_by}
+        self._put((SCHEDULED_POD.kind, f"dev/{name}"), read_scheduled_pod(made))
+
+    def gone(self, name: str) -> None:
+        self._put((SCHEDULED_POD.kind, f"dev/{name}"), None)
+
+    def wait(self, nanoseconds: int = PATIENCE + 1) -> None:
+        self.now += nanoseconds
+        self.comparison.passed(self.now, 0.0)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return [each.kind for each in self.differences]
+
+    def _put(self, key: Key, value: Any) -> None:
+        after = Observed(key, "1", value)
+        self.comparison.changing(self._stored.get(key), after, self.now)
+        self.comparison.changed(self.now)
+        self._stored[key] = after
+
+
+def test_who_is_bound_within_the_quota_is_alike() -> None:
+    world = Watched()
+    for name in ("one", "two"):
+        world.pod(name)
+        world.pod(name, node="n")
+
+    assert world.results == [Result.SAME, Result.SAME]
+
+
+def test_who_is_bound_over_the_quota_differs_with_the_queue_and_what_is_short() -> None:
+    world = Watched()
+    world.pod("large", cpu="3")
+    world.pod("large", cpu="3", node="n")
+    assert world.results == []
+
+    world.wait()
+
+    assert world.results == [Result.DIFFERENT]
+    (found,) = world.differences
+    assert (found.kind, found.workload, found.theirs) == (Kind.OVER_ADMITTED, "dev/large", "bound in root.dev")
+    assert found.why == "NotEnoughQueueQuota in root.dev: root.dev lacks cpu=1, asked 3, 0 of 2 in use"
+
+
+def test_room_that_comes_at_the_same_moment_makes_no_difference() -> None:
+    world = Watched()
+    world.pod("old", cpu="2", node="n")
+    world.pod("new", cpu="2")
+    world.pod("new", cpu="2", node="n")
+    world.gone("old")
+
+    world.wait()
+
+    assert world.results == [Result.UNSURE]
+
+
+def test_a_quota_that_has_just_changed_proves_nothing() -> None:
+    world = Watched()
+    world.pod("large", cpu="3")
+    world.space(namespace("dev", namespace_quota='{"cpu":"1"}'))
+    world.pod("large", cpu="3", node="n")
+    world.wait()
+
+    assert world.results == [Result.UNSURE]
+
+
+def test_neither_does_one_that_changes_soon_after() -> None:
+    world = Watched()
+    world.pod("large", cpu="3")
+    world.pod("large", cpu="3", node="n")
+    world.queues(TEAMS)
+    world.wait()
+
+    assert world.results == [Result.UNSURE]
+
+
+def test_a_quota_that_cannot_be_read_is_no_quota_to_them_and_admits_nothing_here() -> None:
+    world = Watched()
+    world.space(namespace("dev", namespace_quota='{"cpu":2}'))
+    world.wait(2 * PATIENCE)
+    world.pod("one")
+    world.pod("one", node="n")
+    world.wait()
+
+    assert world.kinds == [Kind.OVER_ADMITTED]
+    assert world.differences[0].why.startswith("UnreadableQuota: Namespace dev: ")
+
+
+def test_one_application_too_many_differs() -> None:
+    world = Watched()
+    world.space(namespace("dev", namespace_quota='{"cpu":"9"}', namespace_maxApps="1"))
+    world.wait(2 * PATIENCE)
+    world.pod("one", node="n")
+    world.pod("two", "b")
+    world.pod("two", "b", node="n")
+    world.wait()
+
+    assert world.kinds == [Kind.OVER_ADMITTED]
+    assert world.differences[0].why.startswith("MaxApplications in root.dev: root.dev runs 1 applications")
+
+
+def test_who_waits_though_there_is_room_differs_once_and_says_what_they_say() -> None:
+    world = Watched()
+    world.pod("one", said=NODES)
+    world.wait(PERIOD)
+    assert world.differences == []
+
+    for _ in range(5):
+        world.wait(PERIOD)
+
+    (found,) = world.differences
+    assert (found.kind, found.workload) == (Kind.NOT_ADMITTED, "dev/one")
+    assert found.theirs == f"it waits: {NODES}"
+    assert found.ours == "there is room for it in root.dev"
+
+
+@pytest.mark.parametrize("case", ["over", "gate", "bound", "unknown"])
+def test_who_waits_for_quota_or_another_gate_or_no_longer_does_not(case: str) -> None:
+    world = Watched()
+    world.known = case != "unknown"
+    world.pod("one", cpu="3" if case == "over" else "1", gates=("other",) if case == "gate" else ())
+    world.wait(PERIOD)
+    if case == "bound":
+        world.pod("one", node="n")
+    for _ in range(3):
+        world.wait(PERIOD)
+
+    assert world.differences == []
+
+
+def test_queues_that_change_begin_the_wait_anew() -> None:
+    world = Watched()
+    world.pod("one")
+    world.wait(PERIOD)
+    world.queues(queues_yaml("- {name: other}"))
+    world.wait(PERIOD)
+    assert world.differences == []
+
+    world.wait(PERIOD)
+
+    assert world.kinds == [Kind.NOT_ADMITTED]
+
+
+def test_placeholders_count_as_the_pods_that_they_are() -> None:
+    world = Watched()
+    groups = '[{"name":"g","minMember":2,"minResource":{"cpu":"1"}}]'
+    for number in range(2):
+        held = pod(f"hold{number}", "gang", placeholder="true", task_group_name="g")
+        world.put(f"hold{number}", held)
+        bound = pod(f"hold{number}", "gang", node="n", placeholder="true", task_group_name="g")
+        world.put(f"hold{number}", bound)
+    world.put("real", pod("real", "gang", task_group_name="g", task_groups=groups))
+    world.gone("hold0")
+    world.put("real", pod("real", "gang", node="n", task_group_name="g", task_groups=groups))
+
+    assert world.results == [Result.SAME] * 3
+
+
+def test_before_everything_is_listed_nothing_is_concluded() -> None:
+    world = Watched()
+    world.known = False
+    world.pod("large", cpu="3")
+    world.pod("large", cpu="3", node="n")
+    world.known = True
+    world.wait()
+
+    assert world.results == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from policies.amounts.real_capability import BASIC
 from policies.dialects import core, volcano
 from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER
 from policies.dialects.priority_class import PRIORITY_CLASS
@@ -33,7 +34,7 @@ from scheduling.volcano.reading import (
     read_queue,
     read_task,
 )
-from scheduling.volcano.resources import BASIC, PODS
+from scheduling.volcano.resources import PODS
 from scheduling.volcano.world import World
 
 NODE = GroupKind("", "Node")

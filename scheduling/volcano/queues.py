@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from math import inf
 from typing import TypeAlias
 
+from policies.amounts.real_capability import BASIC, limits, real_capability
 from scheduling.queue_tree.amounts import Amounts, Limits, add_to
 from scheduling.queue_tree.node import QueueNode
 from scheduling.queue_tree.tree import QueueTree
 from scheduling.volcano.objects import QueueSettings, Standing
-from scheduling.volcano.resources import BASIC, greatest, is_nothing, some
+from scheduling.volcano.resources import greatest, is_nothing, some
 
 ROOT = "root"
 ALLOCATED, INQUEUE, ELASTIC = "allocated", "inqueue", "elastic"
@@ -124,7 +125,7 @@ class Queues:
             if node.parent is None:
                 known = self._limit_of_root(node)
             else:
-                named = {r: amount for r, amount in own.items() if amount > 0 or r not in BASIC}
+                named = {r: amount for r, amount in own.items() if limits(r, amount)}
                 known = {**self.capability(node.parent), **named}
             self._capability[node.name] = known
         return known
@@ -141,7 +142,7 @@ class Queues:
 
     def _limit_without_tree(self, node: Node) -> Limits:
         own = node.settings.capability or {}
-        capability = {r: amount for r, amount in own.items() if amount > 0 or r not in BASIC}
+        capability = {r: amount for r, amount in own.items() if limits(r, amount)}
         return _within(self.total, self._guaranteed, node, capability)
 
     def _forget_limits(self) -> None:
@@ -150,10 +151,9 @@ class Queues:
 
 
 def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits) -> Limits:
-    """What is left above of what others are guaranteed, and the own guarantee; at most the capability."""
     own = node.settings.guarantee
     return {
-        r: min(max(0, above.get(r, 0) - guaranteed.get(r, 0)) + own.get(r, 0), capability.get(r, inf))
+        r: real_capability(above.get(r, 0), guaranteed.get(r, 0), own.get(r, 0), capability.get(r, inf))
         for r in {**above, **own}
     }
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from policies.amounts.real_capability import BASIC
 from scheduling.queue_tree.amounts import Amounts, add_to, exceeding
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Jobs
 from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues
-from scheduling.volcano.resources import BASIC, PODS, asked, shared_dimensions
+from scheduling.volcano.resources import PODS, asked, shared_dimensions
 
 
 def entitled(queues: Queues, node: Node, level: int, used: Callable[[Node], Amounts], request: Amounts) -> bool:

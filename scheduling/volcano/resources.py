@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import inf
 
+from policies.amounts.real_capability import BASIC
 from policies.model.quantity import Format, Quantity
 from scheduling.queue_tree.amounts import Amounts, Limits
 from scheduling.queue_tree.shortage import Shortage
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
-BASIC = (CPU, MEMORY)
-"""They need not be named: a capability of 0, or none, is inherited. Other resources are scalars."""
 _WHOLE = (MEMORY, PODS)
 _NATIVE = (PODS, "ephemeral-storage")
 _PREFIXES = ("hugepages-", "attachable-volumes-")

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
+from policies.amounts.real_capability import limits
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.queues import Node, Queues
 from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.resources import BASIC
 from scheduling.volcano.simulation import Simulation
 
 _GATED = Refusal("the pod waits behind a scheduling gate")
@@ -127,6 +127,6 @@ def _named_by(node: Node, resource: str) -> str:
     """The nearest queue whose own capability names the resource."""
     for here in node.up():
         own = here.settings.capability or {}
-        if own.get(resource, 0) > 0 or (resource in own and resource not in BASIC):
+        if resource in own and limits(resource, own[resource]):
             return here.name
     return node.name

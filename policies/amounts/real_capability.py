@@ -1,0 +1,19 @@
+"""Volcano's realCapability of one resource: what a queue may use at most. Amounts are in any unit; `inf` is no limit.
+
+Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAttrs.
+"""
+
+from __future__ import annotations
+
+BASIC = ("cpu", "memory")
+"""They need not be named: a capability of 0, or none, is inherited. Other resources are scalars."""
+
+
+def limits(resource: str, capability: int) -> bool:
+    """Whether a capability counts. One of 0 shuts the queue out, but for the basic resources."""
+    return capability > 0 or resource not in BASIC
+
+
+def real_capability(above: float, promised: float, guarantee: float, capability: float) -> float:
+    """What is left `above` of what all children there are `promised`, and the own guarantee; at most the capability."""
+    return min(max(0, above - promised) + guarantee, capability)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from policies.configuration.settings import Configuration
+from policies.dialects.core import read_namespace
+from policies.dialects.yunikorn_config.configmap import read_config_map
+from reconciler.controllers.volcano.kinds import BOUND_POD, POD_GROUP, QUEUE
+from reconciler.controllers.volcano.queues import VolcanoQueuesController
+from reconciler.core.watched import WatchedKind
+from reconciler.objects.observed import Key, Observed
 from scheduling.objects.times import SECOND
 from scheduling.volcano.objects import Status
 from scheduling.volcano.reading import group_of, read_machine, read_pod_group, read_queue, read_task
 from scheduling.volcano.setup import Cluster, engine
+from scheduling.volcano_queues.queue_object import FINALIZER
+from scheduling.yunikorn.gated_pod import read_gated_pod
+from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.queues_in_force import QueuesInForce
 from scheduling.yunikorn.simulation import Simulation
 from tests.bench.organisation import queue_config
 from tests.bench.stopwatch import Stopwatch
+from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
 
 Manifest = dict[str, Any]
 _NOW = 1_800_000_000 * SECOND
@@ -20,6 +33,7 @@ _TEAMS, _MEMBERS = 100, 99
 _SHAPES = 20
 _ACTIONS = ("enqueue", "allocate")
 _LAPS = 100
+_BY_NAMESPACE = "[{name: tag, value: namespace, create: true, parent: {name: tag, value: namespace.parentqueue}}]"
 
 
 def rows(queues: int = 10_000, work: int = 50_000) -> None:
@@ -27,7 +41,9 @@ def rows(queues: int = 10_000, work: int = 50_000) -> None:
     print(f"\n{f'{queues} queues, {work} units of work':40} {'ready s':>8} {'first s':>8} {'none us':>8}", end="")
     print(f" {'submit us':>10} {'finish us':>10}")
     _row("Volcano: PodGroups of one Pod", *_volcano(queues, work))
+    _row("Volcano: states and counts of Queues", *_queue_states(queues, work))
     _row("YuniKorn: applications of one Pod", *_yunikorn(queues, work))
+    _row("YuniKorn: Pods at the gate", *_gates(queues, work))
 
 
 def _row(name: str, ready: float, first: float, none: float, submit: float, finish: float) -> None:
@@ -62,6 +78,56 @@ def _volcano(queues: int, work: int) -> tuple[float, float, float, float, float]
     return start.micros / 1e6, first, *_laps(lambda: found.decide(_ACTIONS), submit, finish)
 
 
+def _queue_states(queues: int, work: int) -> tuple[float, float, float, float, float]:
+    """`first`: every queue gets its counts. Later events are two seconds apart, so that each leads to writes."""
+    names = [f"team-{team}-{member}" for team in range(queues // _TEAMS) for member in range(_MEMBERS)]
+    stored: dict[Key, Observed] = {}
+    controller, start = (
+        VolcanoQueuesController(lambda name: stored.get((QUEUE.kind, name)), Configuration()),
+        Stopwatch(),
+    )
+    moments = count(_NOW, 2 * SECOND)
+    every = [(QUEUE, each) for each in _looked_after(queues)]
+    work_of = [*_pod_groups(names, work, queues // 10)]
+    every += [(POD_GROUP, group) for group, _ in work_of]
+    every += [(BOUND_POD, pod) for _, pod in work_of if pod["spec"]["nodeName"]]
+
+    def observe(watched: WatchedKind, manifest: Manifest, *, gone: bool = False) -> None:
+        observed = watched.observed(manifest, stored.get)
+        found = replace(observed, value=None) if gone else observed
+        stored[found.key] = found
+        controller.observe(found)
+
+    def turn() -> None:
+        for _ in controller.reconcile(lambda *_: False, next(moments)):
+            pass
+
+    with start.lap():
+        for watched, manifest in every:
+            observe(watched, manifest)
+    first = Stopwatch()
+    with first.lap():
+        turn()
+    numbers, groups = count(work), iter(work_of)
+
+    def submit() -> None:
+        observe(POD_GROUP, _pod_group(next(numbers), names[7], "")[0])
+        turn()
+
+    def finish() -> None:
+        observe(POD_GROUP, next(groups)[0], gone=True)
+        turn()
+
+    return start.micros / 1e6, first.micros / 1e6, *_laps(turn, submit, finish)
+
+
+def _looked_after(queues: int) -> Iterator[Manifest]:
+    """Queues that have a state and the finalizer."""
+    for each in _volcano_queues(queues):
+        meta = {"name": each["metadata"]["name"], "finalizers": [FINALIZER], "uid": each["metadata"]["name"]}
+        yield {**each, "apiVersion": "scheduling.volcano.sh/v1beta1", "metadata": meta, "status": {"state": "Open"}}
+
+
 def _yunikorn(queues: int, work: int) -> tuple[float, float, float, float, float]:
     names = [f"root.team-{team}.queue-{child}" for team in range(queues // _TEAMS) for child in range(_MEMBERS)]
     nodes = queues // 10
@@ -78,6 +144,44 @@ def _yunikorn(queues: int, work: int) -> tuple[float, float, float, float, float
         found.settle()
 
     return start.micros / 1e6, first, *_laps(found.settle, submit, lambda: found.finish(next(running)))
+
+
+def _gates(queues: int, work: int) -> tuple[float, float, float, float, float]:
+    """Each Namespace has a quota of 10 cpu, below parents of 99."""
+    parents = "\n".join(f"- {{name: team-{team}, parent: true}}" for team in range(queues // _TEAMS))
+    names = [f"ns-{number}" for number in range(queues // _TEAMS * _MEMBERS)]
+    spaces = [
+        namespace(name, namespace_quota='{"cpu":"10"}', parentqueue=f"root.team-{turn // _MEMBERS}")
+        for turn, name in enumerate(names)
+    ]
+    pods = [_gated_pod(turn, names, gated=turn >= work // 2) for turn in range(work)]
+    keeper, start = Gatekeeper(QueuesInForce("yunikorn")), Stopwatch()
+    with start.lap():
+        keeper.queues.put("yunikorn-configs", read_config_map(queues_yaml(parents, _BY_NAMESPACE)))
+        for space in spaces:
+            keeper.put_namespace(space["metadata"]["name"], read_namespace(space))
+        for pod in pods:
+            _observe(keeper, pod)
+    first = _settled(lambda: bool(keeper.decide(_NOW)))
+    for turn in [int(key.rpartition("-")[2]) for key in keeper.granted]:
+        _observe(keeper, _gated_pod(turn, names, gated=False))
+    numbers, running = count(work), iter(pods)
+
+    def submit() -> None:
+        _observe(keeper, _gated_pod(next(numbers), names[7:8], gated=True))
+        keeper.decide(_NOW)
+
+    def finish() -> None:
+        pod = next(running)
+        _observe(keeper, {**pod, "status": {"phase": "Succeeded"}})
+        keeper.decide(_NOW)
+
+    return start.micros / 1e6, first, *_laps(lambda: keeper.decide(_NOW), submit, finish)
+
+
+def _observe(keeper: Gatekeeper, pod: Manifest) -> None:
+    found = read_gated_pod(pod)
+    keeper.put_pod(found.key, found)
 
 
 def _settled(step: Callable[[], bool]) -> float:
@@ -133,6 +237,16 @@ def _pod_group(turn: int, queue: str, node: str) -> tuple[Manifest, Manifest]:
 def _yunikorn_pod(turn: int, names: list[str], node: str) -> Manifest:
     labels = {"applicationId": f"job-{turn}", "queue": names[turn % len(names)]}
     return _pod(turn, node, scheduler="yunikorn", labels=labels, uid=f"uid-{turn}")
+
+
+def _gated_pod(turn: int, names: list[str], *, gated: bool) -> Manifest:
+    name = names[turn % len(names)]
+    made = _pod(turn, "", "default-scheduler", uid=f"uid-{turn}")
+    notes = {} if gated else {"quotree.dev/quota-admitted": f"root.team-{int(name[3:]) // _MEMBERS}.{name}"}
+    labels = {"applicationId": f"job-{turn}", "quotree.dev/quota": "yunikorn"}
+    made["metadata"] |= {"namespace": name, "labels": labels, "annotations": notes}
+    made["spec"]["schedulingGates"] = [{"name": "quotree.dev/quota"}] if gated else []
+    return made
 
 
 def _pod(turn: int, node: str, scheduler: str = "volcano", **notes: object) -> Manifest:

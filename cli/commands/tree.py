@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
-from cli.exits import Exit, OutOfReach
-from cli.input.context import Against, Context, load
-from cli.input.given import Given, gather
+from cli.exits import Exit, OutOfReach, strongest
+from cli.input.context import DECLARED, Against, Context, load
+from cli.input.given import NO_FILES, Given, gather, joined
+from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import against as against_option
-from cli.input.options import input_paths, inputs, output
+from cli.input.settings import settings
+from cli.input.simulation import Simulations, has_work, play
 from cli.output import emit, json_text, note
 from cli.report.drawing import glyphs, lines, row_text
-from cli.report.quotas import Quotas, Row, namespace_rows
-from cli.report.simulations.usage import QuotasAndWorkloads
-from cli.report.tree_json import DIALECTS, dialect_of, namespace_entry, node_entry
+from cli.report.quotas import Row, namespace_rows
+from cli.report.simulations.usage import NamespacesInUse, Users
+from cli.report.simulations.yunikorn_text import counts_notes, queues_text
+from cli.report.tree_json import DIALECTS, namespace_entry, node_entry
 from cli.report.trees import cycles, walk
 from cli.watching.again import watchable
 from policies.configuration.settings import YuniKornSettings
@@ -25,11 +27,10 @@ from policies.dialects import kueue
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
-from policies.model.objects import Ref
 from policies.model.printing import plain
 from scheduling.world.world import World
-
-MakeQuotas: TypeAlias = Callable[[Forest, Sequence[Ref]], Quotas]
+from scheduling.yunikorn.tree_json import queue_node
+from scheduling.yunikorn.usage import applications_below
 
 
 @click.command()
@@ -45,26 +46,55 @@ def tree(
     Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
     For a cluster the lines also show what Kueue's nodes use and borrow, and how many workloads wait and are admitted.
+    Work in files is simulated until nothing moves: then the lines show what is in use in the queues of Kueue, Volcano
+    and YuniKorn and in YuniKorn's Namespaces, and how many workloads, PodGroups or applications run and wait.
 
     \b
     Examples:
       quotree tree trees/
+      quotree tree work.yaml --against files:trees/
       quotree tree --against cluster -o json
       quotree tree trees/ --watch
     """
-    if against.kind in ("cluster", "snapshot") and not paths and not filenames:
-        files = Given({}, (), 0)
-    else:
-        files = gather(input_paths(paths, filenames))
-    context = load(against, kubeconfig, YuniKornSettings(follow=False))  # its objects are not drawn
+    named = bool(paths or filenames) or against.kind == "nothing"
+    given = gather(input_paths(paths, filenames)) if named else NO_FILES
+    files = joined(gather([against.name]), given) if against.kind == "files" else given
+    context = _context(against, kubeconfig)
     forest = context.world.put_all(placed.obj for placed in files.objects.values())
-    world = _usage(against, kubeconfig, forest)
-    quotas = partial(QuotasAndWorkloads, world=world) if world is not None else Quotas
-    unreadable = files.unreadable + context.unreadable
-    for item in unreadable:
-        note(str(item))
-    emit(_json(forest, context, quotas) if output == "json" else "\n".join(_text(forest, quotas)))
-    click.get_current_context().exit(Exit.UNREADABLE if unreadable else Exit.CLEAN)
+    played = _played(files, [against.name, *paths, *filenames]) if not against.of_cluster and has_work(files) else None
+    if played is not None:
+        played.note_problems()
+        use = _use(played)
+    else:
+        for item in files.unreadable + context.unreadable:
+            note(str(item))
+        use = Users(_usage(against, kubeconfig, forest))
+    emit(_json(forest, context, use) if output == "json" else "\n".join(_text(forest, use)))
+    unreadable = Exit.UNREADABLE if files.unreadable + context.unreadable else Exit.CLEAN
+    click.get_current_context().exit(strongest([unreadable, *([played.exit] if played is not None else [])]))
+
+
+def _context(against: Against, kubeconfig: str | None) -> Context:
+    """Empty for files, which are read with those that are given."""
+    if not against.of_cluster:
+        return Context(against, Forest(frozenset(DECLARED)))
+    return load(against, kubeconfig, YuniKornSettings(follow=False))  # its objects are not drawn
+
+
+def _played(files: Given, paths: list[str]) -> Simulations:
+    """The work of the files in their queues, when nothing moves any more."""
+    places = [path for path in paths if path]
+    return play(files, settings(None, places, None), EngineOptions())
+
+
+def _use(played: Simulations) -> Users:
+    """Of each project of which there is work; YuniKorn's queues are drawn without any, too."""
+    world, volcano, yunikorn = played.kueue.world, played.volcano, played.yunikorn
+    return Users(
+        world if world.workloads else None,
+        volcano.engine.world if volcano.has_work else None,
+        yunikorn if yunikorn.has_work or yunikorn.intake.configured else None,
+    )
 
 
 def _usage(against: Against, kubeconfig: str | None, forest: Forest) -> World | None:
@@ -80,27 +110,35 @@ def _usage(against: Against, kubeconfig: str | None, forest: Forest) -> World | 
         return None
 
 
-def _text(forest: Forest, make: MakeQuotas) -> Iterator[str]:
+def _text(forest: Forest, use: Users) -> Iterator[str]:
     shapes, heading = glyphs(), ""
     drawn = list(walk(forest))
-    quotas = make(forest, [each.ref for each in drawn])
-    for dialect in DIALECTS.values():
+    quotas = use.quotas(forest, [each.ref for each in drawn])
+    for group, dialect in DIALECTS.items():
         for each in drawn:
-            if dialect_of(each.ref) != dialect:
+            if each.ref.group != group:
                 continue
             if heading != dialect:
                 heading = dialect
                 yield dialect
-            yield from lines(forest, quotas, each, shapes)
-    namespaces = list(_with_quota(forest))
-    if namespaces:
-        yield "YuniKorn"
-    for namespace, quota in namespaces:
-        parent = namespace.annotations.get(PARENT_QUEUE)
-        yield plain(f"{namespace.ref}" + (f" (below {parent})" if parent else ""))
-        yield from (f"   {row_text(row)}" for row in quota)
-    if not drawn and not namespaces:
+            yield from lines(forest, quotas[group], each, shapes)
+    of_yunikorn = list(_yunikorn_text(forest, use))
+    if of_yunikorn:
+        yield from ("YuniKorn", *of_yunikorn)
+    if not drawn and not of_yunikorn:
         yield "no quota trees here"
+
+
+def _yunikorn_text(forest: Forest, use: Users) -> Iterator[str]:
+    if use.yunikorn is not None:
+        yield from queues_text(use.yunikorn)
+    spaces = NamespacesInUse(use.yunikorn) if use.yunikorn is not None and use.yunikorn.has_work else None
+    for namespace, quota in _with_quota(forest):
+        name, parent = namespace.ref.name, namespace.annotations.get(PARENT_QUEUE)
+        notes = [f"below {parent}"] if parent else []
+        notes += counts_notes(spaces.applications(name)) if spaces else []
+        yield plain(f"{namespace.ref}" + (f" ({', '.join(notes)})" if notes else ""))
+        yield from (f"   {row_text(row)}" for row in (spaces.rows(name, quota) if spaces else quota))
 
 
 def _with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
@@ -110,19 +148,27 @@ def _with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
     return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)
 
 
-def _json(forest: Forest, context: Context, make: MakeQuotas) -> str:
+def _json(forest: Forest, context: Context, use: Users) -> str:
     drawn = list(walk(forest))
-    quotas = make(forest, [each.ref for each in drawn])
-    nodes = [node_entry(forest, quotas, each) for each in drawn]
-    nodes += [
-        namespace_entry(namespace.ref, namespace.annotations.get(PARENT_QUEUE), quota)
-        for namespace, quota in _with_quota(forest)
-    ]
+    quotas = use.quotas(forest, [each.ref for each in drawn])
     answer = {
         "apiVersion": "quotree.dev/v1alpha1",
         "kind": "Tree",
         "context": {"against": context.against.kind, "name": context.against.name},
-        "nodes": nodes,
+        "nodes": [*(node_entry(forest, quotas[each.ref.group], each) for each in drawn), *_yunikorn_json(forest, use)],
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
     }
     return json_text(answer)
+
+
+def _yunikorn_json(forest: Forest, use: Users) -> Iterator[dict[str, Any]]:
+    if use.yunikorn is not None:
+        counts = applications_below(use.yunikorn.scheduler)
+        yield from (queue_node(queue, counts[queue]) for queue in use.yunikorn.scheduler.tree.root.walk())
+    spaces = NamespacesInUse(use.yunikorn) if use.yunikorn is not None and use.yunikorn.has_work else None
+    for namespace, quota in _with_quota(forest):
+        name, parent = namespace.ref.name, namespace.annotations.get(PARENT_QUEUE)
+        if spaces is None:
+            yield namespace_entry(namespace.ref, parent, quota)
+        else:
+            yield namespace_entry(namespace.ref, parent, spaces.rows(name, quota), spaces.applications(name))

@@ -12,7 +12,7 @@ import click
 from cli.exits import Misused
 from cli.input.context import DECLARED, Against, Context, load
 from cli.input.documents import Unreadable
-from cli.input.given import Given, gather
+from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import against as against_option
 from cli.input.pruning import missing
 from cli.input.selection import Selection, read, selected
@@ -22,7 +22,6 @@ from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
 
 _FILES = "files:"
-NO_FILES = Given({}, (), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet
         of_files = Forest.of(placed.obj for placed in held.objects.values())
         there = of_files if against.kind == "files" else cluster.world
         deleted |= {found.ref: found for found in missing(after, there)}
-    before = _joined(held, base)
+    before = joined(held, base)
     was = " and ".join([*([name] if name else []), *([str(against)] if against.kind != "nothing" else [])])
     return ChangeSet(was, against, cluster, before, _differing(before, after), tuple(deleted.values()))
 
@@ -122,12 +121,6 @@ def _base(request: ChangeRequest) -> tuple[str, Given]:
     if not folder:
         raise Misused("--base files:: name the folder")
     return f"the files in {folder}", gather([folder])
-
-
-def _joined(held: Given, base: Given) -> Given:
-    """The files of both; an object that is in both is that of `base`."""
-    objects = {**held.objects, **base.objects}
-    return Given(objects, held.unreadable + base.unreadable, held.others + base.others, (*held.rest, *base.rest))
 
 
 def _differing(before: Given, after: Given) -> Given:

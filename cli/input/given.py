@@ -40,6 +40,15 @@ class Given:
         return placed.place(field) if placed else None
 
 
+NO_FILES = Given({}, (), 0)
+
+
+def joined(held: Given, over: Given) -> Given:
+    """The files of both; an object that is in both is that of `over`."""
+    objects = {**held.objects, **over.objects}
+    return Given(objects, held.unreadable + over.unreadable, held.others + over.others, (*held.rest, *over.rest))
+
+
 def gather(paths: Sequence[str]) -> Given:
     """Everything that the paths hold; `-` is standard input. An object given twice is unreadable the second time."""
     return identify(*read(paths, sys.stdin))

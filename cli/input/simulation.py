@@ -17,8 +17,9 @@ from cli.input.settings import settings
 from cli.output import note
 from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
+from policies.dialects import volcano
 from policies.dialects.reading import Manifest, Parsed
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, read_config_map
 from policies.model.defect import Defect
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
@@ -29,6 +30,7 @@ from scheduling.objects.submission import kind_of
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import Simulation, begin
+from scheduling.simulation.submissions import is_submission
 from scheduling.simulation.validation import faults
 from scheduling.volcano.intake import is_volcanos
 from scheduling.volcano.simulation import Simulation as Volcano
@@ -170,14 +172,30 @@ class Simulations:
 
 def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
     """The simulations of these files when nothing moves any more. Raises Misused."""
-    files = SimulatedFiles(settings(engine.config, paths, engine.profile))
+    return play(gather(paths), settings(engine.config, paths, engine.profile), engine)
+
+
+def play(given: Given, configuration: Configuration, engine: EngineOptions) -> Simulations:
+    """The same of files that are read already."""
+    files = SimulatedFiles(configuration)
     decisions = engine_settings(engine, files.configuration)
-    manifests = files.take(paths)
+    manifests = files.accept(given)
     simulation = Simulation(decisions, begin([*manifests, *files.others]))
     simulation.add(manifests)
     simulations = Simulations(files, simulation, *beside(simulation.start, files))
     simulations.bring()
     return simulations
+
+
+def has_work(files: Given) -> bool:
+    """Whether there is anything that may use quota, or a queues.yaml of YuniKorn."""
+    documents = (*(placed.document for placed in files.objects.values()), *files.rest)
+    return any(
+        is_submission(each.manifest)
+        or kind_of(each.manifest) in (volcano.POD_GROUP, volcano.JOB)
+        or (kind_of(each.manifest) == CONFIG_MAP and read_config_map(each.manifest) is not None)
+        for each in documents
+    )
 
 
 def beside(start: int, files: SimulatedFiles) -> tuple[Volcano, YuniKorn]:

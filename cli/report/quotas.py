@@ -54,8 +54,8 @@ class Quotas:
         """The text in parentheses after the name of a node; empty for none."""
         return ""
 
-    def counts(self, ref: Ref) -> Mapping[str, int]:  # noqa: ARG002
-        """The number of workloads in its subtree by state; empty where that is unknown."""
+    def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:  # noqa: ARG002
+        """By what is counted, such as workloads, how many are in its subtree by state; empty where that is unknown."""
         return {}
 
     def _sums(self, ref: Ref) -> dict[Pair, dict[str, str]]:

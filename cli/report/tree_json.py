@@ -9,6 +9,7 @@ from cli.report.trees import DrawnNode
 from policies.dialects import kueue, volcano
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+from scheduling.yunikorn.usage import Applications
 
 DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano"}
 
@@ -26,13 +27,16 @@ def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, An
         "parent": node.parent.name if node and node.parent else None,
         "children": [child.ref.name for child in forest.children(drawn.ref)],
         "quota": _rows(quotas.rows(drawn.ref)),
-        **({"workloads": dict(counts)} if (counts := quotas.counts(drawn.ref)) else {}),
+        **{counted: dict(by_state) for counted, by_state in quotas.counts(drawn.ref).items()},
     }
 
 
-def namespace_entry(ref: Ref, parent: str | None, quota: list[Row]) -> dict[str, Any]:
+def namespace_entry(
+    ref: Ref, parent: str | None, quota: list[Row], applications: Applications | None = None
+) -> dict[str, Any]:
     """A Namespace with a quota of YuniKorn."""
-    return {**_named(ref, "YuniKorn"), "parent": parent, "quota": _rows(quota)}
+    counts = {"applications": applications._asdict()} if applications is not None else {}
+    return {**_named(ref, "YuniKorn"), "parent": parent, "quota": _rows(quota), **counts}
 
 
 def _named(ref: Ref, dialect: str) -> dict[str, Any]:

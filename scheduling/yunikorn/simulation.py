@@ -183,15 +183,20 @@ class Simulation:
             if queue.parent is not None and queue.settings.managed:
                 ref = Ref(GROUP, "Queue", place, queue.path)
                 yield from _excesses(ref, queue.allocated, queue.settings.maximum or {})
-        used: dict[str, Amounts] = {}
-        for application in self.scheduler.applications.values():
-            for key, ask in application.held.items():
-                space = key.partition("/")[0]
-                used[space] = plus(used.get(space, {}), ask.amounts)
-        for space, amounts in used.items():
+        for space, amounts in self.used_by_namespace().items():
             namespace = self.intake.namespaces.get(space)
             if namespace is not None:
                 yield from _excesses(namespace.ref, amounts, yunikorn.quota(namespace) or {})
+
+    def used_by_namespace(self) -> dict[str, Amounts]:
+        """What the Pods of each Namespace have allocated, in whatever queues."""
+        used: dict[str, Amounts] = {}
+        for key, request in self.intake.pods.items():
+            application = self.scheduler.owners.get(key)
+            if application is not None and key in application.held:
+                space = request.pod.ref.namespace
+                used[space] = plus(used.get(space, {}), application.held[key].amounts)
+        return used
 
     def application_of(self, key: str) -> Application | None:
         return self.scheduler.owners.get(key)

@@ -222,7 +222,7 @@ def _node() -> Schema:
         {
             "flavor": {"description": "Empty where the dialect has none.", **_TEXT},
             "resource": _TEXT,
-            "own": {"description": "Limits by their name in the manifest; used; borrowed.", **_map(_AMOUNT)},
+            "own": {"description": "Limits by their name in the manifest; what is in use.", **_map(_AMOUNT)},
             "children": {"description": "The same, summed over the children.", **_map(_AMOUNT)},
         }
     )
@@ -238,6 +238,8 @@ def _node() -> Schema:
             "exists": {"description": "False for a Cohort that only others name.", "type": "boolean"},
             "children": _list(_TEXT),
             "workloads": _object({"pending": _COUNT, "reserving": _COUNT, "admitted": _COUNT}),
+            "podGroups": {"description": "Of the queue and all below, by phase.", **_map(_COUNT)},
+            "applications": _object({"running": _COUNT, "waiting": _COUNT}),
         },
     )
 

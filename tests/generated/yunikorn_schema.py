@@ -37,7 +37,8 @@ def yunikorn(object_of: Callable[..., Schema]) -> Schema:
         "lacks": _list(lack),
     }
     amounts = dict.fromkeys(("max", "guaranteed", "used", "pending"), _AMOUNTS)
-    node = {"path": _TEXT, "leaf": _YES, "managed": _YES, **amounts, "applications": _COUNT, "maxApplications": _COUNT}
+    counts = dict.fromkeys(("applications", "waitingApplications", "maxApplications"), _COUNT)
+    node = {"path": _TEXT, "leaf": _YES, "managed": _YES, **amounts, **counts}
     fields = {
         "settled": _YES,
         "assumptions": _list(_TEXT),

@@ -1,18 +1,25 @@
-"""The rows of a tree with the quota that is in use."""
+"""The rows of trees with the quota that is in use, and who uses it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 from cli.report.quotas import Quotas, Row
-from policies.dialects import kueue
+from cli.report.simulations.volcano_text import phase_notes
+from policies.dialects import kueue, volcano
+from policies.dialects.yunikorn import type_of
+from policies.dialects.yunikorn_config.quotas import shown
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
+from scheduling.volcano.usage import amounts, phases_below
+from scheduling.volcano.world import World as Volcano
 from scheduling.world.nodes import Counts, InUse, below, nodes
 from scheduling.world.world import World
+from scheduling.yunikorn.simulation import Simulation as YuniKorn
+from scheduling.yunikorn.usage import Applications, applications_by_namespace
 
 _NOTHING: Mapping[FlavorResource, InUse] = {}
 
@@ -38,14 +45,81 @@ class QuotasInUse(Quotas):
 class QuotasAndWorkloads(QuotasInUse):
     """The same, with the number of workloads that are pending, reserve quota and are admitted."""
 
-    def counts(self, ref: Ref) -> Mapping[str, int]:
+    def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
+        if ref.group != kueue.GROUP:
+            return super().counts(ref)
         found = self._found.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohort_counts
-        return asdict(found.get(ref.name, Counts())) if ref.group == kueue.GROUP else {}
+        return {"workloads": asdict(found.get(ref.name, Counts()))}
 
     def mark(self, ref: Ref) -> str:
         words = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
-        counts = {words[word]: count for word, count in self.counts(ref).items() if count}
-        return ", ".join(f"{count} {word}" for word, count in counts.items())
+        counts = self.counts(ref).get("workloads", {})
+        shown = {words[word]: count for word, count in counts.items() if count}
+        return ", ".join(f"{count} {word}" for word, count in shown.items())
+
+
+class QuotasOfVolcano(Quotas):
+    """The quota of Volcano's queues, what of it is allocated and reserved, and the PodGroups of each with all below."""
+
+    def __init__(self, forest: Forest, downward: Sequence[Ref], world: Volcano):
+        super().__init__(forest, downward)
+        self._queues = world.queues
+        self._phases = phases_below(world)
+
+    def rows(self, ref: Ref) -> list[Row]:
+        rows, node = super().rows(ref), self._queues.get(ref.name)
+        found = amounts(self._queues, node) if node is not None else {}
+        used = {word: texts for word, texts in found.items() if word in ("limit", "allocated", "inqueue")}
+        listed = {row.resource for row in rows}
+        rows += [Row("", name, {}, {}) for name in sorted({name for texts in used.values() for name in texts} - listed)]
+        return [replace(row, own={**row.own, **_of(row.resource, used)}) for row in rows]
+
+    def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
+        return {"podGroups": dict(sorted(self._phases.get(ref.name, {}).items()))}
+
+    def mark(self, ref: Ref) -> str:
+        return ", ".join(phase_notes(self.counts(ref)["podGroups"]))
+
+
+class NamespacesInUse:
+    """The quota of Namespaces with what their Pods have allocated, and their applications."""
+
+    def __init__(self, simulation: YuniKorn) -> None:
+        self._used = simulation.used_by_namespace()
+        self._applications = applications_by_namespace(simulation)
+
+    def rows(self, name: str, rows: Iterable[Row]) -> list[Row]:
+        used = self._used.get(name, {})
+        return [replace(row, own={**row.own, "used": _used(row.resource, used)}) for row in rows]
+
+    def applications(self, name: str) -> Applications:
+        return self._applications.get(name, Applications(0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Who uses the quota of each project's queues; None where that is unknown, or nobody does."""
+
+    kueue: World | None = None
+    volcano: Volcano | None = None
+    yunikorn: YuniKorn | None = None
+
+    def quotas(self, forest: Forest, downward: Sequence[Ref]) -> Mapping[str, Quotas]:
+        """By the API group of the queues."""
+        plain = Quotas(forest, downward)
+        return {
+            kueue.GROUP: QuotasAndWorkloads(forest, downward, self.kueue) if self.kueue is not None else plain,
+            volcano.GROUP: QuotasOfVolcano(forest, downward, self.volcano) if self.volcano is not None else plain,
+        }
+
+
+def _of(resource: str, texts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    return {word: each[resource] for word, each in texts.items() if resource in each}
+
+
+def _used(resource: str, used: Mapping[str, int]) -> str:
+    kind = type_of(resource)
+    return shown(kind, used.get(kind, 0))
 
 
 def _with_use(row: Row, use: InUse | None) -> Row:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import inf
 from typing import Any
 
-from cli.report.simulations.volcano_text import assumptions, job_of, phases_by_queue, shown
+from cli.report.simulations.volcano_text import assumptions, job_of, shown
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Status
-from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node
+from scheduling.volcano.queues import Node
 from scheduling.volcano.resources import PODS, written
 from scheduling.volcano.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
+from scheduling.volcano.usage import amounts, phases_by_queue
 from scheduling.volcano.waiting import Holders, Reason, Waiting, found, limited_by, waiting
 
 
 def volcano_json(simulation: Simulation) -> dict[str, Any]:
     world = simulation.engine.world
-    phases = phases_by_queue(simulation)
+    phases = phases_by_queue(world)
     return {
         "settled": not simulation.unsettled,
         "assumptions": list(assumptions(simulation)),
@@ -105,17 +105,11 @@ _WORDS = {Event: "played", Enqueued: "enqueued", Ran: "runs", Left: "evicted", E
 
 
 def _queue(simulation: Simulation, node: Node, phases: Mapping[str, int]) -> dict[str, Any]:
-    queues, own = simulation.engine.world.queues, node.settings
     return {
         "name": node.name,
         "parent": node.parent.name if node.parent is not None else None,
-        "state": own.state,
-        "limit": _amounts({r: amount for r, amount in queues.limit(node).items() if amount != inf}),
-        "capability": _amounts(own.capability or {}),
-        "deserved": _amounts(own.deserved),
-        "guarantee": _amounts(own.guarantee),
-        "allocated": _amounts(node.amounts(ALLOCATED)),
-        "inqueue": _amounts(node.amounts(INQUEUE)),
+        "state": node.settings.state,
+        **amounts(simulation.engine.world.queues, node),
         "podGroups": dict(sorted(phases.items())),
     }
 

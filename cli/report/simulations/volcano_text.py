@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from math import inf
 
 from cli.report.elapsed import elapsed
 from cli.report.simulations.layout import section, some, tree
@@ -12,9 +10,10 @@ from policies.model.printing import plain
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Status
-from scheduling.volcano.queues import ALLOCATED, INQUEUE, ROOT, Node
+from scheduling.volcano.queues import ROOT, Node
 from scheduling.volcano.resources import PODS, written
 from scheduling.volcano.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
+from scheduling.volcano.usage import amounts, phases_by_queue
 from scheduling.volcano.waiting import Holders, Reason, Waiting, found, limited_by, waiting
 
 
@@ -132,37 +131,29 @@ def _limit(simulation: Simulation, holders: Holders, shortage: Shortage) -> Iter
 def _trees(simulation: Simulation) -> Iterator[str]:
     """From root; what has no way there is drawn by itself."""
     queues = simulation.engine.world.queues
-    phases = phases_by_queue(simulation)
+    phases = phases_by_queue(simulation.engine.world)
     tops = [node for node in queues if node.parent is None]
     for top in sorted(tops, key=lambda node: (node.name != ROOT, node.name)):
         yield from tree(top, lambda node: _rows(simulation, node, phases))
 
 
-def phases_by_queue(simulation: Simulation) -> dict[str, Counter[str]]:
-    """How many PodGroups of each phase each queue has itself."""
-    counts: dict[str, Counter[str]] = {}
-    for job in simulation.engine.world.jobs.values():
-        counts.setdefault(job.group.queue, Counter())[job.group.phase] += 1
-    return counts
-
-
-def _rows(simulation: Simulation, node: Node, phases: Mapping[str, Counter[str]]) -> tuple[str, list[str]]:
+def _rows(simulation: Simulation, node: Node, phases: Mapping[str, Mapping[str, int]]) -> tuple[str, list[str]]:
     """The name of a queue and a line for each resource."""
-    queues, own = simulation.engine.world.queues, node.settings
+    own = node.settings
     notes = [] if own.is_open else [own.state]
-    notes += [f"{phase}: {count}" for phase, count in sorted(phases.get(node.name, {}).items())]
-    columns: dict[str, Mapping[str, float]] = {
-        "limit": {r: amount for r, amount in queues.limit(node).items() if amount != inf},
-        "deserved": own.deserved,
-        "guarantee": own.guarantee,
-        "allocated": node.amounts(ALLOCATED),
-        "inqueue": node.amounts(INQUEUE),
+    notes += phase_notes(phases.get(node.name, {}))
+    columns = {
+        word: texts for word, texts in amounts(simulation.engine.world.queues, node).items() if word != "capability"
     }
     lines = []
-    for name in sorted({name for amounts in columns.values() for name in amounts} - {PODS}):
-        values = (f"{word} {written(name, amounts[name])}" for word, amounts in columns.items() if name in amounts)
+    for name in sorted({name for texts in columns.values() for name in texts}):
+        values = (f"{word} {texts[name]}" for word, texts in columns.items() if name in texts)
         lines.append(plain(f"{name}: {', '.join(values)}"))
     return plain(node.name + (f" ({', '.join(notes)})" if notes else "")), lines
+
+
+def phase_notes(phases: Mapping[str, int]) -> list[str]:
+    return [f"{phase}: {count}" for phase, count in sorted(phases.items())]
 
 
 def _amounts(amounts: Mapping[str, int]) -> str:

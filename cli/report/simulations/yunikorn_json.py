@@ -11,18 +11,19 @@ from policies.dialects.yunikorn_config.resources import Amounts
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.queue import Lack, Queue
 from scheduling.yunikorn.simulation import Ended, Event, Left, Ran, Simulation, Trace
+from scheduling.yunikorn.usage import Applications, amounts, applications_below
 from scheduling.yunikorn.waiting import Waiting, found, waiting
 
 
 def yunikorn_json(simulation: Simulation) -> dict[str, Any]:
-    scheduler = simulation.scheduler
+    counts = applications_below(simulation.scheduler)
     return {
         "settled": not simulation.unsettled,
         "assumptions": list(assumptions(simulation)),
         "happened": [_happening(simulation, each) for each in simulation.trace],
         "running": _running(simulation, ""),
         "waiting": waiting_json(waiting(simulation)),
-        "queues": [_queue(queue) for queue in scheduler.tree.root.walk()],
+        "queues": [_queue(queue, counts[queue]) for queue in simulation.scheduler.tree.root.walk()],
     }
 
 
@@ -76,17 +77,15 @@ def _lack(lack: Lack) -> dict[str, str]:
     return {"queue": lack.queue, "resource": lack.resource, "whose": lack.whose, **texts}
 
 
-def _queue(queue: Queue) -> dict[str, Any]:
+def _queue(queue: Queue, counts: Applications) -> dict[str, Any]:
     own = queue.settings
     return {
         "path": queue.path,
         "leaf": queue.is_leaf,
         "managed": own.managed,
-        "max": _amounts(own.maximum),
-        "guaranteed": _amounts(own.guaranteed),
-        "used": _amounts(queue.allocated),
-        "pending": _amounts(queue.pending),
-        "applications": queue.running,
+        **{word: _amounts(each) for word, each in amounts(queue).items()},
+        "applications": counts.running,
+        "waitingApplications": counts.waiting,
         "maxApplications": own.max_applications,
     }
 

@@ -11,6 +11,7 @@ from policies.model.printing import plain
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.queue import Lack, Queue
 from scheduling.yunikorn.simulation import Event, Left, Ran, Simulation, Trace
+from scheduling.yunikorn.usage import Applications, applications_below, rows
 from scheduling.yunikorn.waiting import Waiting, found, waiting
 
 
@@ -21,7 +22,7 @@ def yunikorn_text(simulation: Simulation) -> str:
             *(f"assumed: {each}" for each in assumptions(simulation)),
             *section("what happened in YuniKorn", (_happened(simulation, each) for each in simulation.trace)),
             *section("what waits in YuniKorn", waiting_lines(waiting(simulation))),
-            *section("what is in use in YuniKorn", tree(simulation.scheduler.tree.root, _rows), indent=""),
+            *section("what is in use in YuniKorn", queues_text(simulation), indent=""),
         ]
     )
 
@@ -99,19 +100,24 @@ def lack_text(lack: Lack) -> str:
     )
 
 
-def _rows(queue: Queue) -> tuple[str, list[str]]:
+def queues_text(simulation: Simulation) -> Iterator[str]:
+    """The tree of queues with what is in use."""
+    counts = applications_below(simulation.scheduler)
+    return tree(simulation.scheduler.tree.root, lambda queue: _rows(queue, counts[queue]))
+
+
+def _rows(queue: Queue, counts: Applications) -> tuple[str, list[str]]:
     """The name of a queue and a line for each resource."""
-    own = queue.settings
-    notes = [] if own.managed else ["dynamic"]
-    if queue.running or own.max_applications:
-        most = f" of {own.max_applications}" if own.max_applications else ""
-        notes.append(f"applications: {queue.running}{most}")
-    columns = {"max": own.maximum, "guaranteed": own.guaranteed, "used": queue.allocated, "pending": queue.pending}
-    names = sorted({name for amounts in columns.values() for name in amounts or {}})
-    lines = []
-    for name in names:
-        values = (
-            f"{word} {shown(name, amounts[name])}" for word, amounts in columns.items() if amounts and name in amounts
-        )
-        lines.append(plain(f"{name}: {', '.join(values)}"))
+    notes = [*([] if queue.settings.managed else ["dynamic"]), *counts_notes(counts, queue.settings.max_applications)]
+    lines = [
+        plain(f"{name}: {', '.join(f'{word} {text}' for word, text in texts.items())}") for name, texts in rows(queue)
+    ]
     return plain(queue.path + (f" ({', '.join(notes)})" if notes else "")), lines
+
+
+def counts_notes(counts: Applications, most: int = 0) -> Iterator[str]:
+    """`most` may run; 0 is no limit."""
+    if counts.running or counts.waiting or most:
+        yield f"applications: {counts.running}{f' of {most}' if most else ''}"
+    if counts.waiting:
+        yield f"waiting: {counts.waiting}"

@@ -1,0 +1,57 @@
+"""What of YuniKorn's quota is in use: by queue and by Namespace, with the applications that run and that wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.resources import Amounts
+from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.scheduler import Scheduler
+from scheduling.yunikorn.simulation import Simulation
+
+
+class Applications(NamedTuple):
+    """How many run, and how many have nothing allocated yet."""
+
+    running: int
+    waiting: int
+
+
+def applications_below(scheduler: Scheduler) -> dict[Queue, Applications]:
+    """Of each queue with all below it, at the cost of the leaves and their depth."""
+    counts: Counter[Queue] = Counter()
+    for leaf, applications in scheduler.work.items():
+        for here in leaf.up() if applications else ():
+            counts[here] += len(applications)
+    return {
+        queue: Applications(queue.running, counts[queue] - queue.running) for queue in scheduler.tree.queues.values()
+    }
+
+
+def amounts(queue: Queue) -> Mapping[str, Amounts | None]:
+    """By what an amount is; None for no amounts at all, which is no limit."""
+    own = queue.settings
+    return {"max": own.maximum, "guaranteed": own.guaranteed, "used": queue.allocated, "pending": queue.pending}
+
+
+def rows(queue: Queue) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """By resource, each amount as a user would write it in queues.yaml."""
+    found = {word: each for word, each in amounts(queue).items() if each}
+    for name in sorted({name for each in found.values() for name in each}):
+        yield name, {word: shown(name, each[name]) for word, each in found.items() if name in each}
+
+
+def applications_by_namespace(simulation: Simulation) -> dict[str, Applications]:
+    """An application counts in each Namespace that has a Pod of it, also one that is in no queue."""
+    known: dict[str, set[str]] = {}
+    running: dict[str, set[str]] = {}
+    for key, request in simulation.intake.pods.items():
+        space, application = request.pod.ref.namespace, simulation.application_of(key)
+        known.setdefault(space, set()).add(request.application)
+        if application is not None and key in application.held:
+            running.setdefault(space, set()).add(request.application)
+    counts = ((space, len(running.get(space, ())), len(every)) for space, every in known.items())
+    return {space: Applications(runs, every - runs) for space, runs, every in counts}

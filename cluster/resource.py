@@ -46,6 +46,7 @@ def _segment(name: str) -> str:
 
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "configmaps", namespaced=True)
+NODES = Resource("", "v1", "nodes", namespaced=False)
 PODS = Resource("", "v1", "pods", namespaced=True)
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 JOBS = Resource("batch", "v1", "jobs", namespaced=True)

@@ -49,7 +49,7 @@ def pending(
 ) -> None:
     """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues.
 
-    With --against files:DIR also what waits in the queues of Volcano and of YuniKorn, or at and below one of them.
+    Also what waits in the queues of Volcano and of YuniKorn, or at and below one of them; a snapshot has no such work.
 
     \b
     Examples:
@@ -59,9 +59,9 @@ def pending(
       quotree pending --watch
     """
     found = snapshot.take(against, kubeconfig, engine)
-    others = Pending(found.simulations, queue)
-    elsewhere = others.named and queue not in found.world.queues.pending
-    queues = [] if elsewhere else list(_queues(found.world, queue, limit))
+    others = Pending(found.others, queue)
+    of_others = others.named and queue not in found.world.queues.pending
+    queues = [] if of_others else list(_queues(found.world, queue, limit))
     if output == "json":
         emit(json_text({**_json(queues), **others.as_json()}))
     else:

@@ -28,7 +28,9 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
 from policies.model.printing import plain
+from scheduling.volcano.world import World as Volcano
 from scheduling.world.world import World
+from scheduling.yunikorn.simulation import Simulation as YuniKorn
 from scheduling.yunikorn.tree_json import queue_node
 from scheduling.yunikorn.usage import applications_below
 
@@ -45,7 +47,8 @@ def tree(
 
     Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
-    For a cluster the lines also show what Kueue's nodes use and borrow, and how many workloads wait and are admitted.
+    For a cluster the lines also show what Kueue's nodes use and borrow, how many workloads wait and are admitted, and
+    what the Pods of Volcano and YuniKorn use.
     Work in files is simulated until nothing moves: then the lines show what is in use in the queues of Kueue, Volcano
     and YuniKorn and in YuniKorn's Namespaces, and how many workloads, PodGroups or applications run and wait.
 
@@ -68,7 +71,7 @@ def tree(
     else:
         for item in files.unreadable + context.unreadable:
             note(str(item))
-        use = Users(_usage(against, kubeconfig, forest))
+        use = Users(_usage(against, kubeconfig, forest), *_usage_of_others(against, kubeconfig))
     emit(_json(forest, context, use) if output == "json" else "\n".join(_text(forest, use)))
     unreadable = Exit.UNREADABLE if files.unreadable + context.unreadable else Exit.CLEAN
     click.get_current_context().exit(strongest([unreadable, *([played.exit] if played is not None else [])]))
@@ -108,6 +111,19 @@ def _usage(against: Against, kubeconfig: str | None, forest: Forest) -> World | 
     except OutOfReach as error:
         note(f"the usage is left out: {error.message}")
         return None
+
+
+def _usage_of_others(against: Against, kubeconfig: str | None) -> tuple[Volcano | None, YuniKorn | None]:
+    """What uses the queues of Volcano and YuniKorn in the cluster; None where nothing does."""
+    if against.kind != "cluster":
+        return None, None
+    from cli.input.elsewhere import of_cluster
+
+    found = of_cluster(against, kubeconfig, settings(None, (), None))
+    return (
+        found.volcano.engine.world if found.volcano.has_work else None,
+        found.yunikorn if found.yunikorn.has_work else None,
+    )
 
 
 def _text(forest: Forest, use: Users) -> Iterator[str]:

@@ -11,7 +11,7 @@ from cli.input import snapshot
 from cli.input.context import Against, AgainstType
 from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
-from cli.input.simulation import Simulations, start
+from cli.input.simulation import Others, Simulations, start
 from cli.output import emit, json_text
 from cli.report.simulations import beside
 from cli.report.simulations.simulation_json import API_VERSION, why_json
@@ -62,7 +62,7 @@ def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) 
 
 def _text_of(simulations: Simulations, workload: str) -> str:
     """Of Volcano's or YuniKorn's queues where they have such work, else of Kueue's. Raises Misused."""
-    if found := beside.why_text(simulations, workload):
+    if found := _of_others(simulations, workload, "text"):
         return found
     try:
         return why_text(simulations.kueue, workload)
@@ -70,9 +70,17 @@ def _text_of(simulations: Simulations, workload: str) -> str:
         raise Misused(str(error)) from error
 
 
+def _of_others(others: Others, name: str, output: str) -> str:
+    """Empty where no such work is in the queues of others than Kueue."""
+    if output != "json":
+        return beside.why_text(others, name)
+    found = beside.why_json(others, name)
+    return json_text({"apiVersion": API_VERSION, **found}) if found else ""
+
+
 def _json_of(simulations: Simulations, workload: str) -> str:
-    if found := beside.why_json(simulations, workload):
-        return json_text({"apiVersion": API_VERSION, **found})
+    if found := _of_others(simulations, workload, "json"):
+        return found
     try:
         return json_text(why_json(simulations.kueue, workload))
     except PolicyError as error:
@@ -81,6 +89,9 @@ def _json_of(simulations: Simulations, workload: str) -> str:
 
 def _from_cluster(name: str, against: Against, kubeconfig: str | None, output: str, engine: EngineOptions) -> None:
     found = snapshot.take(against, kubeconfig, engine)
+    if found.others is not None and (said := _of_others(found.others, name, output)):
+        emit(said)
+        return
     world, names = found.world, found.names
     key, now = snapshot.key_of(world, name), time.time_ns()
     if output == "json":

@@ -72,7 +72,7 @@ def impact(change: ChangeSet, configuration: Configuration, engine: EngineOption
 
 def _beside(kueue: Simulation, files: SimulatedFiles) -> list[Played]:
     """The simulations of Volcano's and YuniKorn's queues, at rest before the change."""
-    others = beside(kueue.start, files)
+    others = beside(kueue.start, files.configuration)
     manifests = files.take_others()
     for each in others:
         each.change(manifests)

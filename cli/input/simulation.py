@@ -138,11 +138,9 @@ class Beside(Protocol):
 
 
 @dataclass(slots=True)
-class Simulations:
-    """The same files in the queues of Kueue, of Volcano and of YuniKorn, at the same time."""
+class Others:
+    """What there is in the queues of others than Kueue."""
 
-    files: SimulatedFiles
-    kueue: Simulation
     volcano: Volcano
     yunikorn: YuniKorn
 
@@ -153,6 +151,14 @@ class Simulations:
     @property
     def problems(self) -> list[str]:
         return [problem for each in self.beside for problem in each.problems]
+
+
+@dataclass(slots=True)
+class Simulations(Others):
+    """The same files in the queues of Kueue, of Volcano and of YuniKorn, at the same time."""
+
+    files: SimulatedFiles
+    kueue: Simulation
 
     def note_problems(self) -> None:
         note_problems(self.files, self.kueue, self.beside)
@@ -182,7 +188,7 @@ def play(given: Given, configuration: Configuration, engine: EngineOptions) -> S
     manifests = files.accept(given)
     simulation = Simulation(decisions, begin([*manifests, *files.others]))
     simulation.add(manifests)
-    simulations = Simulations(files, simulation, *beside(simulation.start, files))
+    simulations = Simulations(*beside(simulation.start, configuration), files, simulation)
     simulations.bring()
     return simulations
 
@@ -198,9 +204,9 @@ def has_work(files: Given) -> bool:
     )
 
 
-def beside(start: int, files: SimulatedFiles) -> tuple[Volcano, YuniKorn]:
+def beside(start: int, configuration: Configuration) -> tuple[Volcano, YuniKorn]:
     """The simulations of the queues of others than Kueue, empty, from this moment on."""
-    return Volcano(start), YuniKorn(start, strict=files.configuration.profile is Profile.STRICT)
+    return Volcano(start), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
 
 
 def note_problems(files: SimulatedFiles, simulation: Simulation, beside: Sequence[Beside] = ()) -> None:

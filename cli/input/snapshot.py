@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.input import snapshot_file
+from cli.input import elsewhere, snapshot_file
 from cli.input.context import Against
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
-from cli.input.simulation import Simulations, engine_settings, start
+from cli.input.simulation import Others, engine_settings, start
 from scheduling.objects.times import written
 from scheduling.simulation.settings import Settings
 from scheduling.visibility.as_json import job_of
@@ -30,12 +30,12 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`exit` says how well it could be read. `simulations` are those of files."""
+    """`exit` says how well it could be read. `others`: the work in other queues than Kueue's; None if unknown."""
 
     world: World
     names: Names
     exit: Exit = Exit.CLEAN
-    simulations: Simulations | None = None
+    others: Others | None = None
 
 
 def take(against: Against, kubeconfig: str | None, engine: EngineOptions) -> Snapshot:
@@ -45,7 +45,9 @@ def take(against: Against, kubeconfig: str | None, engine: EngineOptions) -> Sna
     if against.kind == "nothing":
         raise Misused("--against: name a cluster or a snapshot, or files:DIR to simulate the files of a folder")
     configuration = settings(engine.config, (), engine.profile)
-    return _of_cluster(read(against, kubeconfig, engine_settings(engine, configuration)))
+    world = read(against, kubeconfig, engine_settings(engine, configuration))
+    others = elsewhere.of_cluster(against, kubeconfig, configuration) if against.kind == "cluster" else None
+    return _of_cluster(world, others)
 
 
 def read(against: Against, kubeconfig: str | None, settings: Settings | None = None) -> World:
@@ -66,7 +68,7 @@ def read(against: Against, kubeconfig: str | None, settings: Settings | None = N
         raise OutOfReach(f"cannot read {against}: {error}") from error
 
 
-def _of_cluster(world: World) -> Snapshot:
+def _of_cluster(world: World, others: Others | None) -> Snapshot:
     def job(key: str) -> str:
         workload = world.workloads.get(key)
         if workload is None:
@@ -74,7 +76,7 @@ def _of_cluster(world: World) -> Snapshot:
         found = job_of(workload)
         return f"{found['kind']} {found['namespace']}/{found['name']}"
 
-    return Snapshot(world, Names(job, written))
+    return Snapshot(world, Names(job, written), others=others)
 
 
 def _of_files(folder: str, engine: EngineOptions) -> Snapshot:

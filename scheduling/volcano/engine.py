@@ -36,14 +36,24 @@ class Engine:
         if self._actions != (*actions,):
             self._actions = (*actions,)
             self.world.rests.nobody = True
-        session = self.session()
-        try:
-            outcome = run(session, actions)
-        finally:
-            session.close()
+        session, outcome = self._held(actions)
         self._let_rest(session, outcome)
         self._carry_out(outcome)
         return outcome
+
+    def consider(self, actions: Sequence[str]) -> Outcome:
+        """What the actions would decide about everybody now. The world stays as it is."""
+        self.world.rests.nobody = True
+        _, outcome = self._held(actions)
+        self.world.rests.nobody = True
+        return outcome
+
+    def _held(self, actions: Sequence[str]) -> tuple[Session, Outcome]:
+        session = self.session()
+        try:
+            return session, run(session, actions)
+        finally:
+            session.close()
 
     def _let_rest(self, session: Session, outcome: Outcome) -> None:
         rests, lasting = self.world.rests, all(plugin.lasting for plugin in session.plugins())

@@ -9,7 +9,7 @@ from policies.amounts.real_capability import BASIC
 from policies.dialects import core, volcano
 from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER
 from policies.dialects.priority_class import PRIORITY_CLASS
-from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model.objects import GroupKind, Ref
 from scheduling.objects.submission import kind_of
 from scheduling.queue_tree.amounts import Amounts
@@ -64,6 +64,7 @@ class Intake:
         self._claims: dict[str, Devices] = {}
         self._namespaces: dict[str, str] = {}
         self._jobs: dict[str, tuple[str, list[str]]] = {}
+        self._made_for: dict[str, str] = {}
         self._resources: dict[str, int] = dict.fromkeys((*BASIC, PODS), _ENOUGH)
         self._nodes = False
         for queue in _BUILT_IN:
@@ -129,7 +130,10 @@ class Intake:
 
     def _put_pod_group(self, manifest: Manifest, now: int) -> None:
         group = read_pod_group(manifest, self._classes)
-        self.shown.setdefault(group.name, f"PodGroup {group.name}")
+        job = _job_of(manifest)
+        self.shown.setdefault(group.name, f"Job {job}" if job else f"PodGroup {group.name}")
+        if job:
+            self._made_for[job] = group.name
         self._put_group(group, now)
 
     def _put_group(self, group: PodGroup, now: int) -> None:
@@ -218,6 +222,8 @@ class Intake:
         """The PodGroup of the Job, or of the PodGroup, of this name."""
         if name in self._jobs:
             return self._jobs[name][0]
+        if name in self._made_for:
+            return self._made_for[name]
         return name if name in self.world.jobs else None
 
     def drop_job(self, name: str) -> bool:
@@ -228,8 +234,17 @@ class Intake:
         for task in [*self.world.jobs[group].tasks]:
             self.world.drop_task(task)
         self.world.drop_group(group)
-        self._jobs.pop(name, None)
+        for index in (self._jobs, self._made_for):
+            index.pop(name, None)
         return True
+
+
+def _job_of(pod_group: Manifest) -> str:
+    """The Volcano Job that owns it, as `namespace/name`; empty where none does."""
+    meta = metadata(pod_group)
+    owners = map(mapping, listing(meta.get("ownerReferences")))
+    ours = (owner for owner in owners if kind_of(owner) == volcano.JOB)
+    return next((f"{text(meta.get('namespace'))}/{text(owner.get('name'))}" for owner in ours), "")
 
 
 def is_volcanos(manifest: Manifest) -> bool:

@@ -21,6 +21,8 @@ from scheduling.volcano.session import Outcome
 from scheduling.volcano.setup import Cluster, engine
 
 ACTIONS = ("enqueue", "allocate", "reclaim")
+HAS_ROOM = Refusal("there is room for it, and the scheduler has not placed it yet")
+RECLAIMS = Refusal("it may reclaim room from others, and the scheduler has not done so yet")
 _LEAST_SESSIONS = 100
 _SESSIONS_EACH = 5
 """Sessions for each pod before a simulation counts as one that never settles."""
@@ -76,7 +78,10 @@ Trace: TypeAlias = Event | Enqueued | Ran | Left | Ended
 
 
 class Simulation:
-    """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again."""
+    """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again.
+
+    `next` has what comes next of pods that wait, where that was not carried out.
+    """
 
     def __init__(self, start: int) -> None:
         self.start = self.now = start
@@ -84,6 +89,7 @@ class Simulation:
         self.intake = Intake(self.engine.world)
         self.trace: list[Trace] = []
         self.refusals: Mapping[str, tuple[Refusal, ...]] = {}
+        self.next: Mapping[str, Refusal] = {}
         self.unsettled = False
 
     # --- events
@@ -125,6 +131,12 @@ class Simulation:
             if not self._session():
                 return
         self.unsettled = True
+
+    def look(self) -> None:
+        """Hold one session without carrying anything out, for the reasons of what waits."""
+        outcome = self.engine.consider(ACTIONS)
+        self.refusals = outcome.refusals
+        self.next = dict.fromkeys(outcome.binds, HAS_ROOM) | dict.fromkeys(outcome.pipelined, RECLAIMS)
 
     # --- what there is
 

@@ -72,10 +72,15 @@ def _reasons(simulation: Simulation, job: Job, pending: Iterable[Task]) -> Itera
         yield Reason(refusal, 0)
     counts: dict[Refusal, int] = {}
     for task in pending:
-        for refusal in (_GATED,) if task.gated else simulation.refusals.get(task.name, ()):
+        for refusal in (_GATED,) if task.gated else _of_pod(simulation, task.name):
             counts[refusal] = counts.get(refusal, 0) + 1
     for refusal, count in counts.items():
         yield Reason(refusal, count)
+
+
+def _of_pod(simulation: Simulation, name: str) -> tuple[Refusal, ...]:
+    coming = simulation.next.get(name)
+    return (coming,) if coming is not None else simulation.refusals.get(name, ())
 
 
 # --- who has it, and what limits it
@@ -106,6 +111,8 @@ class Holders:
 def limited_by(queues: Queues, shortage: Shortage) -> str:
     """Where the limit of a shortage comes from, in words; empty where there is none to raise."""
     node = queues.get(shortage.queue)
+    if node is not None and shortage.limit != queues.limit(node).get(shortage.resource, 0):
+        return ""  # it is what the queue deserves
     return _source(queues, node, shortage.resource) if node is not None else ""
 
 

@@ -14,6 +14,7 @@ QUEUE_QUOTA = "NotEnoughQueueQuota"
 USER_QUOTA = "NotEnoughUserQuota"
 APPLICATIONS = "MaxApplications"
 GANG = "WaitsForGang"
+HAS_ROOM = "HasRoom"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Waiting:
     @property
     def has_room(self) -> bool:
         """Whether it would fit, and only its turn has not come."""
-        return self.reason in (QUEUE_QUOTA, USER_QUOTA) and not self.lacks
+        return self.reason == HAS_ROOM
 
 
 def waiting(simulation: Simulation) -> Iterator[Waiting]:
@@ -64,6 +65,8 @@ def waits(scheduler: Scheduler, application: Application, ask: Ask) -> Waiting:
     if not scheduler.may_run(application):
         return Waiting(ask.key, name, queue, APPLICATIONS, _full(scheduler, application))
     lacks = tuple(scheduler.lacks(application, ask))
+    if not lacks:
+        return Waiting(ask.key, name, queue, HAS_ROOM, "there is room for it, and its turn has not come")
     reason = QUEUE_QUOTA if any(not lack.whose for lack in lacks) else USER_QUOTA
     return Waiting(ask.key, name, queue, reason, lacks=lacks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cli.input.simulation import Simulations
+from cli.input.simulation import Others, Simulations
 from cli.report.simulations import volcano_json, volcano_text, yunikorn_json, yunikorn_text
 from scheduling.volcano import waiting as of_volcano
 from scheduling.yunikorn import waiting as of_yunikorn
@@ -27,13 +27,13 @@ def as_json(simulations: Simulations) -> dict[str, Any]:
     return found
 
 
-def why_text(simulations: Simulations, name: str) -> str:
+def why_text(simulations: Others, name: str) -> str:
     """Empty where neither has work of this name."""
     found = volcano_text.why_text(simulations.volcano, name)
     return found or yunikorn_text.why_text(simulations.yunikorn, name)
 
 
-def why_json(simulations: Simulations, name: str) -> dict[str, Any]:
+def why_json(simulations: Others, name: str) -> dict[str, Any]:
     """Empty where neither has work of this name."""
     for kind, found in (
         ("PodGroupExplanation", volcano_json.why_json(simulations.volcano, name)),
@@ -47,10 +47,10 @@ def why_json(simulations: Simulations, name: str) -> dict[str, Any]:
 class Pending:
     """What waits; `queue` names one of Volcano's or of YuniKorn's queues, and all below it count. Empty: all queues.
 
-    `named`: there is such a queue. `simulations` is None for a cluster, of which neither is simulated.
+    `named`: there is such a queue. `simulations` is None for a snapshot, which does not hold what Pods request.
     """
 
-    def __init__(self, simulations: Simulations | None, queue: str) -> None:
+    def __init__(self, simulations: Others | None, queue: str) -> None:
         self._simulations = simulations
         self.named = False
         self._volcano: list[of_volcano.Waiting] = []
@@ -58,7 +58,7 @@ class Pending:
         if simulations is not None:
             self._take(simulations, queue)
 
-    def _take(self, simulations: Simulations, queue: str) -> None:
+    def _take(self, simulations: Others, queue: str) -> None:
         queues, tree = simulations.volcano.engine.world.queues, simulations.yunikorn.scheduler.tree
         path = f"{queue.lower()}."
         of_volcanos = simulations.volcano.has_work and queues.get(queue) is not None

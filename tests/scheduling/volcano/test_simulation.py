@@ -272,3 +272,22 @@ def _check_nobody_fits(made: Simulation) -> None:
                 here.amounts(ALLOCATED).get("cpu", 0) + each.request["cpu"] > world.queues.limit(here).get("cpu", inf)
                 for here in queue_.up()
             )
+
+
+def test_a_look_says_what_comes_next_and_changes_nothing() -> None:
+    made = simulation(*ORG, job("runs", "b", task("w", 8)))
+    made.change([job("late", "a", task("w", 4)), job("small", "a", task("w", 2)), job("large", "b", task("w", 9))])
+    before = {name: (each.group, dict(each.tasks)) for name, each in made.engine.world.jobs.items()}
+    used = {node.name: dict(node.amounts(ALLOCATED)) for node in made.engine.world.queues}
+
+    for _ in range(2):
+        made.look()
+        said = {each.shown: {str(reason.refusal) for reason in each.reasons} for each in waiting(made)}
+        assert {name: any("room" in text for text in texts) for name, texts in said.items()} == {
+            "Job ml/late": False,
+            "Job ml/small": True,
+            "Job ml/large": False,
+        }
+
+    assert {name: (each.group, dict(each.tasks)) for name, each in made.engine.world.jobs.items()} == before
+    assert {node.name: dict(node.amounts(ALLOCATED)) for node in made.engine.world.queues} == used

@@ -1,0 +1,125 @@
+"""What there is in the queues of Volcano and YuniKorn in a cluster, as it is now.
+
+Nothing is played: what waits is held once against the queues and Nodes, for the reasons.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from cli.exits import OutOfReach
+from cli.input.context import Against
+from cli.input.simulation import Others
+from cli.output import note
+from policies.configuration.settings import Configuration
+from policies.dialects import volcano, yunikorn
+from policies.dialects.core import VOLCANO_SCHEDULER
+from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.dialects.yunikorn_config.configmap import refs
+from policies.dialects.yunikorn_gangs import PLACEHOLDER, TASK_GROUP, TASK_GROUPS
+from scheduling.volcano.simulation import Simulation as Volcano
+from scheduling.yunikorn.simulation import Simulation as YuniKorn
+
+if TYPE_CHECKING:
+    from cluster.client import Cluster
+    from cluster.resource import Resource
+
+_OF_CONTAINERS = ("name", "resources", "restartPolicy")
+_NOT_READ = ("volumes", "ephemeralContainers")
+
+
+def of_cluster(against: Against, kubeconfig: str | None, configuration: Configuration) -> Others:
+    """Raises OutOfReach where the cluster cannot be reached; what may not be read is noted, and left out."""
+    from cluster.client import Cluster  # here, since these take long to load and files need none of them
+    from cluster.errors import ClusterError
+
+    now = time.time_ns()
+    found = Others(Volcano(now), YuniKorn(now, strict=False))  # as YuniKorn decides, not as it should
+    try:
+        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+            found.volcano.change(_noted("Volcano", _of_volcano(cluster)))
+            found.yunikorn.change(_noted("YuniKorn", _of_yunikorn(cluster, configuration.yunikorn.namespace)))
+    except ClusterError as error:
+        raise OutOfReach(f"cannot read {against}: {error}") from error
+    found.volcano.look()
+    return found
+
+
+def _noted(project: str, manifests: Iterator[Manifest]) -> list[Manifest]:
+    """All of them, or none where some may not be read. Raises ClusterError for what concerns the whole cluster."""
+    from cluster.errors import ApiError
+
+    try:
+        return [*manifests]
+    except ApiError as error:
+        note(f"the work of {project} is left out: {error}")
+        return []
+
+
+def _of_volcano(cluster: Cluster) -> Iterator[Manifest]:
+    """Nothing where Volcano is not installed. Jobs are left out: their PodGroups and Pods are there."""
+    from cluster.resource import NAMESPACES, NODES, PRIORITY_CLASSES
+    from cluster.sources import FOLLOWED
+
+    (queues,), (groups,) = FOLLOWED[volcano.QUEUE], FOLLOWED[volcano.POD_GROUP]
+    found = _listed(cluster, groups)
+    if not found:
+        return
+    yield from _listed(cluster, queues)
+    for resource in (NODES, PRIORITY_CLASSES, NAMESPACES):
+        yield from _listed(cluster, resource)
+    yield from found
+    yield from _pods(cluster, VOLCANO_SCHEDULER)
+
+
+def _of_yunikorn(cluster: Cluster, namespace: str) -> Iterator[Manifest]:
+    """Nothing where no Pod is YuniKorn's."""
+    from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PRIORITY_CLASSES
+
+    pods = _pods(cluster, yunikorn.SCHEDULER)
+    if not pods:
+        return
+    for ref in refs(namespace):
+        yield from _listed(cluster, CONFIG_MAPS, ref.namespace, f"metadata.name={ref.name}")
+    for resource in (NODES, PRIORITY_CLASSES, NAMESPACES):
+        yield from _listed(cluster, resource)
+    yield from map(_alone, pods)
+
+
+def _pods(cluster: Cluster, scheduler: str) -> list[Manifest]:
+    from cluster.resource import PODS
+
+    at_work = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
+    return [*cluster.snapshot(PODS, _lean, field_selector=at_work).items]
+
+
+def _listed(cluster: Cluster, resource: Resource, namespace: str | None = None, where: str = "") -> list[Manifest]:
+    """None where the kind is not installed."""
+    from cluster.errors import NotFound
+
+    try:
+        return [*cluster.snapshot(resource, dict, namespace=namespace, field_selector=where or None).items]
+    except NotFound:
+        return []
+
+
+def _lean(pod: Manifest) -> Manifest:
+    """Without what no scheduler reads: there may be many Pods."""
+    spec = {key: value for key, value in mapping(pod.get("spec")).items() if key not in _NOT_READ}
+    for key in ("containers", "initContainers"):
+        if key in spec:
+            spec[key] = [_some(container) for container in listing(spec[key])]
+    return {**pod, "spec": spec}
+
+
+def _some(container: Any) -> dict[str, Any]:
+    return {key: value for key, value in mapping(container).items() if key in _OF_CONTAINERS}
+
+
+def _alone(pod: Manifest) -> Manifest:
+    """Each Pod of a gang for itself: its placeholders are Pods, and need not be made up."""
+    notes = texts(metadata(pod).get("annotations"))
+    kept = {key: value for key, value in notes.items() if key not in (PLACEHOLDER, TASK_GROUP, TASK_GROUPS)}
+    return {**pod, "metadata": {**metadata(pod), "annotations": kept}}

@@ -1,0 +1,62 @@
+"""`quotree why`, `pending` and `tree` about Volcano's and YuniKorn's work on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.volcano.queue_world import QUEUES, install
+from tests.cli.runs import run
+from tests.scheduling.volcano.manifests import node, pod, pod_group, queue
+from tests.scheduling.yunikorn import manifests as yunikorn
+from tests.waiting import eventually
+
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups"
+
+
+@pytest.fixture
+def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+    server = new_control_plane(controller_manager=True)
+    install(server)
+    for each in (yunikorn.namespace("ml"), yunikorn.namespace("dev", namespace_quota='{"cpu":"3"}')):
+        server.request("POST", "/api/v1/namespaces", each)
+        account = f"/api/v1/namespaces/{each['metadata']['name']}/serviceaccounts"
+        eventually(lambda path=account: server.request("GET", path)["items"])
+    server.request("POST", "/api/v1/nodes", node("n1", "100"))
+    return server
+
+
+def create(server: ControlPlane, made: dict[str, Any], *, bound: bool = False) -> None:
+    space, name = made["metadata"]["namespace"], made["metadata"]["name"]
+    path = f"/api/v1/namespaces/{space}/pods"
+    server.request("POST", path, made)
+    if bound:
+        target = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "n1"}}
+        server.request("POST", f"{path}/{name}/binding", target)
+
+
+def test_work_of_both_is_explained_as_it_is_stored(server: ControlPlane) -> None:
+    for each in (queue("root"), queue("org", "root", capability={"cpu": "4"}), queue("a", "org"), queue("b", "org")):
+        server.request("POST", QUEUES, each)
+    for name, where, phase in (("runs", "a", "Running"), ("train", "b", "Inqueue")):
+        server.request("POST", GROUPS, {**pod_group(name, where, 3), "status": {"phase": phase}})
+    for number in range(3):
+        create(server, pod(f"r{number}", "runs"), bound=True)
+        create(server, pod(f"t{number}", "train"))
+    create(server, yunikorn.pod("y", "app", "2"), bound=True)
+    create(server, yunikorn.pod("z", "other", "2"))
+    login = ("--kubeconfig", server.kubeconfig)
+
+    why = run("why", "ml/train", *login)
+    assert why.exit_code == 0, why.output
+    assert "queue org would exceed its limit: cpu" in why.stdout
+    assert "cpu of org is used by PodGroup ml/runs 3" in why.stdout
+    pending = run("pending", *login).stdout
+    assert "PodGroup ml/train in b (Inqueue): 3 of 3 Pods wait" in pending
+    assert "root.dev: vcore=2 asked, 2 of 3 in use, 1 short" in pending
+    drawn = run("tree", "--against", "cluster", *login).stdout
+    assert "cpu: capability 4, limit 4, allocated 3" in drawn
+    assert "cpu: max 3, used 2" in drawn

@@ -1,0 +1,112 @@
+"""`quotree why`, `pending` and `tree` about the work of Volcano and YuniKorn in a cluster as it is now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.clusters import holding
+from tests.cli.runs import kubeconfig, run
+from tests.cluster.fake import FakeApi
+from tests.scheduling.volcano.manifests import node, pod, pod_group, queue
+from tests.scheduling.yunikorn import manifests as yunikorn
+
+TRAIN = {
+    "apiVersion": "batch.volcano.sh/v1alpha1",
+    "kind": "Job",
+    "name": "train",
+    "uid": "u",
+    "controller": True,
+}
+CLUSTER: dict[str, list[dict[str, Any]]] = {
+    "queues": [queue("root"), queue("org", "root", capability={"cpu": "4"}), queue("a", "org"), queue("b", "org")],
+    "podgroups": [
+        {**pod_group("runs", "a", 3), "status": {"phase": "Running"}},
+        {**pod_group("train-u", "b", 2), "status": {"phase": "Inqueue"}},
+        {**pod_group("small", "a", 1), "status": {"phase": "Inqueue"}},
+    ],
+    "nodes": [node("n1", "100")],
+    "pods": [
+        *({**pod(f"r{number}", "runs"), "status": {"phase": "Running"}} for number in range(3)),
+        *(pod(f"t{number}", "train-u") for number in range(2)),
+        pod("s", "small"),
+        {**yunikorn.pod("y", "app", "2", node="n1"), "status": {"phase": "Running"}},
+        yunikorn.pod("z", "other", "2"),
+    ],
+    "namespaces": [yunikorn.namespace("dev", namespace_quota='{"cpu":"3"}'), yunikorn.namespace("ml")],
+}
+for each in CLUSTER["pods"][:3]:
+    each["spec"]["nodeName"] = "n1"
+CLUSTER["podgroups"][1]["metadata"]["ownerReferences"] = [TRAIN]
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    server = FakeApi()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def login(api: FakeApi, tmp_path: Path) -> tuple[str, Path]:
+    holding(api, **CLUSTER)
+    return "--kubeconfig", kubeconfig(tmp_path, api.url)
+
+
+def test_why_names_the_queue_that_is_full_and_who_has_it(login: tuple[str, Path]) -> None:
+    shown = run("why", "ml/train", *login)
+
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        "Job ml/train in b (Inqueue): 2 of 2 Pods wait\n"
+        "    queue org would exceed its limit: cpu 4 used + 1 asked > 4, 1 short (2 Pods)\n"
+        "      cpu of org is used by PodGroup ml/runs 3\n"
+        "      the limit is the capability of queue org\n"
+        "    it may not reclaim: queue b would exceed its deserved amount: cpu 0 used + 1 asked > 0, 1 short (2 Pods)\n"
+    )
+
+
+def test_who_has_room_is_not_said_to_run(login: tuple[str, Path]) -> None:
+    shown = run("why", "ml/small", *login)
+
+    assert shown.stdout == (
+        "PodGroup ml/small in a (Inqueue): waits\n    there is room for it, and the scheduler has not placed it yet\n"
+    )
+
+
+def test_pending_lists_both_projects(login: tuple[str, Path]) -> None:
+    shown = run("pending", *login)
+
+    assert "Job ml/train in b (Inqueue): 2 of 2 Pods wait" in shown.stdout
+    assert "Pod dev/z of other in root.dev: NotEnoughQueueQuota" in shown.stdout
+    assert "PodGroup ml/runs" not in shown.stdout.split("is used by")[0]
+    found = json.loads(run("pending", "root.dev", *login, "-o", "json").stdout)
+    assert [each["pod"] for each in found["yunikorn"]] == ["dev/z"]
+    assert "volcano" not in found
+
+
+def test_why_explains_an_application_of_yunikorn(login: tuple[str, Path]) -> None:
+    assert "root.dev: vcore=2 asked, 2 of 3 in use, 1 short" in run("why", "dev/z", *login).stdout
+    assert run("why", "app", *login).stdout.startswith("Pod dev/y of app runs in root.dev")
+
+
+def test_tree_has_what_is_in_use(login: tuple[str, Path]) -> None:
+    shown = run("tree", "--against", "cluster", *login).stdout
+
+    assert "cpu: capability 4, limit 4, allocated 3" in shown
+    assert "Namespace dev (applications: 1, waiting: 1)\n   cpu: max 3, used 2\n" in shown
+
+
+def test_what_may_not_be_read_is_left_out_and_told(api: FakeApi, tmp_path: Path) -> None:
+    holding(api, forbidden=["pods"], **CLUSTER)
+
+    shown = run("pending", "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+    assert shown.exit_code == 0
+    for project in ("Volcano", "YuniKorn"):
+        assert f"the work of {project} is left out: " in shown.stderr
+    assert "Forbidden" in shown.stderr

@@ -11,7 +11,6 @@ from policies.dialects import (
     kueue_checks,
     kueue_jobs,
     volcano,
-    yunikorn_gates,
     yunikorn_pods,
     yunikorn_shares,
     yunikorn_work,
@@ -21,6 +20,7 @@ from policies.dialects.kueue_pods import marks as marks_of
 from policies.dialects.kueue_pods import sized
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
+from policies.dialects.quota_gates import mark_of
 from policies.dialects.reading import Manifest, exemptions, metadata
 from policies.dialects.yunikorn_config import configmap
 from policies.model.objects import GroupKind, KubeObject
@@ -32,7 +32,7 @@ def _read_pod(manifest: Manifest) -> core.Pod:
         kueue_jobs.managed_owner(metadata(manifest)),
         marks_of(manifest),
     )
-    held = bool(marks) or yunikorn_gates.is_marked(manifest)
+    held = bool(marks) or mark_of(manifest) != ""
     return replace(pod, owner=owner, marks=marks, sized=sized(manifest)) if owner or held else pod
 
 

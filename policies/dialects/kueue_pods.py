@@ -7,8 +7,8 @@ from typing import Any
 
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.quota_gates import mark_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.yunikorn_gates import is_marked
 
 LABEL = f"label {MANAGED}"
 FINALIZER = f"finalizer {MANAGED}"
@@ -33,5 +33,5 @@ def marks(manifest: Manifest) -> dict[str, str]:
 def sized(manifest: Manifest) -> Mapping[str, Any]:
     """The parts of its spec that say what it asks for; none for a Pod that nobody counts."""
     spec, labels = mapping(manifest.get("spec")), texts(metadata(manifest).get("labels"))
-    counts = labels.get(MANAGED) == "true" or is_marked(manifest)
+    counts = labels.get(MANAGED) == "true" or mark_of(manifest) != ""
     return {key: spec[key] for key in _SIZED if key in spec} if counts else {}

@@ -6,8 +6,9 @@ from typing import Any
 
 from policies.configuration.settings import Enforce, YuniKornSettings
 from policies.dialects.core import NAMESPACE, Namespace, read_namespace
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, is_gated, mark_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.yunikorn_gates import ADMITTED, MARK, MARKED, WAITS, has_quota, is_gated, is_marked
+from policies.dialects.yunikorn_gates import MARKED, has_quota
 from policies.model import fields
 from policies.model.change import User
 from policies.model.forest import Forest
@@ -25,10 +26,10 @@ def quota_gate(manifest: Manifest, forest: Forest, settings: YuniKornSettings, u
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if settings.enforce is not Enforce.GATES or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
-    if _KUBELETS in user.groups or not (is_marked(manifest) or _counts(manifest, forest)):
+    if _KUBELETS in user.groups or not (mark_of(manifest) == MARKED or _counts(manifest, forest)):
         return []
     patch: Patch = []
-    if not is_marked(manifest):
+    if mark_of(manifest) != MARKED:
         patch.append(_add({**texts(meta.get("labels")), MARK: MARKED}, "metadata", "labels"))
     if not is_gated(manifest):
         patch.append(_add([*listing(spec.get("schedulingGates")), {"name": MARK}], "spec", "schedulingGates"))

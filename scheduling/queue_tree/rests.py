@@ -7,18 +7,21 @@ else that changes only takes room away.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 
-class Rests:
+class Rests(Generic[T]):
     """`awake` are those that do not rest, by name. `nobody`: it is as if none did."""
 
     def __init__(self) -> None:
-        self.awake: set[str] = set()
+        self.awake: set[T] = set()
         self.nobody = True
-        self._waits_for: dict[str, frozenset[str]] = {}
-        self._behind: dict[str, set[str]] = {}
+        self._waits_for: dict[T, frozenset[str]] = {}
+        self._behind: dict[str, set[T]] = {}
 
-    def wake(self, who: str) -> None:
+    def wake(self, who: T) -> None:
         self.awake.add(who)
         for what in self._waits_for.pop(who, ()):
             behind = self._behind[what]
@@ -26,7 +29,7 @@ class Rests:
             if not behind:
                 del self._behind[what]
 
-    def take(self) -> set[str]:
+    def take(self) -> set[T]:
         """All that are awake; who is to stay so has to be woken again. A set that was large once stays slow to walk."""
         taken, self.awake = self.awake, set()
         return taken
@@ -36,19 +39,19 @@ class Rests:
         for who in [*self._behind.get(what, ())]:
             self.wake(who)
 
-    def wake_all(self, everybody: Iterable[str]) -> None:
+    def wake_all(self, everybody: Iterable[T]) -> None:
         self._waits_for.clear()
         self._behind.clear()
         self.awake = {*everybody}
         self.nobody = False
 
-    def rest(self, who: str, waits_for: frozenset[str]) -> None:
+    def rest(self, who: T, waits_for: frozenset[str]) -> None:
         """Leave it out until one of these is released, or somebody wakes it."""
         self.drop(who)
         self._waits_for[who] = waits_for
         for what in waits_for:
             self._behind.setdefault(what, set()).add(who)
 
-    def drop(self, who: str) -> None:
+    def drop(self, who: T) -> None:
         self.wake(who)
         self.awake.discard(who)

@@ -13,10 +13,11 @@ from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, Queues, share
+from scheduling.volcano.queue_order import QueueOrder, common_depth
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, Queues
 from scheduling.volcano.reclaimable import Reclaim, entitled
 from scheduling.volcano.refusal import Refusal, beyond
-from scheduling.volcano.resources import is_nothing, shortages
+from scheduling.volcano.resources import shortages
 from scheduling.volcano.world import World
 
 
@@ -57,16 +58,12 @@ class Capacity(Plugin):
         self.settings = settings
         self.devices = DeviceUse(capacities=settings.device_capacities)
         self.halted: str | None = queues.broken()
-        self._opening: dict[str, float] = {}
-        self._leaves: dict[str, float] = {}
-        self._ancestors: dict[str, list[Node]] = {}
+        self._order = QueueOrder(queues)
         self._reserved: list[tuple[Node, Amounts]] = []
 
     def open(self, world: World) -> None:
         """A PodGroup in a queue with children halts all decisions, as a broken tree does."""
-        self._opening.clear()
-        self._leaves.clear()
-        self._ancestors.clear()
+        self._order = QueueOrder(self.queues)
         self.halted = self.queues.broken()
         if self.halted is None and (job := world.misplaced()) is not None:
             self.halted = f"PodGroup {job.name} is in queue {job.group.queue}, which has children"
@@ -158,26 +155,15 @@ class Capacity(Plugin):
     # --- in what order?
 
     def queue_order(self, a: str, b: str) -> int:
-        """Below 0: `a` is served first. Priority, then leaves before parents, then the lower share.
-
-        Two leaves are compared by the shares of their first different ancestors.
-        """
-        left, right = self.queues.tree.nodes[a], self.queues.tree.nodes[b]
-        if left.settings.priority != right.settings.priority:
-            return right.settings.priority - left.settings.priority
-        if bool(left.children) != bool(right.children):
-            return 1 if left.children else -1
-        if not left.children:
-            left, right = _first_different(left, self._above(left), right, self._above(right))
-        return self._compare_shares(left, right)
+        return self._order.compare(a, b)
 
     def victim_queue_order(self, a: str, b: str, preemptor: str) -> int:
         """Below 0: pods of `a` go first; a queue with a deeper common ancestor with the preemptor comes first."""
         if not self.queues.hierarchy:
             return 0
-        nodes = self.queues.tree.nodes
-        mine = self._above(nodes[preemptor])
-        return common_depth(self._above(nodes[b]), mine) - common_depth(self._above(nodes[a]), mine)
+        nodes, above = self.queues.tree.nodes, self._order.above
+        mine = above(nodes[preemptor])
+        return common_depth(above(nodes[b]), mine) - common_depth(above(nodes[a]), mine)
 
     # --- what happens in a session
 
@@ -191,9 +177,7 @@ class Capacity(Plugin):
         node = self.queues.get(self.session.queue_of(task))
         if node is None:
             return
-        for above in self._above(node):
-            self._share(above)
-        self._leaves.pop(node.name, None)
+        self._order.counts(node)
         self.queues.tree.add(node, ALLOCATED, task.request, times)
         (self.devices.add if times > 0 else self.devices.remove)(node.up(), task)
 
@@ -215,44 +199,6 @@ class Capacity(Plugin):
             return Refusal(f"queue {node.name} has children; only a leaf takes work")
         return None
 
-    def _compare_shares(self, a: Node, b: Node) -> int:
-        left, right = self._share(a), self._share(b)
-        if left != right:
-            return -1 if left < right else 1
-        if left != 1:  # with nothing deserved the share is 1, so both deserve something
-            return 0
-        return int(is_nothing(self.queues.deserved(a))) - int(is_nothing(self.queues.deserved(b)))
-
-    def _share(self, node: Node) -> float:
-        """Computed once: of a leaf until its usage changes, of a queue with children for the whole session."""
-        known = self._opening if node.children else self._leaves
-        found = known.get(node.name)
-        if found is None:
-            found = known[node.name] = share(self.queues.deserved(node), node.amounts(ALLOCATED))
-        return found
-
-    def _above(self, node: Node) -> list[Node]:
-        found = self._ancestors.get(node.name)
-        if found is None:
-            found = self._ancestors[node.name] = node.ancestors()
-        return found
-
 
 def _named(amounts: Amounts, by: Amounts) -> dict[str, int]:
     return {resource: amounts.get(resource, 0) for resource in by}
-
-
-def common_depth(a: Sequence[Node], b: Sequence[Node]) -> int:
-    """How deep the deepest common one of these ancestors lies; root has depth 0. Without one it is 0 as well."""
-    depth = 0
-    for i, (left, right) in enumerate(zip(a, b, strict=False)):
-        if left is not right:
-            break
-        depth = i
-    return depth
-
-
-def _first_different(a: Node, above_a: Sequence[Node], b: Node, above_b: Sequence[Node]) -> tuple[Node, Node]:
-    """The ancestors of both just below the deepest common one, or the queues themselves where they hang there."""
-    depth = common_depth(above_a, above_b) + 1
-    return (above_a[depth] if depth < len(above_a) else a), (above_b[depth] if depth < len(above_b) else b)

@@ -10,6 +10,7 @@ from policies.dialects import core, volcano
 from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_gates import group_of
 from policies.model.objects import GroupKind, Ref
 from scheduling.objects.submission import kind_of
 from scheduling.queue_tree.amounts import Amounts
@@ -26,7 +27,6 @@ from scheduling.volcano.job_pods import (
 from scheduling.volcano.objects import Devices, Machine, PodGroup, QueueSettings, Status, Task
 from scheduling.volcano.queues import ROOT
 from scheduling.volcano.reading import (
-    group_of,
     read_claim,
     read_machine,
     read_pod_group,

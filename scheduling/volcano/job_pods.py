@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from policies.dialects.core import VOLCANO_QUEUE
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_gates import GROUP_NAME, TASK_NAME
 from policies.dialects.volcano_job import Task as TaskSpec
 from policies.dialects.volcano_job import read_spec, whole
 from policies.model.errors import PolicyError
 from scheduling.objects import times
 from scheduling.queue_tree.amounts import Amounts, add_to
 from scheduling.volcano.objects import Devices, PodGroup, Task
-from scheduling.volcano.reading import GROUP_NAME, TASK_NAME, read_task
+from scheduling.volcano.reading import read_task
 
 _MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 DEFAULT = "default"

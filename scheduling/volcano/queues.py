@@ -28,11 +28,12 @@ Node: TypeAlias = QueueNode[QueueSettings]
 class Queues:
     """All queues. Without `hierarchy` every queue stands alone, whatever its parent, and shares the nodes' resources.
 
-    `total` is what all nodes have together.
+    `total` is what all nodes have together. `nodes` False: no node is known, and what they may have limits nothing.
     """
 
-    def __init__(self, *, hierarchy: bool = True) -> None:
+    def __init__(self, *, hierarchy: bool = True, nodes: bool = True) -> None:
         self.hierarchy = hierarchy
+        self.nodes = nodes
         self.tree: QueueTree[QueueSettings] = QueueTree()
         self.total: dict[str, int] = {}
         self._guaranteed: dict[str, int] = {}
@@ -106,14 +107,23 @@ class Queues:
         within = {r: int(min(amount, limit.get(r, 0 if r in BASIC else inf))) for r, amount in own.items()}
         return greatest(within, node.settings.guarantee)
 
+    @property
+    def unnamed(self) -> float:
+        """What queues may use of a resource that their limit does not name: without nodes any amount, unless root has a
+        capability."""
+        root = self.tree.get(ROOT)
+        own = root.settings.capability or {} if root is not None else {}
+        return inf if not self.nodes and not some(own) else 0
+
     def limit(self, node: Node) -> Limits:
-        """realCapability: what the queue may use at most. A resource that it lacks is limited to 0."""
+        """realCapability: what the queue may use at most. A resource that it lacks is limited to `unnamed`."""
         known = self._limits.get(node.name)
         if known is None:
             if node.parent is None:
                 known = self._limit_of_root(node) if self.hierarchy else self._limit_without_tree(node)
             else:
-                known = _within(self.limit(node.parent), node.parent.sum_below(_GUARANTEE), node, self.capability(node))
+                guaranteed = node.parent.sum_below(_GUARANTEE)
+                known = _within(self.limit(node.parent), guaranteed, node, self.capability(node), self.unnamed)
             self._limits[node.name] = known
         return known
 
@@ -150,11 +160,12 @@ class Queues:
         self._capability.clear()
 
 
-def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits) -> Limits:
+def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits, unnamed: float = 0) -> Limits:
+    """What is `unnamed` above is limited to so much."""
     own = node.settings.guarantee
     return {
-        r: real_capability(above.get(r, 0), guaranteed.get(r, 0), own.get(r, 0), capability.get(r, inf))
-        for r in {**above, **own}
+        r: real_capability(above.get(r, unnamed), guaranteed.get(r, 0), own.get(r, 0), capability.get(r, inf))
+        for r in ({**above, **own, **capability} if unnamed else {**above, **own})
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_booleans import FALSE
 from policies.dialects.reading import Manifest, Reader, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_gates import TASK_NAME
 from policies.dialects.volcano_job import whole
 from policies.model.quantity import Quantity
 from scheduling.objects import times
@@ -17,11 +18,7 @@ from scheduling.queue_tree.amounts import add_to
 from scheduling.volcano.objects import Devices, Machine, Placement, PodGroup, QueueSettings, Status, Task
 from scheduling.volcano.resources import PODS, counted
 
-GROUP_NAME = "scheduling.k8s.io/group-name"
-GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
-"""The annotations by which a Pod names its PodGroup."""
 _PREEMPTABLE = "volcano.sh/preemptable"
-TASK_NAME = "volcano.sh/task-spec"
 _DEVICES = "deviceclass/"
 
 
@@ -59,13 +56,6 @@ def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGrou
         priority=priorities.get(text(spec.get("priorityClassName")) or "", 0),
         created=_created(manifest),
     )
-
-
-def group_of(pod: Manifest) -> str | None:
-    """The PodGroup that the Pod names, as `<namespace>/<name>`."""
-    notes = texts(metadata(pod).get("annotations"))
-    named = next((notes[key] for key in GROUP_NAMES if notes.get(key)), None)
-    return f"{_namespace(pod)}/{named}" if named else None
 
 
 def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:

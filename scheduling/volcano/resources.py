@@ -70,10 +70,10 @@ def fits(request: Amounts, room: Amounts) -> bool:
     return all(amount <= room.get(resource, 0) for resource, amount in request.items() if amount > 0)
 
 
-def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits) -> Iterator[Shortage]:
-    """Where the queue would exceed its limit; a resource that the limit does not have is limited to 0."""
+def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits, unnamed: float = 0) -> Iterator[Shortage]:
+    """Where the queue would exceed its limit; a resource that the limit does not have is limited to `unnamed`."""
     for resource in asked(request):
-        there, most = used.get(resource, 0), limit.get(resource, 0)
+        there, most = used.get(resource, 0), limit.get(resource, unnamed)
         if there + request[resource] > most:
             yield Shortage(queue, resource, there, request[resource], most)
 

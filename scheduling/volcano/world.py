@@ -34,7 +34,7 @@ class World:
         self._rooms: dict[str, Room] = {}
         self._in_order = True
         self.tasks: dict[str, Task] = {}
-        self.rests = Rests()
+        self.rests: Rests[str] = Rests()
         self.moved = True
         self._counted: dict[str, tuple[str, Standing]] = {}
         self._in_queue: dict[str, dict[str, Job]] = {}

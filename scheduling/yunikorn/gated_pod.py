@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from policies.dialects import core, yunikorn
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, mark_of
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, task_group
-from policies.dialects.yunikorn_gates import ADMITTED, MARK, WAITS, is_marked
+from policies.dialects.yunikorn_gates import MARKED
 from policies.dialects.yunikorn_pods import requests
 from scheduling.objects import times
 from scheduling.yunikorn.application import Ask
@@ -20,6 +21,7 @@ Whose = tuple[str, str, tuple[str, ...]]
 class GatedPod:
     """`application` is `namespace/id`: nobody uses up the quota of another namespace by its id. `gang` is the
     annotation that names task groups. `admitted` is the queue in which it counts, `waits` what it says of why it waits.
+    `others`: it is marked for the quota of another project.
     """
 
     uid: str
@@ -34,6 +36,7 @@ class GatedPod:
     waits: str = ""
     finished: bool = False
     leaving: bool = False
+    others: bool = False
 
     @property
     def key(self) -> str:
@@ -52,6 +55,7 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     notes, uid = texts(meta.get("annotations")), text(meta.get("uid")) or ""
     pod = replace(core.read_pod(manifest), scheduler_name=yunikorn.SCHEDULER)
+    mark = mark_of(manifest)
     namespace, priority = pod.ref.namespace, spec.get("priority")
     user, groups = yunikorn.user_of(pod)
     ask = Ask(
@@ -68,10 +72,11 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
         (yunikorn.queue_of(pod) or "", user, tuple(groups or ())),
         ask,
         notes.get(TASK_GROUPS, ""),
-        is_marked(manifest),
+        mark == MARKED,
         pod.gates,
         notes.get(ADMITTED, ""),
         notes.get(WAITS, ""),
         mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"),
         bool(meta.get("deletionTimestamp")),
+        mark not in ("", MARKED),
     )

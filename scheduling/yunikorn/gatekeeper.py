@@ -228,6 +228,8 @@ class Gatekeeper:
         return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
 
     def _concerns(self, pod: GatedPod) -> bool:
+        if pod.others:
+            return False
         if pod.gated:
             return not pod.leaving
         return pod.marked or self.has_quota(pod.namespace)

@@ -21,7 +21,7 @@ class Preemptors:
     """`rests` has the leaves by path. At first nobody rests."""
 
     def __init__(self, tree: Tree) -> None:
-        self.rests = Rests()
+        self.rests: Rests[str] = Rests()
         self._tree = tree
         self._due: list[tuple[int, str]] = []
 

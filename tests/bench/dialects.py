@@ -9,6 +9,7 @@ from typing import Any
 
 from policies.configuration.settings import Configuration
 from policies.dialects.core import read_namespace
+from policies.dialects.volcano_gates import group_of
 from policies.dialects.yunikorn_config.configmap import read_config_map
 from reconciler.controllers.volcano.kinds import BOUND_POD, POD_GROUP, QUEUE
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
@@ -16,7 +17,7 @@ from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Observed
 from scheduling.objects.times import SECOND
 from scheduling.volcano.objects import Status
-from scheduling.volcano.reading import group_of, read_machine, read_pod_group, read_queue, read_task
+from scheduling.volcano.reading import read_machine, read_pod_group, read_queue, read_task
 from scheduling.volcano.setup import Cluster, engine
 from scheduling.volcano_queues.queue_object import FINALIZER
 from scheduling.yunikorn.gated_pod import read_gated_pod

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from policies.dialects.volcano_gates import group_of
 from scheduling.volcano.actions import run
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import PodGroup, Task
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.queues import share
 from scheduling.volcano.reading import (
-    group_of,
     read_claim,
     read_machine,
     read_pod_group,

@@ -39,9 +39,9 @@ from policies import dialects
 from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration, Enforce, KueueSettings, YuniKornSettings
 from policies.dialects.core import read_namespace
+from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.dialects.yunikorn_config.decode import read_config
-from policies.dialects.yunikorn_gates import MARK
 from policies.migration import Wish
 from policies.model.errors import PolicyError
 from policies.model.forest import Forest

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARK, MARKED
+from policies.dialects.quota_gates import MARK
+from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARKED
 from tests.manifests.component import MANIFESTS, allowed, base, documents, objects, only
 
 NAME = "yunikorn-gates"

@@ -9,6 +9,7 @@ from cluster.stream import Manifest
 from policies.amounts.requests import pod_requests
 from policies.dialects.reading import mapping, metadata, text, texts
 from policies.dialects.volcano import GROUP
+from policies.dialects.volcano_gates import group_of
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.stored import read_stored
 from scheduling.objects.times import parse
@@ -19,7 +20,6 @@ QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False)
 COMMANDS = Resource(BUS, "v1alpha1", "commands", namespaced=True)
 MANAGER_LEASE, SCHEDULER_LEASE = "vc-controller-manager", "volcano"
 """The Leases of Volcano's controllers and of its scheduler, by their default names."""
-_GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _LEASE_SECONDS = 15
 
 
@@ -74,14 +74,12 @@ def _command(manifest: Manifest) -> CommandObject:
 
 
 def _bound_pod(manifest: Manifest) -> BoundPod:
-    meta = metadata(manifest)
-    annotations = texts(meta.get("annotations"))
-    named = next(filter(None, (annotations.get(key) for key in _GROUP_NAMES)), "")
-    if not named:
+    group = group_of(manifest)
+    if not group:
         return BoundPod("", ())
     requests = pod_requests(mapping(manifest.get("spec")))
     amounts = tuple((resource, quantity.nano) for resource, quantity in sorted(requests.items()))
-    return BoundPod(f"{text(meta.get('namespace'))}/{named}", amounts)
+    return BoundPod(group, amounts)
 
 
 def _lease(manifest: Manifest) -> LeaseObject:

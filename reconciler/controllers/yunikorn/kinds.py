@@ -7,10 +7,10 @@ from dataclasses import replace
 from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS
 from cluster.stream import Manifest
 from policies.dialects.core import read_namespace
+from policies.dialects.quota_gates import MARK
 from policies.dialects.reading import listing, mapping, text
 from policies.dialects.yunikorn import SCHEDULER
 from policies.dialects.yunikorn_config.configmap import CONFIGS, DEFAULTS, read_config_map
-from policies.dialects.yunikorn_gates import MARK
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.stored import read_stored
 from scheduling.yunikorn.gated_pod import GatedPod, read_gated_pod

@@ -7,8 +7,8 @@ from typing import Any
 
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.yunikorn import VCORE
-from policies.dialects.yunikorn_gates import ADMITTED, MARK, WAITS
 from policies.model.printing import plain
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.volcano_gates import group_of
 from policies.model.quantity import Quantity
 from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Status
 from scheduling.volcano.reading import (
-    group_of,
     read_claim,
     read_machine,
     read_pod_group,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from policies.amounts.requests import pod_requests
 from policies.configuration.settings import Enforce
 from policies.dialects.core import POD, Pod
-from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARK, MARKED
+from policies.dialects.quota_gates import MARK
+from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARKED
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields

@@ -1,0 +1,27 @@
+"""How a Pod waits for the quota of Volcano's queues without its scheduler: what marks it, and what it counts by."""
+
+from __future__ import annotations
+
+from policies.dialects.quota_gates import ADMITTED, MARK
+from policies.dialects.reading import Manifest, metadata, text, texts
+
+MARKED = "volcano"
+"""The value of the label."""
+GROUP_NAME = "scheduling.k8s.io/group-name"
+GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
+"""The annotations by which a Pod names its PodGroup."""
+TASK_NAME = "volcano.sh/task-spec"
+TOGETHER = "quotree.dev/quota-gang"
+"""The annotation that says how many Pods of its PodGroup passed together with it."""
+
+LABELS = (MARK,)
+ANNOTATIONS = (ADMITTED, TOGETHER, *GROUP_NAMES, TASK_NAME)
+"""By these a Pod is counted, so nobody changes them but who admits it."""
+
+
+def group_of(pod: Manifest) -> str | None:
+    """The PodGroup that the Pod names, as `<namespace>/<name>`."""
+    meta = metadata(pod)
+    notes = texts(meta.get("annotations"))
+    named = next((notes[key] for key in GROUP_NAMES if notes.get(key)), None)
+    return f"{text(meta.get('namespace')) or 'default'}/{named}" if named else None

@@ -1,0 +1,197 @@
+"""The Pods of one PodGroup at the gate: who waits, who has passed, and what may pass next.
+
+As long as nobody has passed, as many as the PodGroup needs pass together; from then on one at a time. Every change
+costs what it changes, whatever the size of the PodGroup; those that start together are added up once they are there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from heapq import merge
+from itertools import repeat
+from typing import NamedTuple, TypeVar
+
+from scheduling.queue_tree.amounts import add_to
+from scheduling.volcano.gated_pod import GatedPod, Need
+from scheduling.volcano.objects import PodGroup
+
+T = TypeVar("T")
+Order = tuple[bool, int, int, str, int, int, str]
+
+
+class Wish(NamedTuple):
+    """Pods that pass together, or not at all. The least `order` is served first: who completes a gang that was let
+    pass, then PodGroups by priority, age and name, and Pods in the same way."""
+
+    order: Order
+    queue: str
+    group: str
+    need: Need
+    keys: tuple[str, ...]
+
+    @property
+    def completes(self) -> bool:
+        return not self.order[0]
+
+
+class _Place(NamedTuple):
+    """Where a Pod stands among those of its PodGroup."""
+
+    priority: int
+    created: int
+    key: str
+    role: str
+
+
+class _Stage(NamedTuple):
+    """What all wishes of a PodGroup have in common: `together` while nobody has passed."""
+
+    together: bool
+    queue: str
+    order: tuple[bool, int, int, str]
+
+
+class Gang:
+    """`group` is None as long as there is no such PodGroup. `wishes` are those that were told by `changes`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.group: PodGroup | None = None
+        self.priority_class = ""
+        self.wishes: dict[Need, Wish] = {}
+        self._waiting: dict[Need, list[_Place]] = {}
+        self._waits: Counter[str] = Counter()
+        self._passed: Counter[str] = Counter()
+        self._together: Counter[int] = Counter()
+        self._roles: Mapping[str, int] = {}
+        """Members that each task needs; where they are more than the PodGroup needs, Volcano looks at none."""
+        self._stage: _Stage | None = None
+        self._outdated: dict[Need, None] = {}
+        self._renewed = True
+        self._last: _Place | None = None
+
+    @property
+    def empty(self) -> bool:
+        return self.group is None and not self._waits and not self._passed
+
+    def put_group(self, group: PodGroup | None, priority: int = 0) -> None:
+        self.group = replace(group, priority=priority) if group is not None else None
+        least = {role: members for role, members in (group.members_of if group else {}).items() if members > 0}
+        self._roles = least if group is not None and sum(least.values()) <= group.members else {}
+        self._renewed = True
+
+    def wait(self, pod: GatedPod, times: int = 1) -> None:
+        """The Pod waits; with times -1 no longer."""
+        place, line = _place(pod), self._waiting.setdefault(pod.need, [])
+        if times > 0:
+            insort(line, place)
+        else:
+            del line[bisect_left(line, place)]
+            if not line:
+                del self._waiting[pod.need]
+        _count(self._waits, pod.role, times)
+        self._outdated[pod.need] = None
+        self._renewed = self._renewed or self._matters(place)
+
+    def passes(self, pod: GatedPod, together: int, times: int = 1) -> None:
+        """The Pod has passed, or may, `together` with so many; with times -1 that is over."""
+        _count(self._passed, pod.role, times)
+        _count(self._together, together, times)
+
+    # --- what may pass next
+
+    def lacks(self) -> str:
+        """Which members are still to be created; empty where there are enough to start, or where one has passed."""
+        if self.group is None or self._passed:
+            return ""
+        for role, members in self._roles.items():
+            if self._waits[role] < members:
+                return f"not all of the {members} members of task {role} that start together are there"
+        needed = self._needed()
+        return f"not all of the {needed} members that start together are there" if self._waits.total() < needed else ""
+
+    def wish_of(self, need: Need) -> Wish | None:
+        """The wish that a Pod with this need waits for; None where it has not been told yet."""
+        if self._stage is not None and self._stage.together:
+            return next(iter(self.wishes.values()), None)
+        return self.wishes.get(need)
+
+    def changes(self) -> tuple[list[Wish], list[Wish]]:
+        """The wishes that are gone since the last call, and the new ones."""
+        stage = self._now()
+        if stage is None or stage != self._stage or (stage.together and self._renewed):
+            gone, self.wishes = [*self.wishes.values()], {}
+            new = [*self._wished(stage)] if stage is not None else []
+        else:
+            outdated = [] if stage.together else [*self._outdated]
+            gone = [self.wishes.pop(need) for need in outdated if need in self.wishes]
+            new = [*self._singles(stage, outdated)]
+        self.wishes |= {wish.need: wish for wish in new}
+        self._stage, self._outdated, self._renewed = stage, {}, False
+        return gone, new
+
+    def _now(self) -> _Stage | None:
+        """None while nothing may pass, whatever the quota."""
+        group = self.group
+        if group is None or not self._waiting or self.lacks():
+            return None
+        together = not self._passed and self._needed() > 1
+        completes = self._passed.total() < max(self._together, default=0)
+        return _Stage(together, group.queue, (not completes, -group.priority, group.created, group.name))
+
+    def _needed(self) -> int:
+        """How many pass together at first."""
+        return max(0, self.group.members) if self.group is not None else 0
+
+    def _wished(self, stage: _Stage) -> Iterator[Wish]:
+        return iter([self._gang(stage)]) if stage.together else self._singles(stage, self._waiting)
+
+    def _gang(self, stage: _Stage) -> Wish:
+        """The first ones of each task that the PodGroup needs, then the first ones of any."""
+        needed, left = dict(self._roles), self._needed()
+        spare = left - sum(needed.values())
+        chosen: list[tuple[_Place, Need]] = []
+        for place, need in merge(*(zip(line, repeat(need)) for need, line in self._waiting.items())):
+            if needed.get(place.role, 0) > 0:
+                needed[place.role] -= 1
+            elif spare > 0:
+                spare -= 1
+            else:
+                continue
+            chosen.append((place, need))
+            if len(chosen) == left:
+                break
+        amounts: dict[str, int] = {}
+        for _, need in chosen:
+            add_to(amounts, dict(need.amounts))
+        together = Need(tuple(sorted(amounts.items())), any(need.claims for _, need in chosen))
+        self._last = chosen[-1][0]
+        return self._wish(stage, together, [place for place, _ in chosen])
+
+    def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[Wish]:
+        """Of Pods that need the same, the first one."""
+        for need in needs:
+            if need in self._waiting:
+                yield self._wish(stage, need, self._waiting[need][:1])
+
+    def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> Wish:
+        first = places[0]
+        order = (*stage.order, first.priority, first.created, first.key)
+        return Wish(order, stage.queue, self.name, need, tuple(place.key for place in places))
+
+    def _matters(self, place: _Place) -> bool:
+        """Whether the Pod is, or would be, one of those that pass together."""
+        return self._last is None or place <= self._last
+
+
+def _count(counter: Counter[T], what: T, times: int) -> None:
+    counter[what] += times
+    if not counter[what]:
+        del counter[what]
+
+
+def _place(pod: GatedPod) -> _Place:
+    return _Place(-pod.priority, pod.created, pod.key, pod.role)

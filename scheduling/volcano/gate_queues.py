@@ -1,0 +1,117 @@
+"""The queues as the gate sees them: what counts in each, what is wrong with it, and whether something fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.dialects.volcano import BUILT_IN
+from scheduling.queue_tree.amounts import add_to
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.gated_pod import GatedQueue, Need
+from scheduling.volcano.objects import QueueSettings
+from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues
+from scheduling.volcano.resources import shortages
+
+QUOTA = "NotEnoughQueueQuota"
+NOT_FOUND = "QueueNotFound"
+NOT_OPEN = "QueueNotOpen"
+NOT_A_LEAF = "QueueHasChildren"
+UNREADABLE = "UnreadableQueue"
+BROKEN_TREE = "BrokenQueueTree"
+DEVICES = "DevicesNotCounted"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a Pod waits: `queue` is the one that keeps it, empty where none does; `lacks` is what is short there."""
+
+    reason: str
+    queue: str = ""
+    message: str = ""
+    lacks: tuple[Shortage, ...] = ()
+
+
+class GateQueues:
+    """Queues with what counts in them. Those that Volcano creates at its start are always there."""
+
+    def __init__(self) -> None:
+        self.queues = Queues(nodes=False)
+        self._flaws: dict[str, str] = {}
+        self._own: dict[str, dict[str, int]] = {}
+        for name in BUILT_IN:
+            self.queues.put(QueueSettings(name))
+
+    def put(self, name: str, queue: GatedQueue | None) -> bool:
+        """None: it is gone. Whether anything that counts has changed."""
+        node = self.queues.get(name)
+        if queue is None and name in BUILT_IN:
+            queue = GatedQueue(QueueSettings(name))
+        before = GatedQueue(node.settings, self._flaws.get(name, "")) if node is not None else None
+        if before == queue:
+            return False
+        self._move(name, -1)
+        if queue is None:
+            self.queues.drop(name)
+        else:
+            self.queues.put(queue.settings)
+        self._move(name, 1)
+        self._flaws.pop(name, None)
+        if queue is not None and queue.flaw:
+            self._flaws[name] = queue.flaw
+        return True
+
+    def count(self, name: str, need: Need, times: int = 1) -> None:
+        """What is needed counts in the queue and in all above; with times -1 no longer.
+
+        What was admitted in a queue that is gone counts in root.
+        """
+        amounts, own = dict(need.amounts), self._own.setdefault(name, {})
+        add_to(own, amounts, times)
+        if not own:
+            del self._own[name]
+        self.counting(name).add(ALLOCATED, amounts, times)
+
+    def counting(self, name: str) -> Node:
+        """The queue in which counts what was admitted in the one of this name."""
+        return self.queues.get(name) or self.queues.tree.nodes[ROOT]
+
+    def refusal(self, name: str, need: Need) -> Waiting | None:
+        """Why this does not fit now; None where it does."""
+        shut = self.shut(name)
+        if shut is not None:
+            return shut
+        for here in self.queues.tree.nodes[name].up():
+            if need.claims and here.settings.devices:
+                message = f"limits {', '.join(sorted(here.settings.devices))}, and claims of devices are not counted"
+                return Waiting(DEVICES, here.name, message)
+            limit, unnamed = self.queues.limit(here), self.queues.unnamed
+            lacks = (*shortages(here.name, here.amounts(ALLOCATED), dict(need.amounts), limit, unnamed),)
+            if lacks:
+                return Waiting(QUOTA, here.name, lacks=lacks)
+        return None
+
+    def shut(self, name: str) -> Waiting | None:
+        """Why nothing new enters the queue, whatever it needs; None where something may."""
+        node = self.queues.get(name)
+        if node is None:
+            return Waiting(NOT_FOUND, name, "does not exist")
+        if node.children:
+            return Waiting(NOT_A_LEAF, name, "has queues below; only a queue without takes work")
+        return next(self._wrongs(node), None)
+
+    def _wrongs(self, node: Node) -> Iterator[Waiting]:
+        for here in node.up():
+            if flaw := self._flaws.get(here.name):
+                yield Waiting(UNREADABLE, here.name, f"cannot be read: {flaw}")
+            if not here.settings.is_open:
+                yield Waiting(NOT_OPEN, here.name, f"is {here.settings.state}")
+        stray = node.detached
+        if stray is not None:
+            wrong = "lies on a cycle" if stray.on_cycle else f"has the parent {stray.above}, which does not exist"
+            yield Waiting(BROKEN_TREE, stray.name, wrong)
+
+    def _move(self, name: str, times: int) -> None:
+        """What counts in the queue does so where it is, or in root."""
+        if name in self._own:
+            self.counting(name).add(ALLOCATED, self._own[name], times)

@@ -1,0 +1,126 @@
+"""What decisions at the gate go by: the Pod that waits or has passed, its PodGroup, and the Queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from policies.amounts.requests import pod_requests
+from policies.dialects.core import gates
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, mark_of
+from policies.dialects.reading import Manifest, Reader, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_of
+from policies.dialects.volcano_job import whole
+from scheduling.objects import times
+from scheduling.volcano.objects import PodGroup, QueueSettings
+from scheduling.volcano.reading import read_pod_group, read_queue
+from scheduling.volcano.resources import asked, counted
+
+_DIGITS = 10
+_COUNTED = ("spec.capability", "spec.deserved", "spec.guarantee", "spec.parent")
+
+
+class Need(NamedTuple):
+    """What has to fit: amounts by resource, in the order of their names. `claims`: devices are claimed beside them."""
+
+    amounts: tuple[tuple[str, int], ...]
+    claims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GatedPod:
+    """`group` is empty where it names no PodGroup, `role` is its task in it. `admitted` is the queue in which it
+    counts, `together` how many passed with it, itself included, `waits` what it says of why it waits. `others`: it is
+    marked for the quota of another project.
+    """
+
+    uid: str
+    key: str
+    group: str
+    need: Need
+    role: str = ""
+    priority: int = 0
+    created: int = 0
+    marked: bool = False
+    gates: tuple[str, ...] = ()
+    admitted: str = ""
+    together: int = 1
+    waits: str = ""
+    phase: str = ""
+    leaving: bool = False
+    others: bool = False
+
+    @property
+    def gated(self) -> bool:
+        return MARK in self.gates
+
+    def counts_as(self, other: GatedPod) -> bool:
+        """Whether nothing that is counted differs, whether it waits or not."""
+        counted, others = ((p.key, p.group, p.need, p.role, p.priority, p.created) for p in (self, other))
+        return counted == others
+
+    @property
+    def finished(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+
+class GatedGroup(NamedTuple):
+    """A PodGroup and the name of its PriorityClass."""
+
+    group: PodGroup
+    priority_class: str
+
+
+class GatedQueue(NamedTuple):
+    """A Queue, and what of its amounts or its parent cannot be read; empty where all can."""
+
+    settings: QueueSettings
+    flaw: str = ""
+
+
+def read_gated_pod(manifest: Manifest) -> GatedPod:
+    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+    notes, mark = texts(meta.get("annotations")), mark_of(manifest)
+    requests = counted(pod_requests(spec))
+    return GatedPod(
+        text(meta.get("uid")) or "",
+        f"{text(meta.get('namespace')) or 'default'}/{text(meta.get('name')) or ''}",
+        group_of(manifest) or "",
+        Need(tuple((r, requests[r]) for r in asked(requests)), bool(listing(spec.get("resourceClaims")))),
+        notes.get(TASK_NAME, ""),
+        whole(spec.get("priority")) or 0,
+        times.parse(meta.get("creationTimestamp")),
+        mark == MARKED,
+        gates(manifest),
+        notes.get(ADMITTED, "") if mark == MARKED else "",
+        _number(notes.get(TOGETHER, "")) if mark == MARKED else 1,
+        notes.get(WAITS, ""),
+        text(mapping(manifest.get("status")).get("phase")) or "",
+        bool(meta.get("deletionTimestamp")),
+        mark not in ("", MARKED),
+    )
+
+
+def read_gated_group(manifest: Manifest) -> GatedGroup:
+    """Neither its phase nor its minResources count here: what its Pods request does."""
+    group = replace(read_pod_group(manifest, {}), phase="", minimum=None)
+    return GatedGroup(group, text(mapping(manifest.get("spec")).get("priorityClassName")) or "")
+
+
+def read_gated_queue(manifest: Manifest) -> GatedQueue:
+    spec, reader = mapping(manifest.get("spec")), Reader(manifest)
+    guarantee = mapping(spec.get("guarantee")).get("resource")
+    for field, value in (("capability", spec.get("capability")), ("deserved", spec.get("deserved"))):
+        reader.amounts(value, f"spec.{field}")
+    reader.amounts(guarantee, "spec.guarantee.resource")
+    wrong = next((each for each in reader.defects() if each.field.startswith(_COUNTED) and not each.warning), None)
+    return GatedQueue(read_queue(manifest), f"{wrong.field}: {wrong.message}" if wrong else "")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < _DIGITS else 1
+
+
+def read_gated_class(manifest: Manifest) -> int:
+    """The value of a PriorityClass."""
+    return whole(manifest.get("value")) or 0

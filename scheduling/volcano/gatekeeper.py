@@ -1,0 +1,220 @@
+"""Which Pods pass the gate: the law of Volcano's queues, applied to Pods whether they have a node or not.
+
+A Pod that has passed counts until it ends, in the queue where it was admitted. What is decided and not stored yet is
+`granted`. Everything else follows from Pods, PodGroups and Queues, whatever happened before. A queue that is wrong
+admits nothing, and stops nobody but those below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple
+
+from scheduling.volcano.gang import Gang, Wish
+from scheduling.volcano.gate_queues import GateQueues, Waiting
+from scheduling.volcano.gate_turn import Turn
+from scheduling.volcano.gated_pod import GatedGroup, GatedPod, GatedQueue
+from scheduling.volcano.lines import Lines
+
+NO_GROUP = "NoPodGroup"
+GANG = "WaitsForGang"
+
+
+class Grant(NamedTuple):
+    """A Pod may pass: the queue in which it counts, and how many pass together with it, itself included."""
+
+    queue: str
+    together: int
+
+
+class _How(Enum):
+    WAITS = "waits at the gate"
+    COUNTS = "has passed, or may"
+    SUCCEEDED = "has passed, and uses nothing any more"
+
+
+class _Standing(NamedTuple):
+    """What a Pod counts as, and for how much."""
+
+    how: _How
+    pod: GatedPod
+    queue: str = ""
+    together: int = 1
+
+    def same(self, other: _Standing) -> bool:
+        """Whether nothing that is counted differs."""
+        mine, others = ((each.how, each.queue, each.together) for each in (self, other))
+        return mine == others and self.pod.counts_as(other.pod)
+
+
+class Gatekeeper:
+    """`granted`: the Pods that may pass, and are not stored so."""
+
+    def __init__(self) -> None:
+        self.queues = GateQueues()
+        self.granted: dict[str, Grant] = {}
+        self._lines = Lines()
+        self._pods: dict[str, GatedPod] = {}
+        self._standings: dict[str, _Standing] = {}
+        self._waiting: dict[str, None] = {}
+        self._gangs: dict[str, Gang] = {}
+        self._followers: dict[str, dict[str, None]] = {}
+        self._classes: dict[str, int] = {}
+        self._changed: dict[str, None] = {}
+
+    # --- what is observed; None: it is gone
+
+    def put_pod(self, key: str, pod: GatedPod | None) -> None:
+        before, pod = self._pods.pop(key, None), pod if pod is not None and _concerns(pod) else None
+        if pod is not None:
+            self._pods[key] = pod
+        if pod is None or not pod.gated or pod.leaving or (before is not None and before.uid != pod.uid):
+            self.granted.pop(key, None)
+        self._stand(key)
+
+    def put_group(self, name: str, found: GatedGroup | None) -> None:
+        gang = self._gang(name)
+        queue = gang.group.queue if gang.group is not None else ""
+        gang.priority_class = found.priority_class if found is not None else ""
+        gang.put_group(found.group if found is not None else None, self._classes.get(gang.priority_class, 0))
+        self._changed[name] = None
+        if queue != (found.group.queue if found is not None else ""):
+            for key in [*self._followers.get(name, ())]:
+                self._stand(key)
+
+    def put_class(self, name: str, value: int | None) -> None:
+        """The value of a PriorityClass."""
+        self._classes[name] = value or 0
+        for gang in self._gangs.values():
+            if gang.priority_class == name:
+                gang.put_group(gang.group, value or 0)
+                self._changed[gang.name] = None
+
+    def put_queue(self, name: str, queue: GatedQueue | None) -> None:
+        if self.queues.put(name, queue):
+            self._lines.wake_all()
+
+    def doubt(self, key: str) -> None:
+        """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
+        if self.granted.pop(key, None) is not None:
+            self._stand(key)
+
+    # --- what follows
+
+    def decide(self) -> list[str]:
+        """The Pods that may pass from now on, in their order."""
+        passing: list[str] = []
+
+        def grant(wish: Wish) -> None:
+            for key in wish.keys:
+                self.granted[key] = Grant(wish.queue, len(wish.keys))
+                self._stand(key)
+            self._renew()
+            passing.extend(wish.keys)
+
+        self._renew()
+        Turn(self._lines, self.queues, grant).run()
+        return passing
+
+    def why(self, key: str) -> Waiting | None:
+        """Why the Pod waits; None for one that does not, or of which nothing is decided yet."""
+        if key not in self._waiting:
+            return None
+        pod = self._standings[key].pod
+        if not pod.group:
+            return Waiting(NO_GROUP, message="names no PodGroup, so there is no queue for it")
+        gang = self._gangs[pod.group]
+        if gang.group is None:
+            return Waiting(NO_GROUP, message=f"PodGroup {pod.group} does not exist")
+        queue = gang.group.queue
+        if (shut := self.queues.shut(queue)) is not None:
+            return shut
+        if lacks := gang.lacks():
+            return Waiting(GANG, queue, lacks)
+        wish = gang.wish_of(pod.need)
+        refusal = self.queues.refusal(queue, wish.need) if wish is not None else None
+        if refusal is not None and wish is not None and len(wish.keys) > 1:
+            return replace(refusal, message=f"{len(wish.keys)} members pass together")
+        return refusal
+
+    def waiting(self) -> list[str]:
+        return [*self._waiting]
+
+    # --- what counts
+
+    def _stand(self, key: str) -> None:
+        """The Pod counts as what it is now."""
+        before, after = self._standings.get(key), self._standing(key)
+        if before is not None and after is not None and before.same(after):
+            self._standings[key] = after
+            return
+        for standing, times in ((before, -1), (after, 1)):
+            if standing is not None:
+                self._count(key, standing, times)
+        if after is not None:
+            self._standings[key] = after
+        else:
+            self._standings.pop(key, None)
+
+    def _standing(self, key: str) -> _Standing | None:
+        pod, grant = self._pods.get(key), self.granted.get(key)
+        if pod is None or pod.phase == "Failed":
+            return None
+        if pod.finished:
+            return _Standing(_How.SUCCEEDED, pod, together=pod.together)
+        if grant is not None:
+            return _Standing(_How.COUNTS, pod, *grant)
+        if pod.gated:
+            return None if pod.leaving else _Standing(_How.WAITS, pod)
+        return _Standing(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
+
+    def _queue_of(self, pod: GatedPod) -> str:
+        gang = self._gangs.get(pod.group)
+        return gang.group.queue if gang is not None and gang.group is not None else ""
+
+    def _count(self, key: str, standing: _Standing, times: int) -> None:
+        how, pod, queue, together = standing
+        if how is _How.WAITS:
+            _keep(self._waiting, key, times > 0)
+        if how is _How.COUNTS and queue:
+            self.queues.count(queue, pod.need, times)
+            if times < 0:
+                for here in self.queues.counting(queue).up():
+                    self._lines.rests.released(here.name)
+        if not pod.group:
+            return
+        gang = self._gang(pod.group)
+        if how is _How.WAITS:
+            gang.wait(pod, times)
+        else:
+            gang.passes(pod, together, times)
+        follows = times > 0 and how is _How.COUNTS and not pod.admitted and key not in self.granted
+        _keep(self._followers.setdefault(pod.group, {}), key, follows)
+        self._changed[pod.group] = None
+
+    def _gang(self, name: str) -> Gang:
+        return self._gangs.setdefault(name, Gang(name))
+
+    def _renew(self) -> None:
+        """The lines have what the PodGroups that have changed ask for now."""
+        for name in self._changed:
+            gang = self._gangs[name]
+            self._lines.change(*gang.changes())
+            if gang.empty:
+                del self._gangs[name]
+            if not self._followers.get(name, True):
+                del self._followers[name]
+        self._changed = {}
+
+
+def _concerns(pod: GatedPod) -> bool:
+    """A Pod that names no PodGroup is Volcano's where the webhook was told so."""
+    return not pod.others and (pod.marked or bool(pod.group))
+
+
+def _keep(index: dict[str, None], key: str, belongs: bool) -> None:
+    if belongs:
+        index[key] = None
+    else:
+        index.pop(key, None)

@@ -1,0 +1,395 @@
+"""Pods pass the gate as Volcano's queues have room, gangs as a whole, and what is wrong stops nobody else."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.gate_queues import Waiting
+from tests.scheduling.volcano.gate import GATE, Gate, gated
+from tests.scheduling.volcano.manifests import Manifest, pod_group, priority_class, queue
+from tests.scheduling.volcano.manifests import pod as volcano_pod
+
+TREE = (
+    queue("root"),
+    queue("org", "root", capability={"cpu": "10"}),
+    queue("ml", "org", capability={"cpu": "4"}),
+    queue("web", "org"),
+)
+
+
+def reason(gate: Gate, name: str) -> tuple[str, str]:
+    found = gate.why(name)
+    assert found is not None, name
+    return found.reason, found.queue
+
+
+def some(count: int, prefix: str = "p", group: str = "g", **more: Any) -> list[Manifest]:
+    return [gated(f"{prefix}{number}", group, at=number, **more) for number in range(count)]
+
+
+# --- quota
+
+
+def test_pods_pass_while_there_is_room_in_their_queue_and_say_what_is_short() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), *some(5))
+
+    assert gate.settle() == ["p0", "p1", "p2", "p3"]
+    assert gate.why("p4") == Waiting("NotEnoughQueueQuota", "ml", "", (Shortage("ml", "cpu", 4000, 1000, 4000),))
+    assert gate.settle() == []
+
+    gate.end("p1")
+    assert gate.settle() == ["p4"]
+    assert gate.why("p4") is None
+
+
+def test_every_queue_above_limits_as_well() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), pod_group("w", "web"), *some(9, "w", "w"), *some(3))
+
+    assert gate.settle() == ["p0", "p1", "p2", *(f"w{number}" for number in range(7))]
+    assert reason(gate, "w7") == ("NotEnoughQueueQuota", "org")
+    gate.end("p0")
+    assert gate.settle() == ["w7"]
+
+
+def test_what_others_are_guaranteed_is_kept_for_them() -> None:
+    kept = queue("kept", "org", guarantee={"cpu": "7"})
+    gate = Gate(*TREE, kept, pod_group("w", "web"), pod_group("k", "kept"), *some(5, "w", "w"))
+
+    assert gate.settle() == ["w0", "w1", "w2"]
+    assert reason(gate, "w3") == ("NotEnoughQueueQuota", "web")
+    gate.put(*some(8, "k", "k"))
+    assert len(gate.settle()) == 7
+
+    gate.drop("Queue", "kept")
+    assert reason(gate, "k7") == ("QueueNotFound", "kept")
+
+
+def test_a_device_is_unlimited_where_nobody_limits_it_and_a_capability_of_0_shuts_it_out() -> None:
+    gpu = {"nvidia.com/gpu": "1"}
+    gate = Gate(
+        queue("free", "root"),
+        queue("none", "root", capability={"nvidia.com/gpu": "0"}),
+        *(queue("one", "root", capability=gpu), queue("below", "one")),
+        *(pod_group(name, name) for name in ("free", "none", "below")),
+        *(gated(f"{name}{n}", name, **gpu) for name in ("free", "none", "below") for n in (1, 2)),
+    )
+
+    assert sorted(gate.settle()) == ["below1", "free1", "free2"]
+    assert reason(gate, "none1") == ("NotEnoughQueueQuota", "none")
+    assert reason(gate, "below2") == ("NotEnoughQueueQuota", "below")
+
+
+def test_a_capability_of_root_limits_what_it_does_not_name_to_0_as_in_volcano() -> None:
+    gate = Gate(queue("root", capability={"cpu": "4"}), queue("ml", "root"), pod_group("g", "ml"))
+    gate.put(gated("cpu"), gated("memory", memory="1Gi"))
+
+    assert gate.settle() == ["cpu"]
+    assert reason(gate, "memory")[0] == "NotEnoughQueueQuota"
+
+
+def test_an_edit_of_a_queue_counts_at_once_and_evicts_nobody() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), *some(6))
+    assert len(gate.settle()) == 4
+    gate.put(queue("ml", "org", capability={"cpu": "5"}))
+    assert gate.settle() == ["p4"]
+
+    gate.put(queue("ml", "org", capability={"cpu": "1"}))
+    gate.end("p0", "p1", "p2", "p3")
+    assert gate.settle() == []
+    gate.end("p4")
+    assert gate.settle() == ["p5"]
+
+
+@pytest.mark.parametrize("state", ["Closing", "Closed", "Unknown"])
+def test_a_queue_that_is_not_open_admits_nothing_new_there_and_below(state: str) -> None:
+    closed = {**queue("org", "root"), "status": {"state": state}}
+    gate = Gate(*TREE, pod_group("g", "ml"), *some(1))
+    gate.settle()
+    gate.put(closed, gated("late"))
+
+    assert gate.settle() == []
+    assert reason(gate, "late") == ("QueueNotOpen", "org")
+    gate.put(queue("org", "root"))
+    assert gate.settle() == ["late"]
+
+
+# --- gangs
+
+
+def test_of_a_gang_all_pass_or_none_and_more_members_one_by_one() -> None:
+    gate = Gate(*TREE, pod_group("first", "ml"), pod_group("g", "ml", 3), gated("a", "first"), gated("b", "first"))
+    gate.settle()
+    gate.put(*some(5))
+    assert gate.settle() == []
+    found = gate.why("p4")
+    assert found is not None
+    assert found.lacks == (Shortage("ml", "cpu", 2000, 3000, 4000),)
+    assert found.message == "3 members pass together"
+
+    gate.end("a")
+    assert gate.settle() == ["p0", "p1", "p2"]
+    assert reason(gate, "p3") == ("NotEnoughQueueQuota", "ml")
+    gate.end("b")
+    assert gate.settle() == ["p3"]
+
+
+def test_a_gang_of_which_not_all_are_created_passes_nothing_and_reserves_nothing() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml", 4), pod_group("other", "ml"), *some(3), *some(4, "o", "other"))
+
+    assert gate.settle() == ["o0", "o1", "o2", "o3"]
+    assert gate.why("p0") == Waiting("WaitsForGang", "ml", "not all of the 4 members that start together are there")
+    gate.put(gated("p3"))
+    gate.end("o0", "o1", "o2", "o3")
+    assert gate.settle() == ["p0", "p3", "p1", "p2"]
+
+
+def test_each_task_has_its_own_minimum() -> None:
+    group = pod_group("g", "ml", 3, minTaskMember={"ps": 1, "worker": 2})
+    gate = Gate(*TREE, group, *(gated(f"w{n}", role="worker", at=n) for n in range(3)))
+    assert gate.settle() == []
+    message = "not all of the 1 members of task ps that start together are there"
+    assert gate.why("w0") == Waiting("WaitsForGang", "ml", message)
+
+    gate.put(gated("ps", role="ps", at=9))
+    gate.put(queue("ml", "org", capability={"cpu": "3"}))
+    assert sorted(gate.settle()) == ["ps", "w0", "w1"]
+
+
+def test_a_replacement_of_a_member_passes_only_if_there_is_room() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml", 3), pod_group("z", "ml"), *some(3))
+    gate.settle()
+    gate.put(gated("z0", "z"), gated("z1", "z"))
+    gate.settle()
+    gate.remove("p0")
+    assert gate.settle() == ["z1"]
+
+    gate.put(gated("again"))
+    assert gate.settle() == []
+    assert reason(gate, "again") == ("NotEnoughQueueQuota", "ml")
+    gate.end("z0")
+    assert gate.settle() == ["again"]
+
+
+def test_a_gang_of_which_some_writes_were_lost_is_completed_before_others_take_its_room() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml", 4), pod_group("w", "web", priorityClassName="high"), *some(4))
+    gate.put(queue("org", "root", capability={"cpu": "4"}), priority_class("high", 9))
+    gate.store(gate.keeper.decide()[:2])
+    gate.put(*some(4, "w", "w"))
+    gate.restart()
+
+    assert gate.settle() == ["p2", "p3"]
+
+
+def test_a_refused_write_of_a_member_gives_its_room_back_and_is_tried_again() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml", 4), *some(4))
+    passing = gate.keeper.decide()
+    gate.store(passing[:3])
+    gate.put(queue("ml", "org", capability={"cpu": "3"}))
+    gate.keeper.doubt(passing[3])
+    assert gate.keeper.decide() == []
+    assert reason(gate, "p3") == ("NotEnoughQueueQuota", "ml")
+
+    gate.end("p0")
+    assert gate.settle() == ["p3"]
+
+
+# --- order
+
+
+def test_queues_take_turns_by_what_they_deserve_and_podgroups_by_priority_then_age() -> None:
+    half = {"cpu": "2"}
+    gate = Gate(
+        queue("org", "root", capability={"cpu": "4"}),
+        *(queue("a", "org", deserved=half), queue("b", "org", deserved=half)),
+        *(priority_class("high", 10), pod_group("a-late", "a", priorityClassName="high"), pod_group("a-early", "a")),
+        pod_group("b", "b"),
+        *some(4, "e", "a-early"),
+        *some(1, "l", "a-late"),
+        *some(4, "b", "b"),
+    )
+
+    assert gate.settle() == ["l0", "b0", "e0", "b1"]
+
+
+# --- what is wrong stops nobody else
+
+
+def test_a_podgroup_in_a_queue_with_children_waits_alone() -> None:
+    gate = Gate(*TREE, pod_group("inner", "org"), pod_group("g", "ml"), gated("i", "inner"), *some(1))
+
+    assert gate.settle() == ["p0"]
+    assert gate.why("i") == Waiting("QueueHasChildren", "org", "has queues below; only a queue without takes work")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"capability": {"cpu": "lots"}},
+        {"deserved": {"cpu": "-1"}},
+        {"guarantee": {"cpu": [1]}},
+        {"capability": ["cpu"]},
+    ],
+)
+def test_a_queue_that_cannot_be_read_admits_nothing_new_there_and_below(wrong: dict[str, Any]) -> None:
+    gate = Gate(*TREE, queue("bad", "org", **wrong), queue("below", "bad"), pod_group("b", "below"))
+    gate.put(pod_group("g", "ml"), *some(1), gated("b", "b"))
+
+    assert gate.settle() == ["p0"]
+    assert reason(gate, "b") == ("UnreadableQueue", "bad")
+    gate.put(queue("bad", "org"))
+    assert gate.settle() == ["b"]
+
+
+def test_a_cycle_and_a_missing_parent_stop_those_below_alone() -> None:
+    wrong = (queue("x", "y"), queue("y", "x"), queue("leaf", "x"), queue("orphan", "nowhere"))
+    gate = Gate(*TREE, *wrong, pod_group("c", "leaf"), pod_group("o", "orphan"), pod_group("g", "ml"))
+    gate.put(gated("c", "c"), gated("o", "o"), *some(1))
+
+    assert gate.settle() == ["p0"]
+    assert reason(gate, "c")[0] == reason(gate, "o")[0] == "BrokenQueueTree"
+    gate.put(queue("nowhere", "root"), queue("y", "root"))
+    assert sorted(gate.settle()) == ["c", "o"]
+
+
+def test_claims_of_devices_are_not_counted_so_they_stay_out_of_queues_that_limit_a_class() -> None:
+    gate = Gate(
+        queue("dra", "root", capability={"deviceclass/gpu.example.com": "2", "cores.deviceclass/gpu": "4", "cpu": "4"}),
+        *(queue("free", "root"), pod_group("d", "dra"), pod_group("f", "free")),
+    )
+    for name, group in (("d", "d"), ("f", "f")):
+        made = gated(name, group)
+        made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "mine"}]
+        gate.put(made)
+    gate.put(gated("plain", "d"))
+
+    assert sorted(gate.settle()) == ["f", "plain"]
+    assert reason(gate, "d") == ("DevicesNotCounted", "dra")
+
+
+# --- a tenant writes PodGroups
+
+
+@pytest.mark.parametrize("members", [0, -3, 1, "many", None])
+def test_whatever_a_minimum_says_no_more_passes_than_there_is_room_for(members: object) -> None:
+    group = pod_group("g", "ml")
+    group["spec"] |= {"minMember": members, "minResources": {"cpu": "0"}, "minTaskMember": {"x": -5, "y": "z"}}
+    gate = Gate(*TREE, group, *some(6))
+
+    assert len(gate.settle()) == 4
+
+
+def test_a_minimum_beyond_all_bounds_waits_and_stops_nobody() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml", 10**18, minResources={"cpu": "1k"}), pod_group("h", "ml"), *some(2))
+    gate.put(gated("h", "h"))
+
+    assert gate.settle() == ["h"]
+    assert reason(gate, "p0") == ("WaitsForGang", "ml")
+
+
+def test_a_podgroup_that_changes_its_queue_takes_nothing_of_what_it_uses_with_it() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), *some(6))
+    gate.settle()
+    gate.put(pod_group("g", "web"))
+    assert gate.settle() == ["p4", "p5"]
+    gate.put(pod_group("h", "ml"), gated("h", "h"))
+    assert gate.settle() == []
+    assert reason(gate, "h") == ("NotEnoughQueueQuota", "ml")
+
+
+def test_a_podgroup_that_is_deleted_and_made_anew_takes_nothing_with_it() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), *some(6))
+    gate.settle()
+    gate.drop("PodGroup", "ml/g")
+    assert gate.settle() == []
+    assert gate.why("p4") == Waiting("NoPodGroup", message="PodGroup ml/g does not exist")
+
+    gate.put(pod_group("g", "ml"))
+    assert gate.settle() == []
+    gate.end("p0")
+    assert gate.settle() == ["p4"]
+
+
+def test_a_minimum_that_is_raised_later_puts_nobody_before_others() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"), pod_group("high", "ml", priorityClassName="high"), *some(4))
+    gate.put(priority_class("high", 5))
+    gate.settle()
+    gate.put(pod_group("g", "ml", 10**6), *some(4, "q"), gated("h", "high"))
+    gate.end("p0")
+
+    assert gate.settle() == ["h"]
+
+
+def test_a_pod_without_a_podgroup_waits_and_says_so() -> None:
+    gate = Gate(*TREE, gated("alone", ""), gated("lost", "nothing"))
+
+    assert gate.settle() == []
+    assert gate.why("alone") == Waiting("NoPodGroup", message="names no PodGroup, so there is no queue for it")
+    assert gate.why("lost") == Waiting("NoPodGroup", message="PodGroup ml/nothing does not exist")
+    gate.put(pod_group("nothing", "ml"))
+    assert gate.settle() == ["lost"]
+
+
+def test_a_pod_that_has_no_gate_counts_in_the_queue_of_its_podgroup_and_a_forged_note_counts_nothing() -> None:
+    runs = volcano_pod("runs", "g", "3")
+    forged = volcano_pod("forged", "", "4")
+    forged["metadata"]["annotations"] = {GATE + "-admitted": "ml"}
+    gate = Gate(*TREE, runs, forged, *some(2), pod_group("g", "ml"))
+
+    assert gate.settle() == ["p0"]
+
+
+def test_a_pod_whose_queue_is_gone_counts_in_root() -> None:
+    gate = Gate(queue("root", capability={"cpu": "2"}), queue("a", "root"), queue("b", "root"))
+    gate.put(pod_group("a", "a"), pod_group("b", "b"), *some(1, "a", "a"), *some(2, "b", "b"))
+    gate.put(gated("a1", "a"))
+    first = gate.settle()
+    assert len(first) == 2
+    gate.drop("PodGroup", "ml/a")
+    gate.drop("Queue", "a")
+    assert gate.settle() == []
+    gate.restart()
+    assert gate.settle() == []
+    gate.put(queue("a", "root"))
+    assert gate.settle() == []
+    gate.end(*first)
+    assert gate.settle()
+
+
+# --- cost
+
+
+def seconds(members: int, minimum: int) -> float:
+    """For a PodGroup whose Pods come one at a time, wait for room, pass, and end one at a time."""
+    gate = Gate(*TREE, pod_group("g", "ml", minimum), pod_group("first", "ml"), gated("first", "first", "4"))
+    gate.settle()
+    began = time.perf_counter()
+    for each in some(members, cpu="1m"):
+        gate.put(each)
+        gate.settle()
+    gate.end("first")
+    assert len(gate.settle()) == min(members, 4000)
+    for number in range(members):
+        gate.end(f"p{number}")
+        gate.settle()
+    return time.perf_counter() - began
+
+
+@pytest.mark.parametrize("minimum", [1, 5])
+def test_a_large_podgroup_costs_what_it_has_pods(minimum: int) -> None:
+    small, large = seconds(500, minimum), seconds(4000, minimum)
+
+    assert large < 8 * small * 2.5
+
+
+def test_a_gang_of_5000_and_pods_that_all_ask_for_something_else_pass_in_moments() -> None:
+    gate = Gate(queue("q", "root"), pod_group("g", "q", 5000), pod_group("mixed", "q"))
+    gate.put(*(gated(f"p{number}", at=number) for number in range(5000)))
+    gate.put(*(gated(f"m{number}", "mixed", f"{number + 1}m") for number in range(3000)))
+    began = time.perf_counter()
+
+    assert len(gate.keeper.decide()) == 8000
+    assert time.perf_counter() - began < 6

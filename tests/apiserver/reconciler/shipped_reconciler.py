@@ -14,7 +14,9 @@ from typing import Any
 
 import yaml
 
+from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.killed import Killed
 from tests.apiserver.kueue_world import install
 from tests.apiserver.processes import passed_on
 from tests.apiserver.webhook.guard import QUOTREE, ROOT
@@ -25,6 +27,34 @@ CONFIGURATION = {
     "kind": "Configuration",
     "leaderElection": {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "300ms"},
 }
+
+
+def login_of(server: ControlPlane) -> Path:
+    """The kubeconfig of its ServiceAccount."""
+    return server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
+
+
+def command_line(login: Path, folder: Path, configuration: Mapping[str, Any] = CONFIGURATION) -> list[str]:
+    """What starts it with Kueue's Configuration, which is written into the folder."""
+    (folder / "configuration.yaml").write_text(yaml.safe_dump(dict(configuration)))
+    command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--kubeconfig={login}"]
+    return [
+        *command,
+        "--feature-gates=MultiKueue=false",
+        f"--config={folder}/configuration.yaml",
+    ]  # as in the manifests
+
+
+def dying(proxy: FaultProxy, folder: Path, settings: Mapping[str, Any]) -> Killed:
+    """One to be killed, behind the proxy, with Quotree's Configuration and a Lease that ends soon after its holder."""
+    times = {"leaseDuration": "1200ms", "renewDeadline": "700ms", "retryPeriod": "150ms"}
+    login = proxy.kubeconfig(folder / "kubeconfig")
+    file = folder / "settings.yaml"
+    file.write_text(yaml.safe_dump(dict(settings)))
+    command = [*command_line(login, folder, {**CONFIGURATION, "leaderElection": times}), f"--settings={file}"]
+    found = Killed(lambda _: command, folder / "log")
+    proxy.passing = found.passing
+    return found
 
 
 class Replica:
@@ -40,11 +70,8 @@ class Replica:
     ) -> None:
         folder.mkdir()
         self._folder = folder
-        login = kubeconfig or server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
-        (folder / "configuration.yaml").write_text(yaml.safe_dump(dict(configuration)))
-        command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--kubeconfig={login}", *arguments]
-        command += ["--feature-gates=MultiKueue=false"]  # as in the manifests
-        command += [f"--config={folder}/configuration.yaml", f"--address-file={folder}/address.json"]
+        login = kubeconfig or login_of(server)
+        command = [*command_line(login, folder, configuration), f"--address-file={folder}/address.json", *arguments]
         with (folder / "log").open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on()})
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -21,55 +20,13 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.killed import Killed, storm
 from tests.apiserver.kueue_world import install
 from tests.apiserver.reconciler.job_load import JobHistory, JobLoad
 from tests.apiserver.reconciler.random_load import LAG_SECONDS, SOAK_SECONDS, Load
 
 CALM_SECONDS = 90.0
 FAULTS = 0.12
-BEGINNING = 1.0
-"""Seconds within which a process is still beginning, as a rule."""
-LEADS = b"is held"
-"""What the log says then."""
-ROOT = Path(__file__).parents[3]
-
-
-class Killed:
-    """The reconciler as a process that dies at any moment and is started again."""
-
-    def __init__(self, kubeconfig: Path, log: Path) -> None:
-        self._kubeconfig = kubeconfig
-        self.log = log
-        self.starts = 0
-        self._read = 0
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        self.starts += 1
-        self._read = self.log.stat().st_size if self.log.exists() else 0
-        command = [
-            sys.executable,
-            "-m",
-            "tests.apiserver.reconciler.running",
-            str(self._kubeconfig),
-            f"storm-{self.starts}",
-        ]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
-
-    def kill(self, number: int = signal.SIGKILL) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.send_signal(number)
-            process.wait(30)
-
-    def again(self) -> None:
-        self.kill()
-        self.start()
-
-    def leads(self) -> bool:
-        """Whether the one that was started last has got as far as to hold the Lease."""
-        return LEADS in self.log.read_bytes()[self._read :]
 
 
 @pytest.fixture
@@ -90,9 +47,12 @@ def test_quota_is_never_given_twice_and_nobody_is_forgotten(
     load.prepare()
     history.start()
     with FaultProxy(control_plane.kubeconfig, FAULTS, seed) as proxy:
-        reconciler = Killed(proxy.kubeconfig(tmp_path / "kubeconfig"), tmp_path / "log")
+        command = [sys.executable, "-m", "tests.apiserver.reconciler.running"]
+        command += [str(proxy.kubeconfig(tmp_path / "kubeconfig"))]
+        reconciler = Killed(lambda number: [*command, f"storm-{number}"], tmp_path / "log")
+        proxy.passing = reconciler.passing
         try:
-            storm(load, reconciler, SOAK_SECONDS)
+            storm(load.act, reconciler, load.chance, SOAK_SECONDS)
             proxy.faults = 0.0
             reconciler.again()
             wrong = rest(load)
@@ -106,22 +66,6 @@ def test_quota_is_never_given_twice_and_nobody_is_forgotten(
     assert not wrong, f"{wrong}; the log ends: {reconciler.log.read_text()[-3000:]}"
     assert history.admissions() > SOAK_SECONDS / 10, "next to nothing was admitted, so nothing was tried"
     assert sum(proxy.injected.values()) > SOAK_SECONDS / 5, f"hardly a fault was injected: {proxy.injected}"
-
-
-def storm(load: Load, reconciler: Killed, seconds: float) -> None:
-    """Load, and a kill every few seconds: mostly of one that writes, sometimes of one that just begins."""
-    reconciler.start()
-    began, led, life = time.monotonic(), False, 3.0
-    ends = began + seconds
-    while time.monotonic() < ends:
-        load.act()
-        time.sleep(0.03)
-        if not led and reconciler.leads():
-            began, led = time.monotonic(), True
-        if time.monotonic() > began + life and (led or life < BEGINNING):
-            reconciler.again()
-            began, led = time.monotonic(), False
-            life = load.chance.uniform(0.0, BEGINNING if load.chance.random() < 0.2 else 8.0)
 
 
 def rest(load: Load) -> list[str]:

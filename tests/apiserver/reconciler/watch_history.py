@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import NamedTuple
 
 from cluster.client import Cluster
-from cluster.errors import ClusterError
 from cluster.resource import Resource
+from tests.apiserver.watcher import Watcher
 from tests.reconciler.recount import Manifest, Node, Share, Tree, given, holds_quota, node, sums
 
 GROUP = "kueue.x-k8s.io"
@@ -31,39 +30,12 @@ class Happened(NamedTuple):
     node: Node | None
 
 
-class History:
+class History(Watcher):
     """Watches from `start` to `stop`."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._ended = threading.Event()
+        super().__init__(cluster, KINDS)
         self.events: list[Happened] = []
-        self._threads = [threading.Thread(target=self._follow, args=(kind,), daemon=True) for kind in KINDS]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """After the last watch of a second."""
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(10)
-
-    def _follow(self, kind: str) -> None:
-        listing = self._cluster.snapshot(KINDS[kind], lambda manifest: manifest)
-        version = listing.resource_version
-        for manifest in listing.items:
-            self._note(kind, manifest, False)
-        while not self._ended.is_set():
-            try:
-                with self._cluster.watch(KINDS[kind], version, seconds=1) as watch:
-                    for event in watch:
-                        version = event.resource_version
-                        if event.kind != "BOOKMARK":
-                            self._note(kind, event.manifest, event.kind == "DELETED")
-            except ClusterError:
-                self._ended.wait(0.2)
 
     def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
         meta = manifest["metadata"]

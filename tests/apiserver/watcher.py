@@ -1,0 +1,50 @@
+"""One who watches the API server beside everybody else, and notes what is stored, version by version."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from cluster.client import Cluster
+from cluster.errors import ClusterError
+from cluster.resource import Resource
+from cluster.stream import Manifest
+
+
+class Watcher:
+    """Watches the kinds from `start` to `stop`; a subclass says what is noted."""
+
+    def __init__(self, cluster: Cluster, kinds: Mapping[str, Resource]) -> None:
+        self._cluster = cluster
+        self._kinds = kinds
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._follow, args=(kind,), daemon=True) for kind in kinds]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """After the last watch of a second."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
+        """The object is as the manifest says, or was when it was deleted. Called by one thread for each kind."""
+        raise NotImplementedError
+
+    def _follow(self, kind: str) -> None:
+        listing = self._cluster.snapshot(self._kinds[kind], lambda manifest: manifest)
+        version = listing.resource_version
+        for manifest in listing.items:
+            self._note(kind, manifest, False)
+        while not self._ended.is_set():
+            try:
+                with self._cluster.watch(self._kinds[kind], version, seconds=1) as watch:
+                    for event in watch:
+                        version = event.resource_version
+                        if event.kind != "BOOKMARK":
+                            self._note(kind, event.manifest, event.kind == "DELETED")
+            except ClusterError:
+                self._ended.wait(0.2)

@@ -1,0 +1,110 @@
+"""Random runs with all of it: gangs, edits of every kind of quota, queues in trees, crashes after any write."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.builders import Manifest
+from tests.profiles import seeds
+from tests.reconciler.controllers.turns import Crash
+from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster, gated
+from tests.reconciler.controllers.yunikorn.quota_recount import Recount
+from tests.reconciler.controllers.yunikorn.random_gates import (
+    PARENTS,
+    ROOMY,
+    queues,
+    random_gang,
+    random_parent,
+    random_pods,
+    random_queues,
+    random_quota,
+    spaces,
+    written,
+)
+
+STEPS = 20
+
+
+class Recounted(GateCluster):
+    """Fails at the write that lets a Pod pass for which there is no room."""
+
+    def __init__(self, *objects: Manifest) -> None:
+        self.recount = Recount(lag=0)
+        super().__init__(*objects)
+
+    def store(self, key: tuple[str, str], made: Manifest) -> None:
+        super().store(key, made)
+        if key[0] == "Pod":
+            assert not self.recount.pod(self.objects[key], self._version)
+        elif key[0] == "Namespace":
+            self.recount.namespace(made, self._version)
+        else:
+            self.recount.queues(made, self._version)
+
+    def gone(self, key: tuple[str, str]) -> None:
+        self.recount.pod(self.objects[key], self._version, gone=True)
+        super().gone(key)
+
+
+def _happens(cluster: Recounted, chance: Random, number: int) -> None:
+    pods = [key for key in cluster.objects if key[0] == "Pod"]
+    running = [key for key in pods if not gated(cluster.objects[key])]
+    match chance.randrange(10):
+        case 0 | 1 | 2:
+            _create(cluster, random_pods(chance, number))
+        case 3 | 4:
+            _create(cluster, random_gang(chance, number))
+        case 5 if pods:
+            cluster.gone(chance.choice(pods))
+        case 6 | 7 if running:
+            cluster.end(chance.choice(running)[1], chance.choice(("Succeeded", "Failed")))
+        case 8:
+            name, notes = chance.choice([*PARENTS]), random_quota(chance)
+            if chance.random() < 0.3:
+                name, notes = random_parent(chance)
+            cluster.change(("Namespace", name), written(notes))
+        case 9:
+            cluster.store(("ConfigMap", "yunikorn/yunikorn-configs"), random_queues(chance))
+
+
+def _create(cluster: Recounted, made: list[Manifest]) -> None:
+    for each in made:
+        if ("Pod", f"{each['metadata']['namespace']}/{each['metadata']['name']}") not in cluster.objects:
+            cluster.put(each)
+
+
+@pytest.mark.parametrize("seed", seeds(1))
+def test_nobody_passes_beyond_a_quota_nobody_is_forgotten_and_all_run_in_the_end(seed: int) -> None:
+    chance = Random(seed)
+    cluster = Recounted(queues(5, 6, 4), *spaces())
+    for step in range(STEPS):
+        for each in range(chance.randint(1, 3)):
+            _happens(cluster, chance, 100 * step + 10 * each)
+        cluster.crash_after = chance.choice((None, 1, 2))
+        try:
+            cluster.settle(1)
+        except Crash:
+            cluster.start()
+        cluster.crash_after = None
+        if chance.random() < 0.5:
+            cluster.settle(1)
+            assert not [*cluster.recount.forgotten(), *cluster.recount.torn()]
+    _all_run(cluster)
+
+
+def _all_run(cluster: Recounted) -> None:
+    """What has passed ends until nobody waits: each room is given back, and used again."""
+    cluster.store(("ConfigMap", "yunikorn/yunikorn-configs"), queues())
+    for name in PARENTS:
+        cluster.change(("Namespace", name), written(ROOMY))
+    for _ in range(100):
+        cluster.settle(1)
+        assert not [*cluster.recount.forgotten(), *cluster.recount.torn()]
+        running = [each for each in cluster.recount.pods.values() if each.runs]
+        for each in running:
+            cluster.end(each.name)
+        if not running:
+            break
+    assert not cluster.gated()

@@ -12,18 +12,16 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config.placement import Application as Submission
-from policies.dialects.yunikorn_flaws import deciding
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
-from policies.dialects.yunikorn_gates import has_quota
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gated_pod import GatedPod
 from scheduling.yunikorn.queue import Queue
 from scheduling.yunikorn.queues_in_force import QueuesInForce
 from scheduling.yunikorn.scheduler import Scheduler
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Refusal, gang_refusal
+from scheduling.yunikorn.space import Space
 from scheduling.yunikorn.tree import Tree
 from scheduling.yunikorn.waiting import Waiting, waits
 
@@ -33,25 +31,6 @@ NAMESPACE_UNKNOWN = "NamespaceUnknown"
 
 Usage: TypeAlias = Mapping[str, tuple[int, int]]
 """By resource, how much of a quota is in use, and the quota, as YuniKorn counts."""
-
-
-class _Space(NamedTuple):
-    """A Namespace: the annotations it was read from, its quota, why that cannot be read, and the tags of its
-    applications."""
-
-    annotations: Mapping[str, str]
-    limited: bool
-    quota: Mapping[str, int] | None
-    flaw: str
-    tags: dict[str, str]
-
-    @classmethod
-    def of(cls, name: str, namespace: Namespace) -> _Space:
-        flaw = next(deciding(namespace), None)
-        said = f"{flaw.annotation} cannot be read: {flaw.message}; {flaw.fix}" if flaw else ""
-        tags = {"namespace": name, **yunikorn.application_tags(namespace)}
-        quota = yunikorn.quota(namespace) if has_quota(namespace) and not flaw else None
-        return cls(namespace.annotations, has_quota(namespace), quota, said, tags)
 
 
 class _Refused(NamedTuple):
@@ -70,7 +49,7 @@ class Gatekeeper:
         self.scheduler = self._scheduler()
         self._pods: dict[str, GatedPod] = {}
         self._entered: dict[str, GatedPod] = {}
-        self._spaces: dict[str, _Space] = {}
+        self._spaces: dict[str, Space] = {}
         self._in_namespace: dict[str, dict[str, None]] = {}
         self._members: dict[str, dict[str, None]] = {}
         self._sharing: dict[Queue, Counter[str]] = {}
@@ -102,7 +81,7 @@ class Gatekeeper:
             if before is not None and before.annotations == namespace.annotations:
                 self._spaces[name] = before
                 return
-            self._spaces[name] = _Space.of(name, namespace)
+            self._spaces[name] = Space.of(name, namespace)
         self._stale[name] = None
 
     def doubt(self, key: str) -> None:
@@ -241,17 +220,20 @@ class Gatekeeper:
         return not self._runs(pod), pod.ask.created, pod.key
 
     def _leave(self, pod: GatedPod) -> dict[str, GatedPod]:
-        """Take it out. Returned are the Pods that are tried anew, since it was the one that was refused."""
+        """Take it out. Returned are those that are tried anew, since it was the one refused, or the last that ran."""
         key, name = pod.key, pod.application
         del self._entered[key]
         members = self._members[name]
         del members[key]
         self._barred.pop(key, None)
         if (application := self.scheduler.owners.get(key)) is not None:
-            leaf = application.leaf
-            self.scheduler.remove(key)
-            if not application.pods:
-                self._left(leaf, pod.namespace)
+            ran = key in application.held
+            self._remove(key, application, pod.namespace)
+            if ran and self._goes_elsewhere(application):
+                for each in [*members]:
+                    if each in self.scheduler.owners:
+                        self._remove(each, application, pod.namespace)
+                return {each: self._entered[each] for each in members}
         if application is None or application.pods:
             self._gangs[name] = None
         if not members:
@@ -261,6 +243,18 @@ class Gatekeeper:
             del self._refused[name]
             return {each: self._entered[each] for each in members}
         return {}
+
+    def _remove(self, key: str, application: Application, namespace: str) -> None:
+        self.scheduler.remove(key)
+        if not application.pods:
+            self._left(application.leaf, namespace)
+
+    def _goes_elsewhere(self, application: Application) -> bool:
+        """Whether nothing of it runs any more, and what waits of it leads to another queue by now."""
+        if not application.pods or any(key in self.scheduler.owners for key in application.held):
+            return False
+        first = self._entered[next(iter(self._members[application.name]))]
+        return self.scheduler.tree.place(self._submission(first)).queue.lower() != application.leaf.path
 
     def _enter(self, pod: GatedPod) -> None:
         name, runs = pod.application, self._runs(pod)

@@ -23,11 +23,14 @@ class Type(StrEnum):
 class Stability(StrEnum):
     """Who decides about the name, the labels and the buckets.
 
-    ALPHA: we do, and may change them in any release. KUEUE: they are those of the version of Kueue that we follow.
+    ALPHA: we do, and may change them in any release. The others: they are those of the version of that project that we
+    follow.
     """
 
     ALPHA = "alpha"
     KUEUE = "Kueue's"
+    VOLCANO = "Volcano's"
+    YUNIKORN = "YuniKorn's"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 
 from reconciler.api.clusters import clusters, dispatched
-from reconciler.metrics.collector import Ask, Scraped
+from reconciler.controllers.volcano.queues import VolcanoQueuesController
+from reconciler.controllers.yunikorn.gates import QuotaGatesController
+from reconciler.metrics.collector import Ask, Read, Scraped
 from reconciler.metrics.kueue import FOLLOWER, LEADER
-from reconciler.metrics.occasions import Build, Dispatches, Process, Workers
+from reconciler.metrics.occasions import Build, Dispatches, Process, QuotaGates, VolcanoQueues, Workers
 from reconciler.multikueue.cluster_list import clusters_json
 from reconciler.process import Reconciler
 from scheduling.world.world import World
+
+T = TypeVar("T")
 
 PATIENCE = 2.0
 """Seconds that a scrape waits for the loop; Prometheus gives up after ten."""
@@ -29,6 +34,11 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
     registry.register(Scraped(Process, lambda read: read(Process(reconciler, may_write()))))
     if reconciler.multikueue is not None:
         registry.register(Scraped(Workers, lambda read: read(_workers(reconciler))))
+    for each in reconciler.core.controllers:
+        if isinstance(each, QuotaGatesController):
+            registry.register(Scraped(QuotaGates, _of_leader(reconciler, QuotaGates(each.keeper))))
+        elif isinstance(each, VolcanoQueuesController):
+            registry.register(Scraped(VolcanoQueues, _of_leader(reconciler, VolcanoQueues(each.tree))))
     if kueue:
         build = Build(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
         registry.register(Scraped(Build, lambda read: read(build)))
@@ -40,6 +50,15 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
 def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:
     """Has the world read between two steps of the loop, which it belongs to."""
     return lambda read: reconciler.ask(lambda core: read(core.state.world), timeout=patience)
+
+
+def _of_leader(reconciler: Reconciler, occasion: T) -> Ask[T]:
+    """Has it read by the thread of the loop where this process decides; elsewhere there is nothing to read."""
+
+    def read_there(read: Callable[[T], Read]) -> Read:
+        return reconciler.ask(lambda core: read(occasion) if core.leads else [], timeout=PATIENCE)
+
+    return read_there
 
 
 def _workers(reconciler: Reconciler) -> Workers:

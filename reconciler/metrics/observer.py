@@ -31,6 +31,7 @@ from reconciler.metrics.occasions import (
     WorkloadChange,
     WorkloadCreated,
 )
+from reconciler.metrics.passing import PassingObserver
 from reconciler.metrics.standing import Standing
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import PATIENCE, Comparison, Difference, Result
@@ -65,6 +66,7 @@ class MetricsObserver:
             )
         )
         self._rounds = Instruments(registry, RoundPassed)
+        inner = Observers(inner, PassingObserver(leads, registry))
         self._inner = inner
         self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
 

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from reconciler.observer.comparison import Difference, Result
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
+from scheduling.volcano_queues.tree import QueueTree
 from scheduling.world.decisions import Decision
+from scheduling.yunikorn.gatekeeper import Gatekeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,24 @@ class PodCompared(NamedTuple):
     dialect: str
     result: Result
     difference: Difference | None
+
+
+class PodPassed(NamedTuple):
+    """A Pod passed the gate of YuniKorn's quota."""
+
+    namespace: str
+
+
+class QuotaGates(NamedTuple):
+    """At a scrape: what stands at the gates of YuniKorn's quota, and the queues with what is in use."""
+
+    keeper: Gatekeeper
+
+
+class VolcanoQueues(NamedTuple):
+    """At a scrape: Volcano's queues with what is in them."""
+
+    tree: QueueTree
 
 
 class Process(NamedTuple):

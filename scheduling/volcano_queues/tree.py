@@ -90,9 +90,13 @@ class QueueTree:
         """What is in the queue and all queues below."""
         return self._sums.get(name, Counter())
 
+    def own(self, name: str) -> Sums:
+        """What is in the queue itself."""
+        return self._own.get(name, Counter())
+
     def pod_groups(self, name: str) -> int:
         """How many PodGroups, in whatever phase, are in the queue itself."""
-        return sum(number for (what, _), number in self._own.get(name, {}).items() if what == "phase")
+        return sum(number for (what, _), number in self.own(name).items() if what == "phase")
 
     def take_touched(self) -> list[str]:
         """The queues to look at since the last time."""

@@ -7,7 +7,7 @@ A Pod that has passed counts until it ends, in the queue where it was admitted. 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
@@ -16,6 +16,7 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config.placement import Application as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
 from scheduling.yunikorn.application import Application
+from scheduling.yunikorn.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
 from scheduling.yunikorn.gated_pod import GatedPod
 from scheduling.yunikorn.queue import Queue
 from scheduling.yunikorn.queues_in_force import QueuesInForce
@@ -24,10 +25,6 @@ from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Refusal, 
 from scheduling.yunikorn.space import Space
 from scheduling.yunikorn.tree import Tree
 from scheduling.yunikorn.waiting import Waiting, waits
-
-UNREADABLE_QUEUES = "UnreadableQueues"
-NAMESPACE_UNKNOWN = "NamespaceUnknown"
-
 
 Usage: TypeAlias = Mapping[str, tuple[int, int]]
 """By resource, how much of a quota is in use, and the quota, as YuniKorn counts."""
@@ -41,11 +38,14 @@ class _Refused(NamedTuple):
 
 
 class Gatekeeper:
-    """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue."""
+    """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue.
+    `standing` counts what is stored.
+    """
 
     def __init__(self, queues: QueuesInForce) -> None:
         self.queues = queues
         self.granted: dict[str, str] = {}
+        self.standing = GateUsage()
         self.scheduler = self._scheduler()
         self._pods: dict[str, GatedPod] = {}
         self._entered: dict[str, GatedPod] = {}
@@ -65,6 +65,7 @@ class Gatekeeper:
     def put_pod(self, key: str, pod: GatedPod | None) -> None:
         """None: it is gone."""
         before = self._pods.pop(key, None)
+        self.standing.change(before, pod)
         if before is not None:
             del self._in_namespace[before.namespace][key]
             if not self._in_namespace[before.namespace]:
@@ -93,6 +94,10 @@ class Gatekeeper:
         """Why the quota of the Namespace cannot be read; empty where it can."""
         found = self._spaces.get(namespace)
         return found.flaw if found is not None else ""
+
+    def quotas(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """By Namespace the quota that can be read."""
+        yield from ((name, space.quota) for name, space in self._spaces.items() if space.quota)
 
     def has_quota(self, namespace: str) -> bool:
         found = self._spaces.get(namespace)

@@ -14,6 +14,10 @@ _BLOCKS = {
     "metrics-observe": "quotree_observe_",
     "metrics-kueue": "kueue_",
     "metrics-workers": "quotree_multikueue_",
+    "metrics-gates": "quotree_gates_",
+    "metrics-yunikorn": "yunikorn_",
+    "metrics-volcano": "volcano_",
+    "metrics-volcano-quota": "quotree_volcano_",
 }
 """The reconciler's, by what their names begin with."""
 _HEAD = "| name | type | labels | stability | says |\n|---|---|---|---|---|"

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from cluster.client import Cluster
 from cluster.metrics import Family, Type
+from policies.configuration.settings import Configuration, Dialect, Enforce, YuniKornSettings
 from reconciler.core.state import ClusterState
 from reconciler.metrics.catalogue import families
 from reconciler.metrics.collector import Scraped
@@ -21,6 +22,7 @@ from reconciler.metrics.occasions import CycleDecided, Dispatches, Workers, Work
 from reconciler.metrics.source import REGISTERED, Source
 from reconciler.objects.observed import Observed
 from reconciler.process import Reconciler, Settings
+from reconciler.shell.permit import Never
 from scheduling.cycle.cycle import OVERLAPPING
 from scheduling.queues.consumption import UsageDecay
 from scheduling.queues.pending import Requeue
@@ -28,15 +30,18 @@ from scheduling.quota.state import Options
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 from tests.reconciler.two_queues import running, world
+from tests.waiting import eventually
 
 
 @contextmanager
-def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconciler]:
-    """One whose loop runs and that follows nothing."""
+def reconciler(registry: CollectorRegistry, *, kueue: bool, leads: bool = True) -> Iterator[Reconciler]:
+    """One whose loop runs, with all dialects, that follows nothing."""
+    gates = Configuration(yunikorn=YuniKornSettings(enforce=Enforce.GATES))
     made = Reconciler(
         cast("Cluster", None),
-        Settings(Options(fair_sharing=True), fading=UsageDecay()),
-        observer=lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
+        Settings(Options(fair_sharing=True), fading=UsageDecay(), dialects=frozenset(Dialect), configuration=gates),
+        None if leads else Never(),
+        lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
     )
     export(registry, made, lambda: True, kueue=kueue)
     ended = threading.Event()
@@ -47,6 +52,7 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconcil
 
     thread = threading.Thread(target=run)
     thread.start()
+    eventually(lambda: made.core.leads is leads)
     try:
         yield made
     finally:
@@ -153,3 +159,13 @@ def test_the_observer_counts_what_happens_to_workloads() -> None:
     observer.changing(None, Observed(("Workload", "ns/w"), "", running(admitted=False)), 0)
     labels = {"cluster_queue": "q", "reason": "NoReservation", "underlying_cause": "", "replica_role": "leader"}
     assert registry.get_sample_value("kueue_unadmitted_workloads", labels) == 1
+
+
+def test_a_replica_that_does_not_lead_says_nothing_of_other_queues() -> None:
+    leading, following = CollectorRegistry(), CollectorRegistry()
+    with reconciler(leading, kueue=True):
+        names = {metric.name for metric in leading.collect()}
+    with reconciler(following, kueue=True, leads=False):
+        standby = {metric.name for metric in following.collect()}
+
+    assert {"yunikorn_queue_app", "quotree_gates_waiting_pods", "volcano_queue_allocated_milli_cpu"} <= names - standby

@@ -1,0 +1,50 @@
+"""Pods at the gates of YuniKorn's quota, and what of the quota of Namespaces is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Family, Sample, Type
+from policies.dialects.yunikorn import VCORE
+from policies.impact.yunikorn_quotas import nano
+from reconciler.metrics.occasions import PodPassed, QuotaGates
+from reconciler.metrics.source import source
+from scheduling.yunikorn.gate_usage import REASONS
+
+_QUOTA = ("namespace", "resource")
+WAITING = Family(
+    "quotree_gates_waiting_pods",
+    Type.GAUGE,
+    f"Pods that wait at the gate, by the reason that they say: {', '.join(REASONS)}.",
+    ("namespace", "reason"),
+)
+PASSED = Family("quotree_gates_passed_pods_total", Type.COUNTER, "Pods that passed the gate.", ("namespace",))
+QUOTA = Family("quotree_gates_namespace_quota", Type.GAUGE, "The quota of the Namespace, where it can be read.", _QUOTA)
+USED = Family(
+    "quotree_gates_namespace_usage",
+    Type.GAUGE,
+    "What Pods of the Namespace use that have passed, of each resource of its quota.",
+    _QUOTA,
+)
+
+
+@source(QuotaGates, WAITING, QUOTA, USED)
+def at_the_gates(gates: QuotaGates) -> Iterator[Sample]:
+    standing = gates.keeper.standing
+    for namespace, reason, count in standing.waiting():
+        yield WAITING.sample(count, namespace, reason)
+    for namespace, quota in gates.keeper.quotas():
+        for resource, most in quota.items():
+            labels = (namespace, "cpu" if resource == VCORE else resource)
+            yield QUOTA.sample(_units(resource, most), *labels)
+            yield USED.sample(_units(resource, standing.used(namespace, resource)), *labels)
+
+
+@source(PodPassed, PASSED)
+def passed(pod: PodPassed) -> Iterator[Sample]:
+    yield PASSED.sample(1, pod.namespace)
+
+
+def _units(resource: str, amount: int) -> float:
+    """In cores, bytes or whole units."""
+    return nano(resource, amount) / 10**9

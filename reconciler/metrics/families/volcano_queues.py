@@ -1,0 +1,77 @@
+"""What is in Volcano's queues. Source: Volcano v1.16, metrics of its scheduler and of its controllers, queue.go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+
+from cluster.metrics import Family, Sample, Stability, Type
+from policies.model.quantity import Quantity
+from reconciler.metrics.occasions import VolcanoQueues
+from reconciler.metrics.source import source
+from scheduling.volcano.resources import BASIC, CPU, MEMORY, PODS
+from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano_queues.tree import Sums
+from scheduling.volcano_queues.vcctl import PHASES
+
+_QUEUE = "queue_name"
+
+
+def _gauge(name: str, help: str, *labels: str) -> Family:
+    return Family(f"volcano_queue_{name}", Type.GAUGE, help, (_QUEUE, *labels), stability=Stability.VOLCANO)
+
+
+_HELD = "of Pods on nodes, in the queue and all below"
+MILLI_CPU = _gauge("allocated_milli_cpu", f"CPU requests {_HELD}, in thousandths.")
+MEMORY_BYTES = _gauge("allocated_memory_bytes", f"Memory requests {_HELD}.")
+SCALARS = _gauge(
+    "allocated_scalar_resources", f"Other requests {_HELD}: whole Pods, thousandths of all else.", "resource"
+)
+GROUPS = {
+    phase: _gauge(f"pod_group_{phase.lower()}_count", f"PodGroups of the queue itself that are {phase}.")
+    for phase in PHASES
+}
+QUOTA = Family(
+    "quotree_volcano_queue_quota",
+    Type.GAUGE,
+    "What the spec of the Queue says; the field is capability, deserved or guarantee.",
+    (_QUEUE, "field", "resource"),
+)
+
+
+@source(VolcanoQueues, MILLI_CPU, MEMORY_BYTES, SCALARS, *GROUPS.values(), QUOTA)
+def queues(volcano: VolcanoQueues) -> Iterator[Sample]:
+    """Of resources those that some Queue names: Pods may name any, whether nodes have them or not."""
+    every = volcano.tree.queues
+    named = {name for queue in every.values() for amounts in _quota(queue).values() for name in amounts}
+    for name, queue in every.items():
+        yield from _allocated(name, volcano.tree.sums(name), named)
+        own = volcano.tree.own(name)
+        for phase, family in GROUPS.items():
+            yield family.sample(own["phase", phase], name)
+        for field, amounts in _quota(queue).items():
+            for resource, quantity in amounts.items():
+                yield QUOTA.sample(_number(quantity.nano, 10**9), name, field, resource)
+
+
+def _allocated(name: str, sums: Sums, named: set[str]) -> Iterator[Sample]:
+    yield MILLI_CPU.sample(_number(sums["amount", CPU], 10**6), name)
+    yield MEMORY_BYTES.sample(_number(sums["amount", MEMORY], 10**9), name)
+    for resource in sorted({*named, PODS} - {*BASIC}):
+        unit = 10**9 if resource == PODS else 10**6
+        yield SCALARS.sample(_number(sums["amount", resource], unit), name, resource)
+
+
+def _number(nano: int, unit: int) -> float:
+    """Infinite beyond what a float holds, which a Queue may name."""
+    try:
+        return nano / unit
+    except OverflowError:
+        return inf
+
+
+def _quota(queue: QueueObject) -> Mapping[str, Mapping[str, Quantity]]:
+    spec = queue.judged
+    if spec is None:
+        return {}
+    return {"capability": spec.capability, "deserved": spec.deserved, "guarantee": spec.guarantee}

@@ -1,0 +1,50 @@
+"""What YuniKorn's queues hold and allow. Source: YuniKorn core after 1.9, pkg/metrics/queue.go and its callers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Family, Sample, Stability, Type
+from policies.dialects.yunikorn import VCORE
+from reconciler.metrics.occasions import QuotaGates
+from reconciler.metrics.source import source
+from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.usage import amounts, applications_below
+
+RESOURCE = Family(
+    "yunikorn_queue_resource",
+    Type.GAUGE,
+    "Amounts of the queue with all below it; the state is max, guaranteed, allocated or pending.",
+    ("queue", "state", "resource"),
+    stability=Stability.YUNIKORN,
+)
+APPLICATIONS = Family(
+    "yunikorn_queue_app",
+    Type.GAUGE,
+    "Applications of a leaf queue; the state is accepted or running.",
+    ("queue", "state"),
+    stability=Stability.YUNIKORN,
+)
+_ALWAYS = (VCORE, "memory", "pods")
+_STATES = {"max": "max", "guaranteed": "guaranteed", "used": "allocated", "pending": "pending"}
+
+
+@source(QuotaGates, RESOURCE, APPLICATIONS)
+def queues(gates: QuotaGates) -> Iterator[Sample]:
+    """Any user can name a new resource in a Pod, so only those have series that some queue limits or guarantees."""
+    every = [*gates.keeper.scheduler.tree.root.walk()]
+    named = {*_ALWAYS, *(name for queue in every for name in _limited(queue))}
+    counts = applications_below(gates.keeper.scheduler)
+    for queue in every:
+        for word, found in amounts(queue).items():
+            for name, amount in (found or {}).items():
+                if name in named:
+                    yield RESOURCE.sample(amount, queue.path, _STATES[word], name)
+        if queue.is_leaf:
+            yield APPLICATIONS.sample(counts[queue].waiting, queue.path, "accepted")
+            yield APPLICATIONS.sample(counts[queue].running, queue.path, "running")
+
+
+def _limited(queue: Queue) -> Iterator[str]:
+    yield from queue.settings.maximum or ()
+    yield from queue.settings.guaranteed or ()

@@ -34,7 +34,8 @@ class Access:
 
     def __str__(self) -> str:
         """As in `kubectl auth can-i`."""
-        whole = f"{self.resource}.{self.group}{f'/{self.subresource}' if self.subresource else ''}"
+        group = f".{self.group}" if self.group else ""
+        whole = f"{self.resource}{group}{f'/{self.subresource}' if self.subresource else ''}"
         return f"{self.verb} {whole}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
 

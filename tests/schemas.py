@@ -21,6 +21,7 @@ OF_KIND = {
     "Diff": "diff",
     "Order": "order",
     "ClusterList": "clusters",
+    "PendingPods": "pending-pods",
     "PendingWorkloads": "pending",
     "PendingWorkloadsSummary": "pending",
     "SuiteReport": "suites",

@@ -30,8 +30,8 @@ from policies.model.forest import Forest
 from policies.model.printing import plain
 from scheduling.volcano.world import World as Volcano
 from scheduling.world.world import World
+from scheduling.yunikorn.as_json import queue_node
 from scheduling.yunikorn.simulation import Simulation as YuniKorn
-from scheduling.yunikorn.tree_json import queue_node
 from scheduling.yunikorn.usage import applications_below
 
 

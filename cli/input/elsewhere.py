@@ -6,7 +6,7 @@ Nothing is played: what waits is held once against the queues and Nodes, for the
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cli.exits import OutOfReach
@@ -92,15 +92,21 @@ def _pods(cluster: Cluster, scheduler: str) -> list[Manifest]:
     from cluster.resource import PODS
 
     at_work = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
-    return [*cluster.snapshot(PODS, _lean, field_selector=at_work).items]
+    return _listed(cluster, PODS, where=at_work, keep=_lean)
 
 
-def _listed(cluster: Cluster, resource: Resource, namespace: str | None = None, where: str = "") -> list[Manifest]:
+def _listed(
+    cluster: Cluster,
+    resource: Resource,
+    namespace: str | None = None,
+    where: str = "",
+    keep: Callable[[Manifest], Manifest] = dict,
+) -> list[Manifest]:
     """None where the kind is not installed."""
     from cluster.errors import NotFound
 
     try:
-        return [*cluster.snapshot(resource, dict, namespace=namespace, field_selector=where or None).items]
+        return [*cluster.snapshot(resource, keep, namespace=namespace, field_selector=where or None).items]
     except NotFound:
         return []
 

@@ -1,8 +1,10 @@
 """What /v1 answers, to whom: one route for each path, checked before anything is looked at.
 
 Kueue's pending lists are asked for with the rights that Kueue's visibility API asks for; an explanation with the right
-to read the Workload; trees with the right to list ClusterQueues and Cohorts. A caller without a right learns nothing,
-not even whether there is such an object. A new route is a method of `Api` and an entry of `ROUTES`.
+to read the Workload; trees with the right to list ClusterQueues and Cohorts. Pods at the gate are for those who may
+list Pods there, since each Pod says in an annotation what is answered here. YuniKorn's queues sum up all Pods: for who
+may list all Pods and Namespaces; Volcano's are for those who may list Queues. A caller without a right learns
+nothing, not even whether there is such an object. A new route is a method of `Api` and an entry of `ROUTES`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -19,16 +23,19 @@ from cluster.access import Remembered, Reviews, bearer
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
 from policies.dialects.kueue_kinds import GROUP
+from reconciler.api import gates, volcano_tree
 from reconciler.api.clusters import clusters
 from reconciler.api.pending import local_rows, rows, summary
 from reconciler.api.placement import explained
 from reconciler.api.refusal import Refusal
-from reconciler.api.tree import tree_json
+from reconciler.api.tree import nodes_json, tree_json
+from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.core.core import Core
 from reconciler.multikueue.cluster_list import clusters_json
 from scheduling.visibility.as_json import AccessScope
 from scheduling.world.nodes import node_names, nodes
 from scheduling.world.world import World
+from scheduling.yunikorn.gate_questions import Place, in_namespace, in_queue
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -39,10 +46,17 @@ _MOST_FIELDS = 20
 """Parts of a query."""
 _PIECE = 1000
 """Entries of a list, or nodes, that are read at once; between two pieces the world may move on."""
+_FEW = 200
+"""Pods of which the reason is found at once: that takes longer than to read an entry."""
 _PATIENCE = 5.0
 """Seconds that one waits until others have read."""
 _TREE_KEPT = 2.0
 """Seconds for which one drawing of the trees serves all who ask."""
+_PODS = Access("list", "", "pods")
+_NAMESPACES = Access("list", "", "namespaces")
+OF_YUNIKORN = (_PODS, _NAMESPACES)
+"""Who may list these may know what is used in each queue."""
+OF_VOLCANO = Access("list", QUEUES.group, QUEUES.plural)
 _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
 """Who may list these may know who has, uses and borrows what."""
 
@@ -59,7 +73,7 @@ class Api:
     def __init__(self, ask: Asked, reviews: Reviews) -> None:
         self._ask = ask
         self._reviews = reviews
-        self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 1)
+        self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 3)
         self._turn = threading.Lock()
 
     def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
@@ -113,6 +127,10 @@ class Api:
             return self._ask(complete)
         except KeyError as error:
             raise Refusal(404, missing) from error
+        except gates.NoGates as error:
+            raise Refusal(404, "YuniKorn's quota is not kept here") from error
+        except volcano_tree.NoQueues as error:
+            raise Refusal(404, "Volcano's queues are not looked after here") from error
         finally:
             self._turn.release()
 
@@ -159,6 +177,43 @@ class Api:
         named = self._reviews.may(caller, Access("list", GROUP, "workloads"))
         return clusters_json(self._read_loop(clusters), named=named)
 
+    def pods_of_namespace(self, caller: Caller, namespace: str, query: str) -> dict[str, Any]:
+        self._demand(caller, replace(_PODS, namespace=namespace))
+        return self._pods(query, lambda core: in_namespace(gates.keeper(core), namespace))
+
+    def pods_of_queue(self, caller: Caller, path: str, query: str) -> dict[str, Any]:
+        self._demand(caller, _PODS)
+        return self._pods(query, lambda core: in_queue(gates.keeper(core), path), f"there is no queue {path}")
+
+    def _pods(self, query: str, read: Callable[[Core], list[Place]], missing: str = "") -> dict[str, Any]:
+        """The places are sorted here, outside of the loop's thread."""
+        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        places = sorted(self._read_loop(read, missing))[offset : offset + limit]
+        found: list[dict[str, Any]] = []
+        for at in range(0, len(places), _FEW):
+            found += self._read_loop(partial(gates.pending_pods, places=places[at : at + _FEW]))
+        return gates.pending_json(found)
+
+    def yunikorn_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
+        self._demand(caller, *OF_YUNIKORN)
+        return self._trees.get("yunikorn", self._drawn_of_yunikorn)
+
+    def _drawn_of_yunikorn(self) -> dict[str, Any]:
+        counts, found = [*self._read_loop(gates.queue_counts).items()], []
+        for at in range(0, len(counts), _PIECE):
+            found += self._read_loop(partial(gates.queue_nodes, counts=dict(counts[at : at + _PIECE])))
+        return nodes_json([*found, *self._read_loop(gates.namespace_nodes)])
+
+    def volcano_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
+        self._demand(caller, OF_VOLCANO)
+        return self._trees.get("volcano", self._drawn_of_volcano)
+
+    def _drawn_of_volcano(self) -> dict[str, Any]:
+        names, found = self._read_loop(volcano_tree.queue_names), []
+        for at in range(0, len(names), _PIECE):
+            found += self._read_loop(partial(volcano_tree.queue_nodes, names=names[at : at + _PIECE]))
+        return nodes_json(found)
+
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._demand(caller, *_TREES)
         return self._trees.get("tree", self._drawn)
@@ -178,7 +233,11 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", Api.explanation),
     (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", Api.pending_of_queue),
     (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", Api.pending_of_local_queue),
+    (rf"/v1/namespaces/{_NAME}/pendingpods", Api.pods_of_namespace),
+    (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", Api.pods_of_queue),
     (r"/v1/tree", Api.tree),
+    (r"/v1/yunikorn/tree", Api.yunikorn_tree),
+    (r"/v1/volcano/tree", Api.volcano_tree),
     (r"/v1/clusters", Api.clusters),
 )
 

@@ -38,7 +38,11 @@ def tree_json(states: list[NodeState]) -> dict[str, Any]:
             }
         )
     cycle = [state.name for state in states if state.on_cycle and not state.is_queue]
-    return {"apiVersion": API_VERSION, "kind": "Tree", "nodes": shown, "onCycles": cycle}
+    return {**nodes_json(shown), "onCycles": cycle}
+
+
+def nodes_json(nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": "Tree", "nodes": nodes}
 
 
 def workloads_json(counts: Counts) -> dict[str, int]:

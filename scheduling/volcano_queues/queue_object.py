@@ -16,6 +16,8 @@ OPERATION = "quotree.dev/queue-operation"
 """The record of an operation on the queue and those below it, see `operations`."""
 FINALIZER = "quotree.dev/queue-in-use"
 TOP = ROOT.name
+QUOTA = ("guarantee", "deserved", "capability")
+"""The fields of a spec that say how much a queue has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,12 @@ class QueueObject:
     operation: str = ""
     allocated: Mapping[str, Quantity] = field(default_factory=dict)
     judged: Queue | None = None
+
+    @property
+    def quota(self) -> Mapping[str, Mapping[str, Quantity]]:
+        """The amounts of its spec by the name of the field."""
+        spec = self.judged
+        return {field: getattr(spec, field) for field in QUOTA} if spec is not None else {}
 
 
 def read_queue_object(manifest: Manifest) -> QueueObject:

@@ -50,6 +50,10 @@ class QueueTree:
         """The queues that name it as their parent, but for those on a cycle."""
         return [child for child in self._below.get(name, ()) if child not in self._loop]
 
+    def parent(self, name: str) -> str | None:
+        """The name that it has as its parent, whether there is such a queue or not; None of root."""
+        return self._up.get(name)
+
     def subtree(self, name: str) -> list[str]:
         """It and all queues below, parents first."""
         found = [name]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from scheduling.yunikorn.gated_pod import GatedPod
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA
-from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, USER_QUOTA
+from scheduling.yunikorn.waiting import APPLICATIONS, GANG, HAS_ROOM, QUEUE_QUOTA, USER_QUOTA
 
 UNREADABLE_QUEUES = "UnreadableQueues"
 NAMESPACE_UNKNOWN = "NamespaceUnknown"
@@ -21,6 +21,7 @@ REASONS = (
     USER_QUOTA,
     APPLICATIONS,
     GANG,
+    HAS_ROOM,
     REJECTED,
     UNREADABLE_QUOTA,
     UNREADABLE_QUEUES,
@@ -51,7 +52,7 @@ class GateUsage:
         return self._used.get((namespace, resource), 0)
 
     def _count(self, pod: GatedPod, sign: int) -> None:
-        if pod.finished:
+        if pod.finished or pod.others:
             return
         if not pod.gated:
             _add(self._used, {(pod.namespace, name): sign * amount for name, amount in pod.ask.amounts.items()})

@@ -7,27 +7,24 @@ A Pod that has passed counts until it ends, in the queue where it was admitted. 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config.placement import Application as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
+from scheduling.yunikorn.gated_namespace import GatedNamespaces, Usage
 from scheduling.yunikorn.gated_pod import GatedPod
 from scheduling.yunikorn.queue import Queue
 from scheduling.yunikorn.queues_in_force import QueuesInForce
 from scheduling.yunikorn.scheduler import Scheduler
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Refusal, gang_refusal
-from scheduling.yunikorn.space import Space
 from scheduling.yunikorn.tree import Tree
 from scheduling.yunikorn.waiting import Waiting, waits
-
-Usage: TypeAlias = Mapping[str, tuple[int, int]]
-"""By resource, how much of a quota is in use, and the quota, as YuniKorn counts."""
 
 
 class _Refused(NamedTuple):
@@ -45,11 +42,11 @@ class Gatekeeper:
     def __init__(self, queues: QueuesInForce) -> None:
         self.queues = queues
         self.granted: dict[str, str] = {}
+        self.spaces = GatedNamespaces()
         self.standing = GateUsage()
         self.scheduler = self._scheduler()
         self._pods: dict[str, GatedPod] = {}
         self._entered: dict[str, GatedPod] = {}
-        self._spaces: dict[str, Space] = {}
         self._in_namespace: dict[str, dict[str, None]] = {}
         self._members: dict[str, dict[str, None]] = {}
         self._sharing: dict[Queue, Counter[str]] = {}
@@ -59,6 +56,7 @@ class Gatekeeper:
         self._dirty: dict[str, None] = {}
         self._stale: dict[str, None] = {}
         self._doubted: dict[str, None] = {}
+        self._told: dict[str, None] = {}
 
     # --- what is observed
 
@@ -77,49 +75,33 @@ class Gatekeeper:
 
     def put_namespace(self, name: str, namespace: Namespace | None) -> None:
         """None: it is gone."""
-        before = self._spaces.pop(name, None)
-        if namespace is not None:
-            if before is not None and before.annotations == namespace.annotations:
-                self._spaces[name] = before
-                return
-            self._spaces[name] = Space.of(name, namespace)
-        self._stale[name] = None
+        if self.spaces.put(name, namespace):
+            self._stale[name] = None
 
     def doubt(self, key: str) -> None:
         """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
         if key in self.granted and key in self._pods and self._pods[key].gated:
             self._doubted[key] = None
 
-    def flaw(self, namespace: str) -> str:
-        """Why the quota of the Namespace cannot be read; empty where it can."""
-        found = self._spaces.get(namespace)
-        return found.flaw if found is not None else ""
-
-    def quotas(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """By Namespace the quota that can be read."""
-        yield from ((name, space.quota) for name, space in self._spaces.items() if space.quota)
-
-    def has_quota(self, namespace: str) -> bool:
-        found = self._spaces.get(namespace)
-        return found is not None and found.limited
-
     def usage(self, namespace: str) -> Usage | None:
         """What the Pods of the Namespace use that have passed or may; None without a quota that can be read."""
-        found = self._spaces.get(namespace)
-        if found is None or not found.quota:
-            return None
-        entered = (self._entered.get(key) for key in self._in_namespace.get(namespace, ()))
-        running = [pod for pod in entered if pod is not None and self._runs(pod) and not pod.finished]
+        passing = [self._pods[key].ask.amounts for key in self.granted if key.startswith(f"{namespace}/")]
         return {
-            name: (sum(pod.ask.amounts.get(name, 0) for pod in running), quota) for name, quota in found.quota.items()
-        }
+            name: (self.standing.used(namespace, name) + sum(each.get(name, 0) for each in passing), most)
+            for name, most in self.spaces.quota(namespace).items()
+        } or None
 
     # --- what follows
 
+    def refresh(self) -> None:
+        """Take in what was observed, without a decision: enough for questions."""
+        if self.queues.renewed():
+            self._start_anew()
+        self._take_in()
+
     def decide(self, now: int) -> list[str]:
-        """The Pods that may pass from now on, in their order (moment in nanoseconds)."""
-        before = dict.fromkeys(self.granted)
-        self.follow()
+        """The Pods that may pass since it was asked last, in their order (moment in nanoseconds)."""
+        self.refresh()
         while not self.queues.fault and (decision := self.scheduler.step(now)) is not None:
             application = decision.application
             if decision.ask.key in self._entered:
@@ -128,13 +110,8 @@ class Gatekeeper:
                 self._grant_held(application, application.held)
                 self._gangs[application.name] = None
                 self._keep_places()
-        return [key for key in self.granted if key not in before]
-
-    def follow(self) -> None:
-        """Take in what was observed, without a decision."""
-        if self.queues.renewed():
-            self._start_anew()
-        self._take_in()
+        told, self._told = self._told, dict.fromkeys(self.granted)
+        return [key for key in self.granted if key not in told]
 
     def why(self, key: str) -> Waiting | None:
         """Why the Pod waits; None for one that does not."""
@@ -154,7 +131,14 @@ class Gatekeeper:
         return replace(waits(self.scheduler, application, application.kept[key]), lacks=lacks)
 
     def waiting(self) -> list[str]:
-        return [key for key, pod in self._entered.items() if pod.gated and key not in self.granted]
+        return [key for key in self._entered if self.is_waiting(key)]
+
+    def waiting_in(self, namespace: str) -> list[str]:
+        return [key for key in self._in_namespace.get(namespace, ()) if self.is_waiting(key)]
+
+    def is_waiting(self, key: str) -> bool:
+        pod = self._entered.get(key)
+        return pod is not None and pod.gated and key not in self.granted
 
     # --- entering and leaving
 
@@ -216,7 +200,7 @@ class Gatekeeper:
             return False
         if pod.gated:
             return not pod.leaving
-        return pod.marked or self.has_quota(pod.namespace)
+        return pod.marked or self.spaces.has_quota(pod.namespace)
 
     def _runs(self, pod: GatedPod) -> bool:
         return not pod.gated or pod.key in self.granted
@@ -297,19 +281,15 @@ class Gatekeeper:
 
     def _submission(self, pod: GatedPod) -> Submission:
         queue, user, groups = pod.whose
-        return Submission(queue, user, groups, self._tags(pod.namespace))
-
-    def _tags(self, name: str) -> dict[str, str]:
-        found = self._spaces.get(name)
-        return found.tags if found is not None else {"namespace": name}
+        return Submission(queue, user, groups, self.spaces.tags(pod.namespace))
 
     def _bars(self, pod: GatedPod, leaf: Queue | None) -> Refusal | None:
         """Why nothing new of the Namespace passes. What a declared queue has, annotations do not change."""
         if self.queues.fault:
             return Refusal(UNREADABLE_QUEUES, f"queues.yaml cannot be used: {self.queues.fault}")
-        if pod.namespace not in self._spaces:
+        if pod.namespace not in self.spaces:
             return Refusal(NAMESPACE_UNKNOWN, f"Namespace {pod.namespace} is not known yet")
-        flaw = "" if leaf is not None and leaf.settings.managed else self.flaw(pod.namespace)
+        flaw = "" if leaf is not None and leaf.settings.managed else self.spaces.flaw(pod.namespace)
         return Refusal(UNREADABLE_QUOTA, f"Namespace {pod.namespace}: {flaw}") if flaw else None
 
     def _submitted(self, pod: GatedPod, runs: bool) -> Application | Refusal:
@@ -376,7 +356,7 @@ class Gatekeeper:
                 del self._sharing[leaf]
 
     def _share(self, leaf: Queue) -> None:
-        submissions = [Submission(tags=self._tags(name)) for name in sorted(self._sharing[leaf])]
+        submissions = [Submission(tags=self.spaces.tags(name)) for name in sorted(self._sharing[leaf])]
         self.scheduler.tree.share(leaf, submissions)
         self.scheduler.changed(leaf)
 

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from tests.generated.volcano_schema import volcano
-from tests.generated.yunikorn_schema import yunikorn
+from tests.generated.yunikorn_schema import waiting, yunikorn
 
 Schema = dict[str, Any]
 
@@ -105,6 +105,7 @@ def generate() -> dict[str, str]:
     found = {
         "diagnosis": _diagnosis(),
         "explanation": _explanation(),
+        "pending-pods": _pending_pods(),
         "simulation": _simulation(),
         "tree": _tree(),
     }
@@ -142,6 +143,11 @@ def _diagnosis() -> Schema:
         "checks": _list(result),
     }
     return _whole("diagnosis", "Output of quotree doctor", "Diagnosis", fields, {})
+
+
+def _pending_pods() -> Schema:
+    fields: Schema = {"apiVersion": True, "kind": True, "items": _list(waiting(_object))}
+    return _whole("pending-pods", "The lists of Pods at the gate at /v1", "PendingPods", fields, {})
 
 
 def _explanation() -> Schema:
@@ -236,6 +242,7 @@ def _node() -> Schema:
         },
         {
             "exists": {"description": "False for a Cohort that only others name.", "type": "boolean"},
+            "state": {"description": "Of /v1/volcano/tree.", **_TEXT},
             "children": _list(_TEXT),
             "workloads": _object({"pending": _COUNT, "reserving": _COUNT, "admitted": _COUNT}),
             "podGroups": {"description": "Of the queue and all below, by phase.", **_map(_COUNT)},
@@ -251,6 +258,6 @@ def _tree() -> Schema:
         "cycles": _list(_list(_TEXT)),
         "onCycles": {"description": "Of /v1/tree: the Cohorts on cycles.", **_list(_TEXT)},
     }
-    document = _document("tree", "Output of quotree tree, and of /v1/tree", "Tree", {}, {"node": _node()})
+    document = _document("tree", "Output of quotree tree, and of the trees at /v1", "Tree", {}, {"node": _node()})
     document["properties"] |= fields
     return {**document, "type": "object", "additionalProperties": False, "required": ["apiVersion", "kind", "nodes"]}

@@ -27,6 +27,7 @@ def test_each_is_a_schema(name: str) -> None:
         {"kind": "Report"},
         {"kind": "ClusterList", "items": [{"name": "far"}]},
         {"kind": "PendingWorkloads", "queues": [{"kind": "Queue", "name": "a", "pending": 0, "items": []}]},
+        {"kind": "PendingPods", "items": [{"pod": "a/b"}]},
         {"kind": "SuiteReport", "summary": {"cases": 1}, "cases": []},
     ],
 )

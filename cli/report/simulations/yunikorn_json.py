@@ -9,7 +9,8 @@ from cli.report.simulations.yunikorn_text import assumptions
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.dialects.yunikorn_config.resources import Amounts
 from scheduling.objects.times import SECOND
-from scheduling.yunikorn.queue import Lack, Queue
+from scheduling.yunikorn import as_json
+from scheduling.yunikorn.queue import Queue
 from scheduling.yunikorn.simulation import Ended, Event, Left, Ran, Simulation, Trace
 from scheduling.yunikorn.usage import Applications, amounts, applications_below
 from scheduling.yunikorn.waiting import Waiting, found, waiting
@@ -57,24 +58,7 @@ _WORDS = {Event: "played", Ran: "runs", Left: "preempted", Ended: "ended"}
 
 
 def waiting_json(every: Iterable[Waiting]) -> list[dict[str, Any]]:
-    return list(map(_waiting, every))
-
-
-def _waiting(each: Waiting) -> dict[str, Any]:
-    return {
-        "pod": each.key,
-        "application": each.application,
-        "queue": each.queue,
-        "reason": each.reason,
-        "message": each.message,
-        "lacks": list(map(_lack, each.lacks)),
-    }
-
-
-def _lack(lack: Lack) -> dict[str, str]:
-    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
-    texts = {word: shown(lack.resource, amount) for word, amount in amounts.items()}
-    return {"queue": lack.queue, "resource": lack.resource, "whose": lack.whose, **texts}
+    return list(map(as_json.waiting_json, every))
 
 
 def _queue(queue: Queue, counts: Applications) -> dict[str, Any]:

@@ -74,11 +74,12 @@ def _allocated(before: Mapping[str, Any], sums: Mapping[tuple[str, str], int]) -
     for (what, resource), nano in sorted(sums.items()):
         if what == "amount":
             same = resource in before and _nano(before[resource]) == nano
-            found[resource] = before[resource] if same else str(_quantity(resource, nano))
+            found[resource] = before[resource] if same else str(quantity(resource, nano))
     return found
 
 
-def _quantity(resource: str, nano: int) -> Quantity:
+def quantity(resource: str, nano: int) -> Quantity:
+    """The amount as Kubernetes writes one of the resource."""
     return Quantity.of_nano(nano, "BinarySI" if resource.startswith(_BINARY) else "DecimalSI")
 
 

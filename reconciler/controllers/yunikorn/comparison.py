@@ -77,7 +77,7 @@ class PodComparison:
         """Decisions are Kueue's."""
 
     def passed(self, now: int, _: float, /) -> None:
-        self._keeper.follow()
+        self._keeper.refresh()
         due = [each for each in self._suspected if each.since + PATIENCE < now]
         self._suspected = [each for each in self._suspected if each.since + PATIENCE >= now]
         for each in due:
@@ -99,7 +99,7 @@ class PodComparison:
         return any(self._changed.get(where, 0) >= moment for where in (_QUEUES, pod.partition("/")[0]))
 
     def _pod(self, name: str, pod: GatedPod | None, now: int) -> None:
-        self._keeper.follow()
+        self._keeper.refresh()
         waiting = self._keeper.why(name)
         self._keeper.put_pod(name, pod)
         self._said.pop(name, None)
@@ -112,7 +112,7 @@ class PodComparison:
         elif self._changed_since(now - PATIENCE, name):
             self._report(Result.UNSURE, None)
         else:
-            self._keeper.follow()
+            self._keeper.refresh()
             application = self._keeper.scheduler.owners.get(name)
             queue = application.leaf.path if application is not None else ""
             self._suspected.append(_Suspected(now, name, queue, waiting))

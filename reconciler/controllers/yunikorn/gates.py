@@ -111,10 +111,10 @@ class QuotaGatesController(Controller):
     def _slipped(self, pod: GatedPod) -> bool:
         """Whether somebody else took the gate off."""
         unnoticed = pod.marked and not pod.gated and not pod.admitted and not pod.finished and not pod.leaving
-        return unnoticed and self.keeper.has_quota(pod.namespace)
+        return unnoticed and self.keeper.spaces.has_quota(pod.namespace)
 
     def _namespace(self, observed: Observed, now: int) -> WantedWrite | None:
         """What its conditions say: whether its quota can be read, and what of it is in use."""
         name = observed.key[1]
-        flaw = self.keeper.flaw(name) if self.keeper.has_quota(name) else ""
+        flaw = self.keeper.spaces.flaw(name) if self.keeper.spaces.has_quota(name) else ""
         return conditions(observed, flaw, self.keeper.usage(name), now)

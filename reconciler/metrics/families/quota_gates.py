@@ -33,7 +33,7 @@ def at_the_gates(gates: QuotaGates) -> Iterator[Sample]:
     standing = gates.keeper.standing
     for namespace, reason, count in standing.waiting():
         yield WAITING.sample(count, namespace, reason)
-    for namespace, quota in gates.keeper.quotas():
+    for namespace, quota in gates.keeper.spaces.quotas():
         for resource, most in quota.items():
             labels = (namespace, "cpu" if resource == VCORE else resource)
             yield QUOTA.sample(_units(resource, most), *labels)

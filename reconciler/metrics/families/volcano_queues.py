@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
 
 from cluster.metrics import Family, Sample, Stability, Type
-from policies.model.quantity import Quantity
+from policies.amounts.real_capability import BASIC
 from reconciler.metrics.occasions import VolcanoQueues
 from reconciler.metrics.source import source
-from scheduling.volcano.resources import BASIC, CPU, MEMORY, PODS
-from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano.resources import CPU, MEMORY, PODS
 from scheduling.volcano_queues.tree import Sums
 from scheduling.volcano_queues.vcctl import PHASES
 
@@ -43,13 +42,13 @@ QUOTA = Family(
 def queues(volcano: VolcanoQueues) -> Iterator[Sample]:
     """Of resources those that some Queue names: Pods may name any, whether nodes have them or not."""
     every = volcano.tree.queues
-    named = {name for queue in every.values() for amounts in _quota(queue).values() for name in amounts}
+    named = {name for queue in every.values() for amounts in queue.quota.values() for name in amounts}
     for name, queue in every.items():
         yield from _allocated(name, volcano.tree.sums(name), named)
         own = volcano.tree.own(name)
         for phase, family in GROUPS.items():
             yield family.sample(own["phase", phase], name)
-        for field, amounts in _quota(queue).items():
+        for field, amounts in queue.quota.items():
             for resource, quantity in amounts.items():
                 yield QUOTA.sample(_number(quantity.nano, 10**9), name, field, resource)
 
@@ -68,10 +67,3 @@ def _number(nano: int, unit: int) -> float:
         return nano / unit
     except OverflowError:
         return inf
-
-
-def _quota(queue: QueueObject) -> Mapping[str, Mapping[str, Quantity]]:
-    spec = queue.judged
-    if spec is None:
-        return {}
-    return {"capability": spec.capability, "deserved": spec.deserved, "guarantee": spec.guarantee}

@@ -1,0 +1,73 @@
+"""Pods at the gates of YuniKorn's quota, and its queues with what is in use. Read in the loop's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from policies.dialects.yunikorn import VCORE
+from policies.dialects.yunikorn_config.quotas import shown
+from reconciler.controllers.yunikorn.gates import QuotaGatesController
+from reconciler.core.core import Core
+from scheduling.yunikorn.as_json import queue_node, row, waiting_json
+from scheduling.yunikorn.gate_questions import Place, reasons
+from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.usage import Applications, applications_below
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+class NoGates(LookupError):
+    """This process does not keep YuniKorn's quota."""
+
+
+def keeper(core: Core) -> Gatekeeper:
+    """It knows what was observed, also in a process that decides nothing. Raises NoGates."""
+    for each in core.controllers:
+        if isinstance(each, QuotaGatesController):
+            each.keeper.refresh()
+            return each.keeper
+    raise NoGates
+
+
+def pending_pods(core: Core, places: list[Place]) -> list[dict[str, Any]]:
+    return [waiting_json(each) for each in reasons(keeper(core), places)]
+
+
+def pending_json(items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": "PendingPods", "items": list(items)}
+
+
+def queue_counts(core: Core) -> dict[str, Applications]:
+    """By the path of each queue, parents first."""
+    scheduler = keeper(core).scheduler
+    counts = applications_below(scheduler)
+    return {queue.path: counts[queue] for queue in scheduler.tree.root.walk()}
+
+
+def queue_nodes(core: Core, counts: Mapping[str, Applications]) -> list[dict[str, Any]]:
+    """Of those queues that are still there."""
+    queues = keeper(core).scheduler.tree.queues
+    found: Iterable[Queue | None] = (queues.get(path.lower()) for path in counts)
+    return [queue_node(queue, counts[queue.path]) for queue in found if queue is not None]
+
+
+def namespace_nodes(core: Core) -> list[dict[str, Any]]:
+    """The Namespaces with a quota that can be read, and what those of their Pods use that have passed, by name."""
+    found = keeper(core)
+    return [
+        {
+            "dialect": "YuniKorn",
+            "kind": "Namespace",
+            "name": name,
+            "parent": found.spaces.parent_of(name) or None,
+            "quota": [_row(each, most, found.standing.used(name, each)) for each, most in sorted(quota.items())],
+        }
+        for name, quota in sorted(found.spaces.quotas())
+    ]
+
+
+def _row(resource: str, most: int, used: int) -> dict[str, Any]:
+    name = "cpu" if resource == VCORE else resource
+    return row(name, {"max": shown(resource, most), "used": shown(resource, used)})

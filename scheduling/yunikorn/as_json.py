@@ -1,0 +1,47 @@
+"""YuniKorn's queues and what waits in them as JSON: the same for a simulation and for the reconciler's own API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.dialects.yunikorn_config.quotas import shown
+from scheduling.yunikorn.queue import Lack, Queue
+from scheduling.yunikorn.usage import Applications, rows
+from scheduling.yunikorn.waiting import Waiting
+
+
+def queue_node(queue: Queue, applications: Applications) -> dict[str, Any]:
+    """In the form of the nodes of all trees."""
+    return {
+        "dialect": "YuniKorn",
+        "kind": "Queue",
+        "name": queue.path,
+        "parent": queue.parent.path if queue.parent is not None else None,
+        "children": [queue.children[name].path for name in sorted(queue.children)],
+        "quota": [row(resource, own) for resource, own in rows(queue)],
+        "applications": applications._asdict(),
+    }
+
+
+def row(resource: str, own: Mapping[str, str], children: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """One resource of a node without flavors."""
+    return {"flavor": "", "resource": resource, "own": dict(own), "children": dict(children or {})}
+
+
+def waiting_json(each: Waiting) -> dict[str, Any]:
+    """Amounts are written as in queues.yaml."""
+    return {
+        "pod": each.key,
+        "application": each.application,
+        "queue": each.queue,
+        "reason": each.reason,
+        "message": each.message,
+        "lacks": list(map(_lack, each.lacks)),
+    }
+
+
+def _lack(lack: Lack) -> dict[str, str]:
+    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    texts = {word: shown(lack.resource, amount) for word, amount in amounts.items()}
+    return {"queue": lack.queue, "resource": lack.resource, "whose": lack.whose, **texts}

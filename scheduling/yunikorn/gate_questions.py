@@ -1,0 +1,76 @@
+"""Who waits at the gate, in order: of a Namespace, or of a queue with all below it.
+
+Places are read at the cost of what waits there, reasons only of those that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scheduling.yunikorn.application import Application
+from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.waiting import Waiting
+
+
+class Place(NamedTuple):
+    """Where a Pod stands: sorted, by queue, in the order in which applications and their Pods are tried. Those that are
+    in no queue come last.
+    """
+
+    homeless: bool
+    queue: str
+    application_priority: int
+    submitted: int
+    application: str
+    kept: bool
+    priority: int
+    created: int
+    pod: str
+
+
+def in_namespace(keeper: Gatekeeper, namespace: str) -> list[Place]:
+    """In no order."""
+    found = []
+    for key in keeper.waiting_in(namespace):
+        application = keeper.scheduler.owners.get(key)
+        found.append(
+            _place(application, key) if application is not None else Place(True, "", 0, 0, "", False, 0, 0, key)
+        )
+    return found
+
+
+def in_queue(keeper: Gatekeeper, path: str) -> list[Place]:
+    """In no order; those that are in no queue are nowhere. Raises KeyError where there is no such queue."""
+    return [
+        _place(application, key)
+        for leaf in keeper.scheduler.tree.queues[path.lower()].walk()
+        for application in keeper.scheduler.work.get(leaf, {}).values()
+        for key in (*application.pending, *application.kept)
+        if keeper.is_waiting(key)
+    ]
+
+
+def reasons(keeper: Gatekeeper, places: list[Place]) -> Iterator[Waiting]:
+    """Of those that still wait."""
+    for place in places:
+        waiting = keeper.why(place.pod)
+        if waiting is not None:
+            yield waiting
+
+
+def _place(application: Application, key: str) -> Place:
+    kept = key in application.kept
+    ask = application.kept[key] if kept else application.pending[key]
+    priority = -application.priority if application.pending else 0
+    return Place(
+        False,
+        application.leaf.path,
+        priority,
+        application.submitted,
+        application.name,
+        kept,
+        -ask.priority,
+        ask.created,
+        key,
+    )

@@ -1,0 +1,74 @@
+"""Namespaces with quota of YuniKorn: the little that decisions go by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Self, TypeAlias
+
+from policies.dialects import yunikorn
+from policies.dialects.core import Namespace
+from policies.dialects.yunikorn import PARENT_QUEUE
+from policies.dialects.yunikorn_flaws import deciding
+from policies.dialects.yunikorn_gates import has_quota
+
+Usage: TypeAlias = Mapping[str, tuple[int, int]]
+"""By resource, how much of a quota is in use, and the quota, as YuniKorn counts."""
+
+
+class GatedNamespace(NamedTuple):
+    """The annotations that it was read from, its quota, why that cannot be read, and the tags of its applications."""
+
+    annotations: Mapping[str, str]
+    limited: bool
+    quota: Mapping[str, int] | None
+    flaw: str
+    tags: dict[str, str]
+
+    @classmethod
+    def of(cls, name: str, namespace: Namespace) -> Self:
+        flaw = next(deciding(namespace), None)
+        said = f"{flaw.annotation} cannot be read: {flaw.message}; {flaw.fix}" if flaw else ""
+        tags = {"namespace": name, **yunikorn.application_tags(namespace)}
+        quota = yunikorn.quota(namespace) if has_quota(namespace) and not flaw else None
+        return cls(namespace.annotations, has_quota(namespace), quota, said, tags)
+
+
+class GatedNamespaces:
+    """All Namespaces by name."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, GatedNamespace] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found
+
+    def put(self, name: str, namespace: Namespace | None) -> bool:
+        """None: it is gone. Returned is whether anything is decided otherwise."""
+        before = self._found.pop(name, None)
+        if namespace is None:
+            return True
+        same = before is not None and before.annotations == namespace.annotations
+        self._found[name] = before if before is not None and same else GatedNamespace.of(name, namespace)
+        return not same
+
+    def flaw(self, name: str) -> str:
+        """Why the quota of the Namespace cannot be read; empty where it can."""
+        return self._found[name].flaw if name in self._found else ""
+
+    def has_quota(self, name: str) -> bool:
+        return name in self._found and self._found[name].limited
+
+    def quota(self, name: str) -> Mapping[str, int]:
+        """The quota that can be read; empty without one."""
+        return (self._found[name].quota or {}) if name in self._found else {}
+
+    def quotas(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """By Namespace the quota that can be read."""
+        yield from ((name, each.quota) for name, each in self._found.items() if each.quota)
+
+    def parent_of(self, name: str) -> str:
+        """The queue that the Namespace names as its parent; empty for none."""
+        return self._found[name].annotations.get(PARENT_QUEUE, "") if name in self._found else ""
+
+    def tags(self, name: str) -> dict[str, str]:
+        return self._found[name].tags if name in self._found else {"namespace": name}

@@ -1,0 +1,244 @@
+"""What /v1 answers of Pods at the gate, of YuniKorn's queues and of Volcano's, and who may know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from reconciler.api.refusal import Refusal
+from reconciler.api.routes import Api
+from reconciler.core.core import Core
+from tests.reconciler.api.organisation import Rights
+from tests.reconciler.controllers.volcano.queue_cluster import QueueCluster
+from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
+from tests.reconciler.controllers.yunikorn.gated_objects import TEAMS, member, pod
+from tests.scheduling.yunikorn.manifests import namespace
+from tests.schemas import checked
+
+T = TypeVar("T")
+OF_DEV, OF_QUEUE = "/v1/namespaces/dev/pendingpods", "/v1/yunikorn/queues/root.team/pendingpods"
+TREE, VOLCANO = "/v1/yunikorn/tree", "/v1/volcano/tree"
+USERS = {
+    "admin": ("everything",),
+    "dev": ("list pods in namespace dev",),
+    "other": ("list pods in namespace other",),
+    "pods": ("list pods",),
+    "spaces": ("list namespaces",),
+    "volcano": ("list queues.scheduling.volcano.sh",),
+    "nobody": (),
+}
+
+
+def api(of: Core) -> Api:
+    def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
+        return question(of)
+
+    return Api(ask, Rights(**USERS))  # type: ignore[arg-type]
+
+
+def get(of: Core, path: str, token: str = "admin") -> Any:
+    return checked(api(of).answer(path, f"Bearer {token}"))
+
+
+def code(of: Core, path: str, token: str = "admin") -> int:
+    try:
+        api(of).answer(path, f"Bearer {token}")
+    except Refusal as refusal:
+        return refusal.code
+    return 200
+
+
+def full() -> GateCluster:
+    """`dev` and `other` share the queue team with room for 3 cpu: dev has 2 of its 2, other 1; one of each waits."""
+    spaces = (namespace(name, parentqueue="root.team", namespace_quota='{"cpu":"2"}') for name in ("dev", "other"))
+    cluster = GateCluster(TEAMS, *spaces)
+    for name in ("a1", "a2", "a3", "b1"):
+        cluster.put(pod(name, name[0]))
+        cluster.settle()
+    for name in ("o1", "o2"):
+        cluster.put(pod(name, "o", space="other"))
+        cluster.settle()
+    return cluster
+
+
+def take_in(cluster: GateCluster) -> None:
+    """What was observed, without the time to decide."""
+    while cluster._news:
+        cluster._handle(cluster._news.pop(0))
+
+
+def pods(answer: dict[str, Any]) -> list[str]:
+    return [each["pod"] for each in answer["items"]]
+
+
+def lack(queue: str, **amounts: str) -> dict[str, str]:
+    return {"queue": queue, "resource": "vcore", "whose": "", "asked": "1", "short": "1", **amounts}
+
+
+def test_the_pods_of_a_namespace_are_listed_in_order_with_what_is_short() -> None:
+    found = get(full().core, OF_DEV, "dev")
+
+    assert pods(found) == ["dev/a3", "dev/b1"]
+    assert found["items"][0] == {
+        "pod": "dev/a3",
+        "application": "dev/a",
+        "queue": "root.team.dev",
+        "reason": "NotEnoughQueueQuota",
+        "message": "",
+        "lacks": [lack("root.team.dev", used="2", limit="2"), lack("root.team", used="3", limit="3")],
+    }
+
+
+def test_a_queue_lists_all_below_it_to_those_who_may_list_all_pods() -> None:
+    core = full().core
+
+    assert pods(get(core, OF_QUEUE, "pods")) == ["dev/a3", "dev/b1", "other/o2"]
+    assert pods(get(core, "/v1/yunikorn/queues/Root.team.OTHER/pendingpods", "pods")) == ["other/o2"]
+    assert code(core, "/v1/yunikorn/queues/root.nowhere/pendingpods", "pods") == 404
+
+
+@pytest.mark.parametrize(("query", "expected"), [("offset=1", ["dev/b1"]), ("limit=1", ["dev/a3"]), ("limit=0", [])])
+def test_offset_and_limit_cut_a_piece_out(query: str, expected: list[str]) -> None:
+    assert pods(get(full().core, f"{OF_DEV}?{query}")) == expected
+
+
+def test_a_long_list_comes_whole() -> None:
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"1"}'))
+    for number in range(500):
+        cluster.put(pod(f"p{number:03}", "a"))
+    cluster.settle()
+
+    assert len(set(pods(get(cluster.core, OF_DEV)))) == 499
+
+
+NOT_FOR = [
+    (OF_DEV, ("nobody", "other", "spaces", "volcano")),
+    (OF_QUEUE, ("nobody", "dev", "other", "spaces", "volcano")),
+    ("/v1/yunikorn/queues/root.nowhere/pendingpods", ("nobody", "dev")),
+    (TREE, ("nobody", "dev", "pods", "spaces", "volcano")),
+    (VOLCANO, ("nobody", "dev", "pods", "spaces")),
+]
+
+
+@pytest.mark.parametrize(("path", "users"), NOT_FOR)
+def test_without_the_right_nobody_learns_anything(path: str, users: tuple[str, ...]) -> None:
+    core = full().core
+    assert [code(core, path, user) for user in users] == [403] * len(users)
+    assert code(core, path, "stranger") == 401
+
+
+@pytest.mark.parametrize("space", ["other", "dev%2F", "dev%00", "%2A", "DEV", "other%2F..%2Fdev", "%20dev", "dev%0A"])
+def test_a_tenant_reads_no_namespace_but_its_own_however_it_is_written(space: str) -> None:
+    assert code(full().core, f"/v1/namespaces/{space}/pendingpods", "dev") == 403
+
+
+def test_an_answer_names_no_pod_of_another_namespace() -> None:
+    """Those of `dev` wait for what `other` uses as well."""
+    assert "other" not in str(get(full().core, OF_DEV, "dev"))
+
+
+def test_a_namespace_without_pods_and_one_that_is_none_look_the_same() -> None:
+    core = full().core
+    assert get(core, "/v1/namespaces/empty/pendingpods") == get(core, "/v1/namespaces/default/pendingpods")
+
+
+def test_the_tree_has_what_is_used_and_the_applications() -> None:
+    nodes = {each["name"]: each for each in get(full().core, TREE)["nodes"]}
+
+    assert [*nodes] == ["root", "root.team", "root.team.dev", "root.team.other", "dev", "other"]
+    assert nodes["root.team.dev"]["applications"] == {"running": 1, "waiting": 1}
+    assert nodes["root.team"]["children"] == ["root.team.dev", "root.team.other"]
+    rows = {row["resource"]: row["own"] for row in nodes["root.team"]["quota"]}
+    assert rows["vcore"] == {"max": "3", "used": "3", "pending": "3"}
+    assert nodes["dev"]["parent"] == "root.team"
+    assert nodes["dev"]["quota"] == [
+        {"flavor": "", "resource": "cpu", "own": {"max": "2", "used": "2"}, "children": {}}
+    ]
+
+
+def test_a_standby_answers_what_the_leader_answers_and_decides_nothing() -> None:
+    leader = full()
+    leader.put(member("g1"))
+    leader.settle()
+    standby = GateCluster()
+    standby.objects = leader.objects
+    standby.start()
+    take_in(standby)
+    standby.lead(False)
+
+    for path in (OF_DEV, OF_QUEUE, TREE):
+        assert get(standby.core, path) == get(leader.core, path)
+    standby.settle()
+    assert standby.written == []
+
+
+def test_one_that_fits_by_now_waits_for_its_turn_as_long_as_nobody_decides() -> None:
+    cluster = full()
+    cluster.lead(False)
+    cluster.end("a1")
+    cluster.settle()
+
+    found = get(cluster.core, OF_DEV)["items"]
+
+    assert {each["message"] for each in found} == {"there is room for it, and its turn has not come"}
+    assert cluster.passed() == ["a1", "a2", "o1"]
+
+
+def test_a_question_takes_no_decision_from_the_leader() -> None:
+    """A member takes the place of one that is gone: a question in between must not make the write get lost."""
+    cluster = GateCluster(namespace("dev", namespace_quota='{"cpu":"3"}'))
+    for name in ("g1", "g2", "g3", "g4"):
+        cluster.put(member(name))
+        cluster.settle()
+    assert cluster.gated() == ["g4"]
+
+    cluster.delete("g1")
+    take_in(cluster)
+    get(cluster.core, OF_DEV)
+    cluster.settle()
+
+    assert cluster.gated() == []
+
+
+def test_without_the_dialect_there_is_nothing() -> None:
+    queues, gates = QueueCluster(), GateCluster()
+    queues.settle()
+    gates.settle()
+
+    assert [code(queues.core, path) for path in (OF_DEV, OF_QUEUE, TREE)] == [404] * 3
+    assert code(gates.core, VOLCANO) == 404
+
+
+def test_volcanos_tree_has_quota_what_is_allocated_and_podgroups_by_phase() -> None:
+    cluster = QueueCluster()
+    cluster.queue("root", None)
+    cluster.queue("a")
+    cluster.queue("b", "a")
+    cluster.set("b", {"spec": {"deserved": {"cpu": "2"}, "guarantee": {"resource": {"memory": "1Gi"}}}})
+    cluster.work("one", "b")
+    cluster.work("two", "b", "Pending")
+    cluster.settle()
+
+    nodes = {each["name"]: each for each in get(cluster.core, VOLCANO, "volcano")["nodes"]}
+
+    assert nodes["a"]["podGroups"] == {"Pending": 1, "Running": 1}
+    assert (nodes["b"]["parent"], nodes["b"]["state"], nodes["a"]["children"]) == ("a", "Open", ["b"])
+    assert {row["resource"]: row["own"] for row in nodes["b"]["quota"]} == {
+        "cpu": {"deserved": "2"},
+        "memory": {"guarantee": "1Gi"},
+    }
+    assert {row["resource"]: row["children"] for row in nodes["a"]["quota"]} == {
+        "cpu": {"deserved": "2"},
+        "memory": {"guarantee": "1Gi"},
+    }
+
+
+def test_volcanos_queues_on_a_cycle_are_listed_too() -> None:
+    cluster = QueueCluster()
+    cluster.queue("a", "b")
+    cluster.queue("b", "a")
+    cluster.settle()
+
+    assert [each["parent"] for each in get(cluster.core, VOLCANO)["nodes"]] == ["b", "a"]

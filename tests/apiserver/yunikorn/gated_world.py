@@ -48,11 +48,10 @@ class GatedWorld:
 
     # --- the reconciler
 
-    def start(self) -> None:
+    def start(self, *arguments: str) -> None:
         self._lives += 1
-        self.replica = Replica(
-            self.server, self._folder / str(self._lives), f"--settings={self._folder / 'settings.yaml'}"
-        )
+        settings = f"--settings={self._folder / 'settings.yaml'}"
+        self.replica = Replica(self.server, self._folder / str(self._lives), settings, *arguments)
 
     def kill(self) -> None:
         if self.replica is not None:

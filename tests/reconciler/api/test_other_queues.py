@@ -63,12 +63,6 @@ def full() -> GateCluster:
     return cluster
 
 
-def take_in(cluster: GateCluster) -> None:
-    """What was observed, without the time to decide."""
-    while cluster._news:
-        cluster._handle(cluster._news.pop(0))
-
-
 def pods(answer: dict[str, Any]) -> list[str]:
     return [each["pod"] for each in answer["items"]]
 
@@ -165,7 +159,7 @@ def test_a_standby_answers_what_the_leader_answers_and_decides_nothing() -> None
     standby = GateCluster()
     standby.objects = leader.objects
     standby.start()
-    take_in(standby)
+    standby.take_in()
     standby.lead(False)
 
     for path in (OF_DEV, OF_QUEUE, TREE):
@@ -195,7 +189,7 @@ def test_a_question_takes_no_decision_from_the_leader() -> None:
     assert cluster.gated() == ["g4"]
 
     cluster.delete("g1")
-    take_in(cluster)
+    cluster.take_in()
     get(cluster.core, OF_DEV)
     cluster.settle()
 

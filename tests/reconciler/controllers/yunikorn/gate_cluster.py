@@ -106,6 +106,17 @@ class GateCluster(Turns):
             self._handle(Listed(kind.kind, tuple(self._listed(kind)), str(self._version)))
         self._handle(LeadershipGained())
 
+    def take_in(self) -> None:
+        """What was observed, without the time to decide."""
+        while self._news:
+            self._handle(self._news.pop(0))
+
+    def ask(self) -> None:
+        """Somebody has a question, between what was observed and any decision."""
+        self.take_in()
+        if self.core.state.complete:
+            self.controller.keeper.refresh()
+
     def lead(self, leads: bool) -> None:
         self._handle(LeadershipGained() if leads else LeadershipLost())
 

@@ -90,6 +90,8 @@ def test_never_over_a_max_and_nobody_waits_for_whom_there_is_room(seed: int) -> 
     for number in range(STEPS):
         for each in range(random.randint(1, 3)):
             _happens(cluster, random, 10 * number + each)
+            if random.random() < 0.3:
+                cluster.ask()
         cluster.crash_after = random.choice([None, 1, 2])
         try:
             cluster.settle(1)
@@ -119,6 +121,8 @@ def test_of_gangs_all_of_the_minimum_pass_or_none_whatever_crashes(seed: int) ->
                 cluster.change(key, {"status": {"phase": "Succeeded"}})
             else:
                 cluster.gone(key)
+        if random.random() < 0.5:
+            cluster.ask()
         for _ in range(random.randint(0, 2)):
             cluster.crash_after = 1
             try:
@@ -145,6 +149,9 @@ def _is_whole(members: list[Manifest]) -> None:
 
 def _nobody_is_forgotten(cluster: GateCluster) -> None:
     count = Recount(cluster)
+    standing = cluster.controller.keeper.standing
+    assert {name: 1000 * count.used[name] for name in SPACES} == {name: standing.used(name, "vcore") for name in SPACES}
+    assert sum(map(gated, cluster.pods())) == sum(waiting for _, _, waiting in standing.waiting())
     for each in cluster.pods():
         if gated(each):
             assert not count.has_room(each), (each["metadata"], vars(count))

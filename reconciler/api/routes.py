@@ -51,7 +51,9 @@ _FEW = 200
 _PATIENCE = 5.0
 """Seconds that one waits until others have read."""
 _TREE_KEPT = 2.0
-"""Seconds for which one drawing of the trees serves all who ask."""
+"""Seconds for which one drawing of the trees, or one order of Pods at the gate, serves all who ask."""
+_MOST_PLACES = 32
+"""Namespaces and queues of which the order is kept."""
 _PODS = Access("list", "", "pods")
 _NAMESPACES = Access("list", "", "namespaces")
 OF_YUNIKORN = (_PODS, _NAMESPACES)
@@ -74,6 +76,7 @@ class Api:
         self._ask = ask
         self._reviews = reviews
         self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 3)
+        self._places: Remembered[list[Place]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
 
     def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
@@ -179,16 +182,19 @@ class Api:
 
     def pods_of_namespace(self, caller: Caller, namespace: str, query: str) -> dict[str, Any]:
         self._demand(caller, replace(_PODS, namespace=namespace))
-        return self._pods(query, lambda core: in_namespace(gates.keeper(core), namespace))
+        return self._pods(query, f"Namespace {namespace}", lambda core: in_namespace(gates.keeper(core), namespace))
 
     def pods_of_queue(self, caller: Caller, path: str, query: str) -> dict[str, Any]:
         self._demand(caller, _PODS)
-        return self._pods(query, lambda core: in_queue(gates.keeper(core), path), f"there is no queue {path}")
+        return self._pods(query, f"queue {path}", lambda core: in_queue(gates.keeper(core), path))
 
-    def _pods(self, query: str, read: Callable[[Core], list[Place]], missing: str = "") -> dict[str, Any]:
-        """The places are sorted here, outside of the loop's thread."""
+    def _pods(self, query: str, where: str, read: Callable[[Core], list[Place]]) -> dict[str, Any]:
+        """The places are sorted here, outside of the loop's thread, and kept: who asks again and again does not hold up
+        the loop. The reasons are those of the moment.
+        """
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
-        places = sorted(self._read_loop(read, missing))[offset : offset + limit]
+        every = self._places.get(where, lambda: sorted(self._read_loop(read, f"there is no {where}")))
+        places = every[offset : offset + limit]
         found: list[dict[str, Any]] = []
         for at in range(0, len(places), _FEW):
             found += self._read_loop(partial(gates.pending_pods, places=places[at : at + _FEW]))

@@ -107,6 +107,26 @@ def test_a_long_list_comes_whole() -> None:
     assert len(set(pods(get(cluster.core, OF_DEV)))) == 499
 
 
+def test_who_asks_again_and_again_has_the_places_read_once() -> None:
+    cluster = full()
+    asked: list[object] = []
+
+    def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
+        asked.append(question)
+        return question(cluster.core)
+
+    asking = Api(ask, Rights(**USERS))  # type: ignore[arg-type]
+    for token in ("dev", "admin", "dev"):
+        assert len(asking.answer(OF_DEV, f"Bearer {token}")["items"]) == 2
+    assert len(asked) == 4
+
+    cluster.end("a1")
+    cluster.settle()
+    assert pods(asking.answer(OF_DEV, "Bearer dev")) == ["dev/b1"]
+    with pytest.raises(Refusal, match="may not list pods in namespace dev"):
+        asking.answer(OF_DEV, "Bearer other")
+
+
 NOT_FOR = [
     (OF_DEV, ("nobody", "other", "spaces", "volcano")),
     (OF_QUEUE, ("nobody", "dev", "other", "spaces", "volcano")),

@@ -25,6 +25,7 @@ from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
+from reconciler.controllers.volcano.gates import VolcanoGatesController
 from reconciler.controllers.volcano.kinds import QUEUE
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.controllers.watched_jobs import watched_jobs
@@ -96,6 +97,8 @@ def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue
         yield from _of_workers(settings, state, multikueue)
     if Dialect.VOLCANO in settings.dialects:
         yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), settings.configuration)
+        if settings.configuration.volcano.enforce is Enforce.GATES:
+            yield VolcanoGatesController(state.records)
     if Dialect.YUNIKORN in settings.dialects and settings.configuration.yunikorn.enforce is Enforce.GATES:
         yield QuotaGatesController(state.records, settings.configuration.yunikorn)
     elif Dialect.YUNIKORN in settings.dialects and settings.observes:

@@ -26,7 +26,7 @@ def documented(begin: str, end: str) -> dict[str, bool]:
 def test_every_validating_webhook_is_described_with_its_failure_policy() -> None:
     parts = (
         "base/validating-webhooks.yaml",
-        *(f"components/{each}/validating-webhook.yaml" for each in ("pods", "yunikorn-gates")),
+        *(f"components/{each}/validating-webhook.yaml" for each in ("pods", "volcano-gates", "yunikorn-gates")),
     )
     shipped = {name: policy for part in parts for name, policy in installed(part).items()}
     assert documented("The validating webhooks", "The mutating webhooks") == shipped
@@ -35,7 +35,7 @@ def test_every_validating_webhook_is_described_with_its_failure_policy() -> None
 def test_every_mutating_webhook_is_described_with_its_failure_policy() -> None:
     parts = (
         "base/mutating-webhooks.yaml",
-        *(f"components/{each}/mutating-webhook.yaml" for each in ("pods", "yunikorn-gates")),
+        *(f"components/{each}/mutating-webhook.yaml" for each in ("pods", "volcano-gates", "yunikorn-gates")),
     )
     shipped = {name: policy for part in parts for name, policy in installed(part).items()}
     assert documented("The mutating webhooks", "Edits of trees") == shipped

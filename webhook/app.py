@@ -40,6 +40,9 @@ from webhook.settings import WebhookSettings
 
 log = logging.getLogger(__name__)
 
+DEMANDING = "/v1/mutate/volcano-quota"
+"""The path for Pods of Namespaces with the label by which all their Pods wait for Volcano's quota: the API server knows
+the label before any cache does."""
 VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
@@ -49,6 +52,7 @@ MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
+    DEMANDING: frozenset({core.POD.group}),
 }
 """Each path and the API groups that it serves."""
 CONVERTING = CONVERSION_PATH
@@ -156,7 +160,8 @@ class _Views:
         review = _review(groups)
         forest = self._forest().put_all(self._owners(review))
         asked = (forest, self._configuration, review.operation, review.user)
-        operations = patch(review.object, *asked) if review.object else []
+        demanded = request.path == DEMANDING
+        operations = patch(review.object, *asked, demanded=demanded) if review.object else []
         self._decided(review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
         return _json(answer.mutated(review, operations))
 

@@ -52,6 +52,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
             root_queue_protection=volcano.flag("rootQueueProtection", True),
             queue_allocated_pods_check=volcano.flag("queueAllocatedPodsCheck", False),
             queue_allocation_gate=volcano.flag("queueAllocationGate", False),
+            enforce=_enforce(volcano),
             resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
         ),
         yunikorn=YuniKornSettings(

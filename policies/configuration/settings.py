@@ -55,6 +55,13 @@ class KueueSettings:
         return self.feature_gates.get(gate, OF_WEBHOOKS[gate])
 
 
+class Enforce(StrEnum):
+    """Who keeps Pods within quota: the project's own scheduler, or Quotree, by a scheduling gate."""
+
+    OFF = "off"
+    GATES = "gates"
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceGroup:
     """Pods that Volcano's admission sends to certain nodes; the fields are those of Volcano's admission configuration.
@@ -76,13 +83,15 @@ class ResourceGroup:
 class VolcanoSettings:
     """Volcano's own flags, by their defaults there. A child of root has depth 1.
 
-    `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it.
+    `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it. `enforce` is ours:
+    Pods of PodGroups wait at a gate for the quota of their Queue.
     """
 
     max_queue_depth: int = 5
     root_queue_protection: bool = True
     queue_allocated_pods_check: bool = False
     queue_allocation_gate: bool = False
+    enforce: Enforce = Enforce.OFF
     resource_groups: tuple[ResourceGroup, ...] = ()
 
 
@@ -101,13 +110,6 @@ class AdmissionSettings:
     @property
     def active(self) -> bool:
         return self != AdmissionSettings()
-
-
-class Enforce(StrEnum):
-    """Who keeps Pods within quota: the project's own scheduler, or Quotree, by a scheduling gate."""
-
-    OFF = "off"
-    GATES = "gates"
 
 
 @dataclass(frozen=True, slots=True)

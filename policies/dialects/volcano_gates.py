@@ -17,6 +17,8 @@ TOGETHER = "quotree.dev/quota-gang"
 LABELS = (MARK,)
 ANNOTATIONS = (ADMITTED, TOGETHER, *GROUP_NAMES, TASK_NAME)
 """By these a Pod is counted, so nobody changes them but who admits it."""
+WHILE_GATED = (ADMITTED, TOGETHER)
+"""Those of a Pod that waits: its PodGroup may still be named, by Volcano's controller or by anybody."""
 
 
 def group_of(pod: Manifest) -> str | None:

@@ -13,6 +13,8 @@ MARKED = "yunikorn"
 LABELS = (MARK, APP_ID, "applicationId", "spark-app-selector", yunikorn.QUEUE, "queue")
 ANNOTATIONS = (ADMITTED, APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO, TASK_GROUP, TASK_GROUPS)
 """By these a Pod is counted, so nobody changes them but who admits it."""
+WHILE_GATED = ANNOTATIONS
+"""Those of a Pod that waits."""
 
 _LIMITS = (yunikorn.QUOTA, yunikorn.GUARANTEED, *yunikorn.LEGACY, yunikorn.MAX_APPS, yunikorn.PARENT_QUEUE)
 

@@ -16,9 +16,9 @@ from policies.model.objects import GroupKind, Ref
 from policies.mutation import kueue_defaults
 from policies.mutation.kueue_pod_defaults import elastic_gates, held_pod, marked_templates
 from policies.mutation.patching import patched
+from policies.mutation.quota_gates import quota_gate, quota_label
 from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
 from policies.mutation.yunikorn_admission import Filters, Request, mutated_pod, mutated_workload
-from policies.mutation.yunikorn_gates import quota_gate, quota_label
 
 Patch = list[dict[str, Any]]
 NOBODY = User()
@@ -30,10 +30,13 @@ def patch(
     configuration: Configuration,
     operation: Operation = Operation.CREATE,
     user: User = NOBODY,
+    *,
+    demanded: bool = False,
 ) -> Patch:
     """The operations that complete this object, which `user` is about to have stored; none for other kinds.
 
-    Parts whose structure is wrong are left alone: validation says so.
+    Parts whose structure is wrong are left alone: validation says so. `demanded`: it is a Pod of a Namespace that has
+    all its Pods wait for Volcano's quota.
     """
     kind = group_kind(manifest)
     if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is Operation.CREATE:
@@ -50,7 +53,7 @@ def patch(
     if kind == volcano.JOB and operation is Operation.CREATE:
         return complete_job(manifest)
     if kind == core.POD and operation is Operation.CREATE:
-        return _pod(manifest, forest, configuration, user)
+        return _pod(manifest, forest, configuration, user, demanded=demanded)
     if kind == core.NAMESPACE:
         return _namespace(manifest, configuration.yunikorn)
     if operation is Operation.CREATE:
@@ -78,14 +81,14 @@ def _job(
     return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
 
 
-def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User) -> Patch:
+def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool) -> Patch:
     """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
     held = held_pod(manifest, configuration.kueue, configuration.reconciler.jobs, forest)
     manifest = patched(manifest, held)
     volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
     volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)
     work = volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user)
-    return held + work + quota_gate(patched(manifest, work), forest, configuration.yunikorn, user)
+    return held + work + quota_gate(patched(manifest, work), forest, configuration, user, demanded=demanded)
 
 
 def _namespace(manifest: Manifest, settings: YuniKornSettings) -> Patch:

@@ -37,7 +37,7 @@ from cli.report.simulations.yunikorn_text import yunikorn_text
 from cluster.store import FixedCache
 from policies import dialects
 from policies.configuration.file import read_configuration
-from policies.configuration.settings import Configuration, Enforce, KueueSettings, YuniKornSettings
+from policies.configuration.settings import Configuration, Enforce, KueueSettings, VolcanoSettings, YuniKornSettings
 from policies.dialects.core import read_namespace
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
@@ -48,7 +48,7 @@ from policies.model.forest import Forest
 from policies.model.printing import plain
 from policies.rules import registry
 from reconciler.configured import read_configured
-from reconciler.controllers.yunikorn.pod_writes import reason_text
+from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.multikueue.kubeconfigs import Allowed, read_login
 from scheduling.yunikorn.gated_pod import read_gated_pod
 from scheduling.yunikorn.gatekeeper import Gatekeeper
@@ -72,7 +72,9 @@ class Webhook:
         self._mutator = Mutator(chance, corpus.manifests())
         self._world = Forest()
         gates = YuniKornSettings(enforce=Enforce.GATES)
-        settings = Configuration(), Configuration(kueue=KueueSettings(manage_jobs=True), yunikorn=gates)
+        volcano = VolcanoSettings(enforce=Enforce.GATES)
+        managed = KueueSettings(manage_jobs=True)
+        settings = Configuration(), Configuration(kueue=managed, yunikorn=gates, volcano=volcano)
         self._apps = [
             create_app(WebhookSettings(configuration=each), lambda: FixedCache(self._world)) for each in settings
         ]

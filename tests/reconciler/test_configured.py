@@ -186,9 +186,10 @@ def test_a_wrong_value_is_refused_at_its_key(sections: dict[str, Any], at: str) 
     assert refused.value.at == at
 
 
-def of_dialects(*dialects: str, enforce: str = "off") -> Configured:
+def of_dialects(*dialects: str, enforce: str = "off", volcano: str = "off") -> Configured:
     ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
-    whole = {**ours, "reconciler": {"dialects": list(dialects)}, "yunikorn": {"enforce": enforce}}
+    gates = {"yunikorn": {"enforce": enforce}, "volcano": {"enforce": volcano}}
+    whole = {**ours, "reconciler": {"dialects": list(dialects)}, **gates}
     return read_configured(
         {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}, own=read_configuration(whole, [])
     )
@@ -200,6 +201,8 @@ def test_kueue_alone_is_looked_after_unless_dialects_are_named() -> None:
     assert of_dialects("kueue", "yunikorn").idle == ("reconciler.dialects: yunikorn",)
     assert of_dialects("kueue", enforce="gates").idle == ("yunikorn.enforce: gates",)
     assert of_dialects("yunikorn", enforce="gates").idle == ()
+    assert of_dialects("kueue", volcano="gates").idle == ("volcano.enforce: gates",)
+    assert of_dialects("volcano", volcano="gates").idle == ()
 
 
 def test_a_dialect_that_nobody_knows_is_refused_with_its_place() -> None:
@@ -221,3 +224,11 @@ def test_kinds_of_a_dialect_that_is_not_named_are_not_watched(
 
     assert ("Workload" in watched, "Namespace" in watched) == (workloads, workloads)
     assert ("Queue" in watched, "Command" in watched, "BoundPod" in watched) == (queues, queues, queues)
+    assert "VolcanoGatedPod" not in watched
+
+
+def test_pods_at_volcanos_gates_are_watched_where_that_is_switched_on() -> None:
+    with Cluster(Endpoint("http://127.0.0.1:1")) as cluster:
+        watched = Reconciler(cluster, of_dialects("volcano", volcano="gates").settings).core.informer.watched.keys()
+
+    assert {"VolcanoGatedPod", "GatedPodGroup", "GatedQueue"} <= watched

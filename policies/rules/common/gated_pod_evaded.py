@@ -1,49 +1,85 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from policies.amounts.requests import pod_requests
-from policies.configuration.settings import Enforce
+from policies.configuration.settings import Configuration, Enforce
+from policies.dialects import volcano_gates, yunikorn_gates
 from policies.dialects.core import POD, Pod
 from policies.dialects.quota_gates import MARK
-from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARKED
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.quantity import Quantity
 
+
+class _Counted(NamedTuple):
+    """Labels, annotations, and those annotations that matter `while_gated`."""
+
+    labels: tuple[str, ...]
+    annotations: tuple[str, ...]
+    while_gated: tuple[str, ...]
+
+
 _FIX = "leave it; delete the pod if it is not wanted"
 
 
 @rule("gated-pod-evaded", source="Quotree: pods run only with quota", kinds=(POD,))
 def gated_pod_evaded(proposal: Proposal) -> Iterator[Finding]:
-    """A Pod that waits for the quota of YuniKorn's queues, or runs on it, loses what holds or counts it.
+    """A Pod that waits for the quota of YuniKorn's or Volcano's queues, or runs on it, loses what holds or counts it.
 
     Why it is refused: the scheduling gate holds the Pod until it is admitted. Its labels and annotations say for which
-    application and in which queue it counts, so a change would move it to a quota that nobody reserved. For the same
-    reason it may be resized to less, but not to more. Only the users under `kueue.admittingUsers` may do this. The rule
-    applies with `yunikorn.enforce: gates`.
+    application or PodGroup and in which queue it counts, so a change would move it to a quota that nobody reserved, and
+    a label that is set later would have it count where it was never admitted. For the same reason it may be resized to
+    less, but not to more. Only the users under `kueue.admittingUsers` may do this. The rule applies with
+    `yunikorn.enforce: gates` and `volcano.enforce: gates`.
     Example: `kubectl patch pod train-0 --type=merge -p '{"spec":{"schedulingGates":null}}'`.
     Fix: leave the Pod as it is until it is admitted, or delete it.
     """
     configuration = proposal.configuration
-    if configuration.yunikorn.enforce is not Enforce.GATES:
-        return
-    if proposal.circumstances.user.name in configuration.kueue.admitting_users:
+    projects = _enforced(configuration)
+    if not projects or proposal.circumstances.user.name in configuration.kueue.admitting_users:
         return
     for before, pod in proposal.changed(Pod):
-        if before is not None and (before.labels.get(MARK) == MARKED or MARK in before.gates):
-            yield from _loosened(before, pod)
+        if before is None:
+            continue
+        if before.labels.get(MARK) in projects or MARK in before.gates:
+            counted = _counted(before, projects, waits=MARK in pod.gates)
+            yield from _loosened(before, pod, *counted)
             yield from _grown(before, pod)
+        elif pod.labels.get(MARK) in projects:
+            yield from _loosened(before, pod, (MARK,), ())
 
 
-def _loosened(before: Pod, pod: Pod) -> Iterator[Finding]:
+def _enforced(configuration: Configuration) -> Mapping[str, _Counted]:
+    """What Pods count by, of each project whose quota they wait for."""
+    yunikorn = _Counted(yunikorn_gates.LABELS, yunikorn_gates.ANNOTATIONS, yunikorn_gates.WHILE_GATED)
+    volcano = _Counted(volcano_gates.LABELS, volcano_gates.ANNOTATIONS, volcano_gates.WHILE_GATED)
+    found = {}
+    if configuration.yunikorn.enforce is Enforce.GATES:
+        found[yunikorn_gates.MARKED] = yunikorn
+    if configuration.volcano.enforce is Enforce.GATES:
+        found[volcano_gates.MARKED] = volcano
+    return found
+
+
+def _counted(pod: Pod, projects: Mapping[str, _Counted], *, waits: bool) -> tuple[Iterable[str], Iterable[str]]:
+    """Labels and annotations that decide where the Pod counts. Without a mark it may be of any project."""
+    mark = pod.labels.get(MARK)
+    mine = [each for name, each in projects.items() if mark not in projects or name == mark]
+    labels = dict.fromkeys(label for each in mine for label in each.labels)
+    annotations = (each.while_gated if waits else each.annotations for each in mine)
+    return labels, dict.fromkeys(note for each in annotations for note in each)
+
+
+def _loosened(before: Pod, pod: Pod, labels: Iterable[str], annotations: Iterable[str]) -> Iterator[Finding]:
     if MARK in before.gates and MARK not in pod.gates:
         message = f"the scheduling gate {MARK} can only be taken off by who admits the pod"
         yield Finding(pod.ref, "spec.schedulingGates", message, fix=_FIX, subject=MARK, profiles=STRICT_ONLY)
-    changes = [("labels", key, before.labels.get(key), pod.labels.get(key)) for key in LABELS]
-    changes += [("annotations", key, before.annotations.get(key), pod.annotations.get(key)) for key in ANNOTATIONS]
+    changes = [("labels", key, before.labels.get(key), pod.labels.get(key)) for key in labels]
+    changes += [("annotations", key, before.annotations.get(key), pod.annotations.get(key)) for key in annotations]
     for part, key, had, has in changes:
         if had != has:
             message = f"the {part[:-1]} {key} decides where the pod counts, and cannot be changed"

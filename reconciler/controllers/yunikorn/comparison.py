@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from reconciler.controllers.yunikorn.kinds import COMPARED, MAPS, NAMESPACE, SCHEDULED_POD
-from reconciler.controllers.yunikorn.pod_writes import reason_text
+from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import PATIENCE, Difference, Kind, Report, Result

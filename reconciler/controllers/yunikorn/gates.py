@@ -1,95 +1,69 @@
-"""Lets Pods pass the gate as YuniKorn's quota allows, in YuniKorn's order, and says why others wait.
-
-One write at a time for each Pod, bound to the version that it was decided on. A Pod that may pass counts from that
-decision on, until the API server has stored or refused it or the Pod is gone.
-"""
+"""Lets Pods pass the gate as YuniKorn's quota allows, in YuniKorn's order, and says what Namespaces have in use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from policies.configuration.settings import YuniKornSettings
+from reconciler.controllers.gates.controller import PERIOD, GatesController
+from reconciler.controllers.gates.pod_writes import cut_off, passes, waits
 from reconciler.controllers.yunikorn.kinds import GATED_POD, MAPS, NAMESPACE, WATCHED
 from reconciler.controllers.yunikorn.namespace_writes import conditions
-from reconciler.controllers.yunikorn.pod_writes import cut_off, passes, waits
-from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
+from reconciler.controllers.yunikorn.reasons import reason_text
+from reconciler.core.controller import WakeAt
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
-from scheduling.objects.times import SECOND
 from scheduling.yunikorn.gated_pod import GatedPod
 from scheduling.yunikorn.gatekeeper import Gatekeeper
 from scheduling.yunikorn.queues_in_force import QueuesInForce
 
-PERIOD = 10 * SECOND
-"""How often, in nanoseconds, all that wait are asked anew why, and Namespaces say what is in use."""
-_ALL: Key = ("GatedPods", "")
 _IN_USE: Key = ("QuotaInUse", "")
 
 
-class QuotaGatesController(Controller):
+class QuotaGatesController(GatesController):
     """`records` has Pods and Namespaces as they are stored."""
 
     watched = WATCHED
 
     def __init__(self, records: Records, settings: YuniKornSettings) -> None:
         self.keeper = Gatekeeper(QueuesInForce(settings.namespace))
-        self._records = records
-        self._due: dict[Key, None] = {}
-        self._outdated = False
-        self._again = 0
+        super().__init__(records, self.keeper, GATED_POD)
         self._used: dict[str, None] = {}
         self._used_again = 0
 
     # --- what is observed
 
     def observe(self, observed: Observed) -> None:
+        self.outdated = True
         kind, name = observed.key
         if kind in MAPS:
             self.keeper.queues.put(MAPS[kind], observed.value)
-        elif kind == NAMESPACE.kind:
+            return
+        self.look_at([observed.key])
+        if kind == NAMESPACE.kind:
             self.keeper.put_namespace(name, observed.value)
-            self._due[observed.key] = None
         else:
             self.keeper.put_pod(name, observed.value)
-            self._due[observed.key] = None
             self._used[name.partition("/")[0]] = None
-        self._outdated = True
 
     def gone(self, key: Key) -> None:
         if key[0] == GATED_POD.kind:
             self.keeper.put_pod(key[1], None)
 
     def wake(self, item: Key) -> None:
-        """A decision whose write has failed is no more than a wish: others may have decided since."""
-        if item == _ALL:
-            self._due.update(dict.fromkeys((GATED_POD.kind, name) for name in self.keeper.waiting()))
-        if item in (_ALL, _IN_USE):
-            return
-        self._due[item] = None
-        if item[0] == GATED_POD.kind:
-            self.keeper.doubt(item[1])
+        if item != _IN_USE:
+            super().wake(item)
 
     # --- what is wanted
 
-    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        passing = self.keeper.decide(now)
-        if self._outdated and now >= self._again and self.keeper.waiting():
-            self._outdated, self._again = False, now + PERIOD
-            yield WakeAt(_ALL, self._again)
-        yield from self._count(now)
-        due = {**dict.fromkeys((GATED_POD.kind, name) for name in passing), **self._due}
-        self._due = {}
-        for key in due:
-            if busy(*key):
-                yield WaitFor(key, key)
-            elif (observed := self._records.get(key)) is not None:
-                write = self._namespace(observed, now) if key[0] == NAMESPACE.kind else self._pod(observed)
-                if write is not None:
-                    yield write
-                    yield WaitFor(key, key)
+    def decide(self, now: int) -> list[str]:
+        return self.keeper.decide(now)
 
-    def _count(self, now: int) -> Iterator[WakeAt]:
+    def write(self, observed: Observed, now: int) -> WantedWrite | None:
+        return self._namespace(observed, now) if observed.key[0] == NAMESPACE.kind else self._pod(observed)
+
+    def more(self, now: int) -> Iterator[WakeAt]:
         """Namespaces of which Pods came, passed or went say what is in use: at once, then from time to time."""
         if not self._used:
             return
@@ -97,16 +71,22 @@ class QuotaGatesController(Controller):
             yield WakeAt(_IN_USE, self._used_again)
             return
         self._used_again = now + PERIOD
-        self._due.update(dict.fromkeys((NAMESPACE.kind, name) for name in self._used))
+        self.look_at((NAMESPACE.kind, name) for name in self._used)
         self._used = {}
 
     def _pod(self, observed: Observed) -> WantedWrite | None:
         pod: GatedPod = observed.value
         if pod.gated and not pod.leaving:
             queue = self.keeper.granted.get(pod.key)
-            waiting = self.keeper.why(pod.key)
-            return passes(observed, queue) if queue else waits(observed, waiting) if waiting else None
+            return passes(observed, queue) if queue else self._waits(observed, pod)
         return cut_off(observed) if self._slipped(pod) else None
+
+    def _waits(self, observed: Observed, pod: GatedPod) -> WantedWrite | None:
+        waiting = self.keeper.why(pod.key)
+        if waiting is None:
+            return None
+        text, amounts = reason_text(waiting), bool(waiting.lacks)
+        return waits(observed, waiting.reason, text, amounts=amounts, warning=not waiting.queue)
 
     def _slipped(self, pod: GatedPod) -> bool:
         """Whether somebody else took the gate off."""

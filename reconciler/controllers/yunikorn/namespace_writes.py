@@ -11,7 +11,7 @@ from policies.dialects.yunikorn import VCORE
 from policies.impact.quotas import amount_text
 from policies.impact.yunikorn_quotas import nano
 from policies.model.printing import plain
-from reconciler.controllers.yunikorn.pod_writes import MANAGER
+from reconciler.controllers.gates.pod_writes import MANAGER
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Observed
 from reconciler.objects.stored import Stored, with_condition

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -40,11 +40,13 @@ def installed(server: ControlPlane) -> Guard:
 class GatedWorld:
     """`guard` is the webhook, `replica` the reconciler that runs now."""
 
+    configuration: ClassVar[Manifest] = CONFIGURATION
+
     def __init__(self, server: ControlPlane, guard: Guard, folder: Path) -> None:
         self.server, self.guard, self._folder = server, guard, folder
         self.replica: Replica | None = None
         self._lives = 0
-        (folder / "settings.yaml").write_text(yaml.safe_dump(CONFIGURATION))
+        (folder / "settings.yaml").write_text(yaml.safe_dump(self.configuration))
 
     # --- the reconciler
 
@@ -65,9 +67,13 @@ class GatedWorld:
     def space(self, name: str, **annotations: str) -> None:
         self.server.request("POST", "/api/v1/namespaces", namespace(name, **annotations))
         self.server.kubectl("create", "rolebinding", "admin", "--clusterrole=admin", f"--user={ANNA}", "-n", name)
+        self.settled(name)
+        eventually(lambda: self._labelled(name), self.guard.log)
+
+    def settled(self, name: str) -> None:
+        """Until Pods can be created in the Namespace."""
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         eventually(lambda: self._exists(account))
-        eventually(lambda: self._labelled(name), self.guard.log)
 
     def _labelled(self, name: str) -> bool:
         """The webhook may not have been asked at first: its configuration takes a moment to be followed."""

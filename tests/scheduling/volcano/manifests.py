@@ -53,3 +53,7 @@ def node(name: str = "n1", cpu: str = "8") -> Manifest:
 
 def priority_class(name: str, value: int) -> Manifest:
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def namespace(name: str, labels: dict[str, str]) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}

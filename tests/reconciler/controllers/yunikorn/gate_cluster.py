@@ -1,110 +1,31 @@
-"""Pods at the gate in memory and a core that looks after them; it can crash after any write, and start again."""
+"""Namespaces with quotas of YuniKorn, and their Pods at the gate."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import ClassVar
 
-from cluster.actions import Action, Create, Delete, Patch
-from cluster.errors import ApiError, Conflict, NotFound
 from policies.configuration.settings import Configuration, Enforce, YuniKornSettings
-from policies.dialects import read
-from policies.model.forest import Forest
-from policies.mutation.defaults import patch
-from policies.mutation.patching import patched
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.controllers.yunikorn.kinds import WATCHED
-from reconciler.core.commands import Command, ReadObject, Relist, Write
-from reconciler.core.core import Core
-from reconciler.core.events import LeadershipGained, LeadershipLost
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedKind, by_kind
-from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.outcomes import Failed, ObjectRead, Written
-from scheduling.objects.times import written
-from tests.builders import Manifest
-from tests.merging import merged
-from tests.reconciler.controllers.turns import Crash, Turns
+from tests.reconciler.controllers.gates.cluster import GateCluster as AnyGateCluster
 
-KINDS = by_kind(WATCHED)
 SETTINGS = YuniKornSettings(enforce=Enforce.GATES)
-GATE = "quotree.dev/quota"
-_OF_KIND = {
-    "Pod": ("GatedPod",),
-    "Namespace": ("QuotaNamespace",),
-    "ConfigMap": ("YuniKornDefaults", "YuniKornConfigs"),
-}
 
 
-class GateCluster(Turns):
-    """Nothing is written of the objects that are `refused` (`namespace/name`), nor of any while it is `failing`."""
+class GateCluster(AnyGateCluster):
+    configuration = Configuration(yunikorn=SETTINGS)
+    watched = WATCHED
+    of_kind: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Pod": ("GatedPod",),
+        "Namespace": ("QuotaNamespace",),
+        "ConfigMap": ("YuniKornDefaults", "YuniKornConfigs"),
+    }
 
-    def __init__(self, *objects: Manifest) -> None:
-        super().__init__()
-        self.refused: set[str] = set()
-        self.failing = False
-        for each in objects:
-            self.put(each)
-        self.start()
-
-    # --- what people do
-
-    def put(self, made: Manifest) -> None:
-        """A Pod that is new passes the mutating webhook first."""
-        meta = made["metadata"]
-        key = (made["kind"], f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"])
-        if key not in self.objects:
-            self._version += 1
-            made = copy.deepcopy(made)
-            made["metadata"].setdefault("uid", f"uid-{self._version}")
-            made["metadata"].setdefault("creationTimestamp", written(self.now))
-            made = self._completed(made)
-        self.store(key, made)
-
-    def _completed(self, made: Manifest) -> Manifest:
-        spaces = [each for key, each in self.objects.items() if key[0] == "Namespace"]
-        forest = Forest().put_all([found for each in spaces if (found := read(each)) is not None])
-        completed: Manifest = patched(made, patch(made, forest, Configuration(yunikorn=SETTINGS)))
-        return completed
-
-    def change(self, key: Key, body: Manifest) -> None:
-        self.store(key, merged(self.objects[key], body))
-
-    def end(self, name: str, phase: str = "Succeeded") -> None:
-        self.change(("Pod", f"dev/{name}" if "/" not in name else name), {"status": {"phase": phase}})
-
-    def delete(self, name: str) -> None:
-        self.gone(("Pod", f"dev/{name}" if "/" not in name else name))
-
-    # --- what is stored of it
-
-    def pods(self) -> list[Manifest]:
-        return [each for key, each in self.objects.items() if key[0] == "Pod"]
-
-    def gated(self) -> list[str]:
-        return sorted(each["metadata"]["name"] for each in self.pods() if gated(each))
-
-    def passed(self) -> list[str]:
-        return sorted(each["metadata"]["name"] for each in self.pods() if not gated(each))
-
-    def note(self, name: str, key: str = "quotree.dev/quota-waits") -> str:
-        found = self.objects["Pod", name if "/" in name else f"dev/{name}"]["metadata"].get("annotations") or {}
-        return str(found.get(key, ""))
-
-    def events(self) -> list[str]:
-        return [action.body["reason"] for _, action in self.written if isinstance(action, Create)]
-
-    # --- the process
-
-    def start(self) -> None:
-        """A new process that knows nothing."""
-        state = ClusterState()
+    def _controller(self, state: ClusterState) -> QuotaGatesController:
         self.controller = QuotaGatesController(state.records, SETTINGS)
-        self.core = Core(state, [self.controller], kueue=False)
-        self._news = []
-        for kind in WATCHED:
-            self._handle(Listed(kind.kind, tuple(self._listed(kind)), str(self._version)))
-        self._handle(LeadershipGained())
+        return self.controller
 
     def take_in(self) -> None:
         """What was observed, without the time to decide."""
@@ -116,74 +37,3 @@ class GateCluster(Turns):
         self.take_in()
         if self.core.state.complete:
             self.controller.keeper.refresh()
-
-    def lead(self, leads: bool) -> None:
-        self._handle(LeadershipGained() if leads else LeadershipLost())
-
-    def _carry_out(self, command: Command) -> None:
-        match command:
-            case Write(key, action):
-                self._news.append(self._write(key, action))
-                if not isinstance(action, Create) and self.crash_after is not None:
-                    self.crash_after -= 1
-                    if not self.crash_after:
-                        raise Crash
-            case ReadObject(key):
-                found = self.objects.get(_stored_key(key))
-                error = NotFound(404, "NotFound", "gone")
-                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copy.deepcopy(found)))
-            case Relist(watched, request):
-                self._news.append(Listed(watched.kind, tuple(self._listed(watched)), str(self._version), request))
-
-    def _write(self, key: Key, action: Action) -> Written | Failed:
-        if isinstance(action, Create):
-            self.written.append((key, action))
-            return Written(key, action, dict(action.body))
-        stored = self.objects.get(_stored_key(key))
-        if stored is None:
-            return Failed(key, action, NotFound(404, "NotFound", "gone"))
-        assert isinstance(action, Patch | Delete)
-        if action.resource_version and stored["metadata"]["resourceVersion"] != action.resource_version:
-            return Failed(key, action, Conflict(409, "Conflict", "changed"))
-        if self.failing:
-            return Failed(key, action, ApiError(500, "InternalError", "etcdserver: request timed out"))
-        if key[1] in self.refused:
-            return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
-        self.written.append((key, action))
-        if isinstance(action, Delete):
-            self.gone(_stored_key(key))
-            return Written(key, action, copy.deepcopy(stored))
-        self.store(_stored_key(key), merged(stored, action.body))
-        return Written(key, action, copy.deepcopy(self.objects[_stored_key(key)]))
-
-    # --- what is stored
-
-    def _listed(self, watched: WatchedKind) -> Iterable[Observed]:
-        for key, made in self.objects.items():
-            if watched in _watching(key, made):
-                yield watched.observed(copy.deepcopy(made))
-
-    def store(self, key: Key, made: Manifest) -> None:
-        self._version += 1
-        made = copy.deepcopy(made)
-        made["metadata"]["resourceVersion"] = str(self._version)
-        self.objects[key] = made
-        self._news += [watched.observed(copy.deepcopy(made)) for watched in _watching(key, made)]
-
-    def gone(self, key: Key) -> None:
-        self._version += 1
-        made = self.objects.pop(key)
-        self._news += [Observed((watched.kind, key[1]), str(self._version), None) for watched in _watching(key, made)]
-
-
-def _watching(key: Key, made: Manifest) -> list[WatchedKind]:
-    found = [KINDS[kind] for kind in _OF_KIND[key[0]]]
-    return [each for each in found if each.field_selector in (None, f"metadata.name={made['metadata']['name']}")]
-
-
-def _stored_key(key: Key) -> Key:
-    return (next(kind for kind, watched in _OF_KIND.items() if key[0] in watched), key[1])
-
-
-def gated(pod: Manifest) -> bool:
-    return any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates", ()))

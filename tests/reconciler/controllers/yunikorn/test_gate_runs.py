@@ -10,8 +10,9 @@ import pytest
 
 from tests.builders import Manifest
 from tests.profiles import seeds
+from tests.reconciler.controllers.gates.cluster import gated
 from tests.reconciler.controllers.turns import Crash
-from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster, gated
+from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import TEAMS, member, pod
 from tests.scheduling.yunikorn.manifests import namespace
 

@@ -8,8 +8,9 @@ import pytest
 
 from tests.builders import Manifest
 from tests.profiles import seeds
+from tests.reconciler.controllers.gates.cluster import gated
 from tests.reconciler.controllers.turns import Crash
-from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster, gated
+from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.quota_recount import Recount
 from tests.reconciler.controllers.yunikorn.random_gates import (
     PARENTS,

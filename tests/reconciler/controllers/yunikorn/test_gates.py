@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.controllers.yunikorn.gates import PERIOD
+from reconciler.controllers.gates.controller import PERIOD
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS, member, pod
 from tests.scheduling.yunikorn.manifests import namespace, queues_yaml

@@ -1,4 +1,4 @@
-"""Pods of Namespaces with a quota of YuniKorn get the gate when they are created."""
+"""Pods that wait for the quota of YuniKorn or Volcano get the gate when they are created."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from policies.configuration.settings import Configuration, Enforce, YuniKornSettings
+from policies.configuration.settings import Configuration, Enforce, VolcanoSettings, YuniKornSettings
 from policies.model.change import Operation, User
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 from tests.builders import typed
+from tests.scheduling.volcano.manifests import namespace as labelled
+from tests.scheduling.volcano.manifests import pod as member
 from tests.scheduling.yunikorn.manifests import namespace, pod
 
 GATES = Configuration(yunikorn=YuniKornSettings(enforce=Enforce.GATES))
@@ -93,3 +95,67 @@ def test_namespaces_with_quota_have_the_label_as_long_as_they_have_quota() -> No
     del labelled["metadata"]["annotations"]
     assert not patched(labelled, patch(labelled, Forest(), GATES, Operation.UPDATE))["metadata"]["labels"]
     assert not patch(labelled, Forest(), Configuration(), Operation.UPDATE)
+
+
+# --- Volcano's
+
+VOLCANO = Configuration(volcano=VolcanoSettings(enforce=Enforce.GATES))
+BOTH = Configuration(volcano=VolcanoSettings(enforce=Enforce.GATES), yunikorn=YuniKornSettings(enforce=Enforce.GATES))
+DEMANDS = {"quotree.dev/quota": "volcano"}
+
+
+def waits_for(found: dict[str, Any]) -> str:
+    """For whose quota the Pod waits; empty where it does not."""
+    gate = {"name": "quotree.dev/quota"} in found["spec"].get("schedulingGates", [])
+    mark = str(found["metadata"].get("labels", {}).get("quotree.dev/quota", ""))
+    assert gate == bool(mark)
+    return mark
+
+
+@pytest.mark.parametrize("key", ["scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"])
+def test_a_pod_that_names_a_podgroup_waits_for_volcanos_quota_whatever_schedules_it(key: str) -> None:
+    made = member("p", space="dev")
+    made["metadata"]["annotations"] = {key: "g"}
+    for scheduler in ("volcano", "default-scheduler"):
+        made["spec"]["schedulerName"] = scheduler
+        for space in (labelled("dev", {}), None):
+            assert waits_for(stored(made, space, VOLCANO)) == "volcano"
+    assert waits_for(stored(made, labelled("dev", {}), Configuration())) == ""
+    assert waits_for(stored(made, labelled("dev", DEMANDS), VOLCANO, KUBELET)) == ""
+
+
+def test_a_pod_without_a_podgroup_waits_where_its_namespace_or_the_api_server_says_so() -> None:
+    made = member("p", "", space="dev")
+
+    assert waits_for(stored(made, labelled("dev", {}), VOLCANO)) == ""
+    assert waits_for(stored(made, None, VOLCANO)) == ""
+    assert waits_for(stored(made, labelled("dev", DEMANDS), VOLCANO)) == "volcano"
+    asked = patched(made, patch(made, Forest(), VOLCANO, user=ANNA, demanded=True))
+    assert waits_for(asked) == "volcano"
+    assert waits_for(patched(made, patch(made, Forest(), Configuration(), user=ANNA, demanded=True))) == ""
+
+
+def test_no_label_of_a_pod_is_a_way_around_the_quota_of_its_namespace() -> None:
+    plain, named = member("p", "", space="dev"), member("p", "g", space="dev")
+    for made in (plain, named):
+        for mark in ("yunikorn", "volcano", "nobody"):
+            made["metadata"]["labels"] = {"quotree.dev/quota": mark}
+            assert waits_for(stored(made, labelled("dev", DEMANDS), BOTH)) == "volcano"
+            assert waits_for(stored(made, namespace("dev", **QUOTA), BOTH)) == "yunikorn"
+
+
+def test_what_a_pod_says_of_its_admission_is_taken_away() -> None:
+    made = member("p", "g", space="dev")
+    forged = {"quotree.dev/quota-admitted": "ml", "quotree.dev/quota-gang": "99", "quotree.dev/quota-waits": "x"}
+    made["metadata"]["annotations"] |= forged
+
+    found = stored(made, labelled("dev", {}), VOLCANO)
+
+    assert found["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "g"}
+    assert stored(found, labelled("dev", {}), VOLCANO) == found, "nothing is filled in twice"
+
+
+def test_an_administrators_label_of_a_namespace_stays() -> None:
+    space = labelled("dev", DEMANDS)
+
+    assert not patch(space, Forest(), BOTH, Operation.UPDATE)

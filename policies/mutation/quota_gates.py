@@ -1,0 +1,83 @@
+"""Pods wait for the quota of YuniKorn or Volcano at a gate of ours, which can only be set when they are created."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.configuration.settings import Configuration, Enforce, YuniKornSettings
+from policies.dialects import volcano_gates, yunikorn_gates
+from policies.dialects.core import NAMESPACE, Namespace, read_namespace
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, is_gated, mark_of
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_gates import TOGETHER, group_of
+from policies.dialects.yunikorn_gates import has_quota
+from policies.model import fields
+from policies.model.change import User
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+
+Patch = list[dict[str, Any]]
+_KUBELETS = "system:nodes"
+_NOTES = (ADMITTED, WAITS, TOGETHER)
+
+
+def quota_gate(
+    manifest: Manifest, forest: Forest, configuration: Configuration, user: User, *, demanded: bool = False
+) -> Patch:
+    """Gate and label for a Pod that waits for quota. `demanded`: every Pod of its Namespace is Volcano's.
+
+    A Pod that says that it was admitted says so no more. Mirror pods, which kubelets create, run already.
+    """
+    meta, spec = manifest.get("metadata"), manifest.get("spec")
+    if not isinstance(meta, dict) or not isinstance(spec, dict) or _KUBELETS in user.groups:
+        return []
+    project = _project(manifest, forest, configuration, demanded=demanded)
+    if not project:
+        return []
+    patch: Patch = []
+    if mark_of(manifest) != project:
+        patch.append(_add({**texts(meta.get("labels")), MARK: project}, "metadata", "labels"))
+    if not is_gated(manifest):
+        patch.append(_add([*listing(spec.get("schedulingGates")), {"name": MARK}], "spec", "schedulingGates"))
+    notes = texts(meta.get("annotations"))
+    return [*patch, *(_remove("metadata", "annotations", key) for key in _NOTES if key in notes)]
+
+
+def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
+    """The label of a Namespace with quota of YuniKorn, by which the API server knows that its Pods must not slip
+    through. That of another project is an administrator's."""
+    if settings.enforce is not Enforce.GATES:
+        return []
+    marked = yunikorn_gates.MARKED
+    labels, wanted = mapping(metadata(manifest).get("labels")), has_quota(read_namespace(manifest))
+    if wanted and labels.get(MARK) != marked:
+        return [_add({**labels, MARK: marked}, "metadata", "labels")]
+    if not wanted and labels.get(MARK, volcano_gates.MARKED) != volcano_gates.MARKED:
+        return [_remove("metadata", "labels", MARK)]
+    return []
+
+
+def _project(manifest: Manifest, forest: Forest, configuration: Configuration, *, demanded: bool) -> str:
+    """For whose quota the Pod waits; empty for nobody's.
+
+    YuniKorn's Namespaces come first: there a PodGroup would be the way around the quota. A Namespace that is not known
+    yet may have one.
+    """
+    yunikorn, volcano = (each.enforce is Enforce.GATES for each in (configuration.yunikorn, configuration.volcano))
+    mark = mark_of(manifest)
+    found = forest.get(Ref(*NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
+    namespace = found if isinstance(found, Namespace) else None
+    if yunikorn and namespace is not None and has_quota(namespace):
+        return yunikorn_gates.MARKED
+    demanded = demanded or (namespace is not None and namespace.labels.get(MARK) == volcano_gates.MARKED)
+    if volcano and (demanded or mark == volcano_gates.MARKED or group_of(manifest)):
+        return volcano_gates.MARKED
+    return yunikorn_gates.MARKED if yunikorn and (namespace is None or mark == yunikorn_gates.MARKED) else ""
+
+
+def _add(value: object, *path: str) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}
+
+
+def _remove(*path: str) -> dict[str, Any]:
+    return {"op": "remove", "path": fields.pointer(*path)}

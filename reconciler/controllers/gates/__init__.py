@@ -1,0 +1,1 @@
+"""Pods at a gate of ours, whichever project's quota they wait for."""

@@ -1,0 +1,90 @@
+"""Lets Pods pass the gate as a project's quota allows, in its order, and says why others wait.
+
+One write at a time for each Pod, bound to the version that it was decided on. A Pod that may pass counts from that
+decision on, until the API server has stored or refused it or the Pod is gone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
+from reconciler.core.records import Records
+from reconciler.core.watched import WatchedKind
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.times import SECOND
+
+PERIOD = 10 * SECOND
+"""How often, in nanoseconds, all that wait are asked anew why."""
+
+
+class Keeper(Protocol):
+    """Who decides, by what it was shown."""
+
+    def waiting(self) -> list[str]:
+        """The Pods that wait, by `namespace/name`."""
+
+    def doubt(self, key: str) -> None:
+        """What was decided about the Pod may not hold any more."""
+
+
+class GatesController(Controller):
+    """`records` has Pods as they are stored, as objects of the kind `pods`."""
+
+    def __init__(self, records: Records, keeper: Keeper, pods: WatchedKind) -> None:
+        self._records = records
+        self._keeper = keeper
+        self._pods = pods.kind
+        self._all: Key = (f"{pods.kind}s", "")
+        self._due: dict[Key, None] = {}
+        self.outdated = False
+        """Something was observed, so that others may wait for another reason."""
+        self._again = 0
+
+    # --- what a project says
+
+    @abstractmethod
+    def decide(self, now: int) -> list[str]:
+        """The Pods that may pass from now on (moment in nanoseconds)."""
+
+    @abstractmethod
+    def write(self, observed: Observed, now: int) -> WantedWrite | None:
+        """What is to be written of the object, a Pod or another; None for nothing."""
+
+    def more(self, now: int) -> Iterator[WakeAt]:
+        """When to look at what else there is (moment in nanoseconds)."""
+        del now
+        yield from ()
+
+    # --- what is the same for all
+
+    def look_at(self, keys: Iterable[Key]) -> None:
+        """There may be something to write of these."""
+        self._due.update(dict.fromkeys(keys))
+
+    def wake(self, item: Key) -> None:
+        """A decision whose write has failed is no more than a wish: others may have decided since."""
+        if item == self._all:
+            self.look_at((self._pods, name) for name in self._keeper.waiting())
+            return
+        self._due[item] = None
+        if item[0] == self._pods:
+            self._keeper.doubt(item[1])
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        passing = self.decide(now)
+        if self.outdated and now >= self._again and self._keeper.waiting():
+            self.outdated, self._again = False, now + PERIOD
+            yield WakeAt(self._all, self._again)
+        yield from self.more(now)
+        due = {**dict.fromkeys((self._pods, name) for name in passing), **self._due}
+        self._due = {}
+        for key in due:
+            if busy(*key):
+                yield WaitFor(key, key)
+            elif (observed := self._records.get(key)) is not None and (write := self.write(observed, now)) is not None:
+                yield write
+                yield WaitFor(key, key)

@@ -1,0 +1,77 @@
+"""Lets Pods pass the gate as Volcano's queues have room, in Volcano's order, and says why others wait."""
+
+from __future__ import annotations
+
+from policies.dialects.volcano_gates import TOGETHER
+from reconciler.controllers.gates.controller import GatesController
+from reconciler.controllers.gates.pod_writes import cut_off, passes, waits
+from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_POD, GATED_QUEUE, WATCHED
+from reconciler.core.records import Records
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.gate_queues import Waiting
+from scheduling.volcano.gated_pod import GatedPod
+from scheduling.volcano.gatekeeper import Gatekeeper
+from scheduling.volcano.resources import written
+
+
+class VolcanoGatesController(GatesController):
+    """`records` has Pods as they are stored."""
+
+    watched = WATCHED
+
+    def __init__(self, records: Records) -> None:
+        self.keeper = Gatekeeper()
+        super().__init__(records, self.keeper, GATED_POD)
+
+    def observe(self, observed: Observed) -> None:
+        self.outdated = True
+        kind, name = observed.key
+        if kind == GATED_POD.kind:
+            self.keeper.put_pod(name, observed.value)
+            self.look_at([observed.key])
+        elif kind == GATED_GROUP.kind:
+            self.keeper.put_group(name, observed.value)
+        elif kind == GATED_QUEUE.kind:
+            self.keeper.put_queue(name, observed.value)
+        elif kind == GATED_CLASS.kind:
+            self.keeper.put_class(name, observed.value)
+
+    def gone(self, key: Key) -> None:
+        if key[0] == GATED_POD.kind:
+            self.keeper.put_pod(key[1], None)
+
+    def decide(self, now: int) -> list[str]:
+        del now
+        return self.keeper.decide()
+
+    def write(self, observed: Observed, now: int) -> WantedWrite | None:
+        del now
+        pod: GatedPod = observed.value
+        if pod.gated and not pod.leaving:
+            return self._at_gate(observed, pod)
+        slipped = pod.marked and not pod.gated and not pod.admitted and not pod.finished and not pod.leaving
+        return cut_off(observed) if slipped else None
+
+    def _at_gate(self, observed: Observed, pod: GatedPod) -> WantedWrite | None:
+        grant, waiting = self.keeper.granted.get(pod.key), self.keeper.why(pod.key)
+        if grant is not None:
+            return passes(observed, grant.queue, {TOGETHER: str(grant.together)})
+        if waiting is None:
+            return None
+        warning = not waiting.lacks
+        return waits(observed, waiting.reason, reason_text(waiting), amounts=bool(waiting.lacks), warning=warning)
+
+
+def reason_text(waiting: Waiting) -> str:
+    where = f" in {waiting.queue}" if waiting.queue else ""
+    parts = [part for part in (waiting.message, *map(_lack, waiting.lacks)) if part]
+    return f"{waiting.reason}{where}: {'; '.join(parts)}"
+
+
+def _lack(lack: Shortage) -> str:
+    short, asked, used, limit = (
+        written(lack.resource, amount) for amount in (lack.short, lack.asked, lack.used, lack.limit)
+    )
+    return f"{lack.queue} lacks {lack.resource}={short}, asked {asked}, {used} of {limit} in use"

@@ -1,0 +1,28 @@
+"""Why a Pod of YuniKorn's queues waits, as it says it itself."""
+
+from __future__ import annotations
+
+from policies.dialects.yunikorn import VCORE
+from scheduling.yunikorn.queue import Lack
+from scheduling.yunikorn.waiting import Waiting
+
+
+def reason_text(waiting: Waiting) -> str:
+    where = f" in {waiting.queue}" if waiting.queue else ""
+    parts = [part for part in (waiting.message, *map(_lack, waiting.lacks)) if part]
+    return f"{waiting.reason}{where}: {'; '.join(parts)}"
+
+
+def _lack(lack: Lack) -> str:
+    whose = f" for {lack.whose}" if lack.whose else ""
+    name = "cpu" if lack.resource == VCORE else lack.resource
+    asked, used, limit, short = (
+        _amount(lack.resource, amount) for amount in (lack.asked, lack.used, lack.limit, lack.short)
+    )
+    return f"{lack.queue}{whose} lacks {name}={short}, asked {asked}, {used} of {limit} in use"
+
+
+def _amount(resource: str, amount: int) -> str:
+    if resource != VCORE:
+        return str(amount)
+    return f"{amount // 1000}" if amount % 1000 == 0 else f"{amount}m"

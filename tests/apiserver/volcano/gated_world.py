@@ -1,0 +1,76 @@
+"""Volcano's queues on a real API server, with webhook and reconciler as installed, Pods at the gate, and a tenant."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import yaml
+
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.reconciler.shipped_reconciler import shipped
+from tests.apiserver.volcano.queue_world import QUEUES, patch
+from tests.apiserver.webhook.guard import Guard
+from tests.apiserver.yunikorn.gated_world import ANNA, GATE, GatedWorld, Manifest, is_gated
+from tests.scheduling.volcano.manifests import namespace, pod, pod_group, queue
+from tests.waiting import eventually
+
+CONFIGURATION = {
+    "apiVersion": "config.quotree.dev/v1alpha1",
+    "kind": "Configuration",
+    "volcano": {"enforce": "gates"},
+    "reconciler": {"dialects": ["volcano"]},
+}
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
+
+
+def installed(server: ControlPlane) -> Guard:
+    """The webhook, not started yet, and the rights of the reconciler."""
+    return Guard(shipped(server), yaml.safe_dump(CONFIGURATION), "reconciler-volcano", "volcano-gates")
+
+
+class VolcanoWorld(GatedWorld):
+    configuration: ClassVar[Manifest] = CONFIGURATION
+
+    def space(self, name: str, **labels: str) -> None:
+        marks = {GATE: labels["quota"]} if labels else {}
+        self.server.request("POST", "/api/v1/namespaces", namespace(name, marks))
+        self.server.kubectl("create", "rolebinding", "admin", "--clusterrole=admin", f"--user={ANNA}", "-n", name)
+        self.settled(name)
+        eventually(lambda: self._is_held(name), self.guard.log)
+
+    def _is_held(self, space: str) -> bool:
+        """The webhook may not be asked at first: its configuration takes a moment to be followed."""
+        path = f"/api/v1/namespaces/{space}/pods?dryRun=All"
+        try:
+            return is_gated(self.server.request("POST", path, pod("probe", "g", space=space)))
+        except ApiError:
+            return False
+
+    def queue(self, name: str, parent: str, cpu: int = 0) -> None:
+        limit = {"capability": {"cpu": str(cpu)}} if cpu else {}
+        self.server.request("POST", QUEUES, queue(name, parent, **limit))
+
+    def capability(self, name: str, cpu: int) -> None:
+        patch(self.server, f"{QUEUES}/{name}", {"spec": {"capability": {"cpu": str(cpu)}}})
+
+    def group(self, space: str, name: str, queue: str, members: int = 1) -> None:
+        self.server.request("POST", GROUPS.format(space), pod_group(name, queue, members, space))
+
+    def change_group(self, space: str, name: str, **spec: Any) -> None:
+        patch(self.server, f"{GROUPS.format(space)}/{name}", {"spec": spec})
+
+    def drop_group(self, space: str, name: str) -> None:
+        self.server.request("DELETE", f"{GROUPS.format(space)}/{name}")
+
+    def create(self, space: str, name: str, app: str = "g", cpu: str = "1", **more: Any) -> str:
+        """`app` is the PodGroup. Why it was refused, empty where it was not."""
+        made = pod(name, app, cpu, space)
+        made["metadata"]["annotations"] |= more.pop("notes", {})
+        made["metadata"]["labels"] = more.pop("labels", {})
+        made["spec"] = {**made["spec"], "schedulerName": "default-scheduler", **more}
+        return self._ask("POST", f"/api/v1/namespaces/{space}/pods", made)
+
+    def admitted(self, space: str) -> dict[str, str]:
+        """By Pod that has passed, the queue in which it counts."""
+        notes = {name: each["metadata"].get("annotations", {}) for name, each in self.pods(space).items()}
+        return {name: notes[name][GATE + "-admitted"] for name in sorted(self.passed(space))}

@@ -1,0 +1,184 @@
+"""`volcano.enforce: gates` as shipped: queues, edits, gangs, a tenant who wants more, and kill -9 in between."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.needs import skip_without
+from tests.apiserver.volcano.gated_world import VolcanoWorld, installed
+from tests.apiserver.yunikorn.gated_world import ANNA
+from tests.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VolcanoWorld]:
+    with ExitStack() as running:
+        try:
+            server = running.enter_context(ControlPlane(controller_manager=True, users=[User(ANNA)]))
+        except build.MissingControlPlaneError as error:
+            skip_without(error)
+        guard = running.enter_context(installed(server))
+        found = VolcanoWorld(server, guard, tmp_path_factory.mktemp("gates"))
+        found.start()
+        running.callback(found.kill)
+        yield found
+
+
+def test_pods_pass_as_far_as_every_queue_has_room_and_an_edit_counts_at_once(world: VolcanoWorld) -> None:
+    world.space("json")
+    world.queue("json", "root", 3)
+    world.queue("json-a", "json", 2)
+    world.queue("json-b", "json")
+    for name in ("a", "b"):
+        world.group("json", name, f"json-{name}")
+        for number in range(3):
+            assert not world.create("json", f"{name}{number}", name)
+    eventually(lambda: world.used("json") == 3, world.log)
+    eventually(lambda: all("lacks cpu=1" in world.note("json", name) for name in world.gated("json")), world.log)
+
+    world.capability("json", 6)
+    eventually(lambda: world.used("json") == 5, world.log)
+    (left,) = world.gated("json")
+    eventually(lambda: "json-a lacks cpu=1, asked 1, 2 of 2 in use" in world.note("json", left), world.log)
+    assert {"QuotaAdmitted", "NotEnoughQueueQuota"} <= world.reasons("json")
+
+    world.end("json", min(name for name in world.passed("json") if name.startswith("a")))
+    eventually(lambda: not world.gated("json"), world.log)
+
+
+def test_of_a_gang_all_pass_or_none_and_its_room_may_come_from_an_edit(world: VolcanoWorld) -> None:
+    world.space("gangs")
+    world.queue("gangs", "root", 2)
+    world.group("gangs", "alone", "gangs")
+    world.group("gangs", "gang", "gangs", 3)
+    assert not world.create("gangs", "alone", "alone")
+    eventually(lambda: world.passed("gangs") == {"alone"}, world.log)
+    for number in range(3):
+        assert not world.create("gangs", f"g{number}", "gang")
+    eventually(lambda: "3 members pass together" in world.note("gangs", "g2"), world.log)
+    assert world.passed("gangs") == {"alone"}
+
+    world.capability("gangs", 4)
+    eventually(lambda: world.gated("gangs") == set(), world.log)
+
+
+def test_a_tenant_gets_no_more_whatever_it_tries(world: VolcanoWorld) -> None:
+    world.space("siege")
+    world.queue("siege", "root", 1)
+    world.queue("rich", "root", 100)
+    world.group("siege", "g", "siege")
+    world.group("siege", "other", "rich")
+    assert not world.create("siege", "first")
+    eventually(lambda: world.passed("siege") == {"first"}, world.log)
+    assert not world.create("siege", "second")
+    eventually(lambda: world.note("siege", "second"), world.log)
+
+    to_other = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "other"}}}
+    admitted = {"metadata": {"annotations": {"quotree.dev/quota-admitted": "rich"}}}
+    loose = {"spec": {"schedulingGates": None}}
+    unmarked = {"metadata": {"labels": {"quotree.dev/quota": None}}}
+    for name, attempts in {"first": [to_other, admitted, unmarked], "second": [loose, admitted, unmarked]}.items():
+        for body in attempts:
+            assert "gated-pod-evaded" in world.patch("siege", name, body), (name, body)
+    assert "schedulingGates" in world.create("siege", "bound", nodeName="n")
+    assert "schedulingGates" in world.bind("siege", "second")
+    for name, notes, labels in (
+        ("claims", {"quotree.dev/quota-admitted": "rich", "quotree.dev/quota-gang": "5"}, {}),
+        ("others", {}, {"quotree.dev/quota": "yunikorn"}),
+    ):
+        assert not world.create("siege", name, notes=notes, labels=labels)
+        eventually(lambda name=name: "lacks cpu=1" in world.note("siege", name), world.log)
+
+    world.change_group("siege", "g", minMember=0, minResources={"cpu": "0"})
+    world.change_group("siege", "g", queue="rich")
+    eventually(lambda: world.gated("siege") == set(), world.log)
+    world.drop_group("siege", "g")
+    world.group("siege", "g", "siege", 0)
+    assert not world.create("siege", "late")
+    eventually(lambda: "siege lacks cpu=1, asked 1, 1 of 1 in use" in world.note("siege", "late"), world.log)
+    assert sorted(world.admitted("siege").values()) == ["rich", "rich", "rich", "siege"]
+
+    world.guard.stop()
+    try:
+        assert "failed calling webhook" in world.patch("siege", "late", loose)
+        assert "failed calling webhook" in world.create("siege", "unseen")
+        marked = {"quotree.dev/quota": "volcano"}
+        assert "failed calling webhook" in world.create("siege", "forged", "", labels=marked)
+    finally:
+        world.guard.start()
+    assert "late" in world.gated("siege")
+
+
+def test_where_the_namespace_says_so_no_pod_runs_without_a_podgroup(world: VolcanoWorld) -> None:
+    world.space("bound", quota="volcano")
+    world.queue("bound", "root", 1)
+    world.group("bound", "g", "bound")
+    assert not world.create("bound", "free", "")
+    assert not world.create("bound", "member")
+    eventually(lambda: world.passed("bound") == {"member"}, world.log)
+    eventually(lambda: "NoPodGroup: names no PodGroup" in world.note("bound", "free"), world.log)
+
+    assert not world.patch("bound", "free", {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "g"}}})
+    eventually(lambda: "bound lacks cpu=1" in world.note("bound", "free"), world.log, seconds=30)
+    world.guard.stop()
+    try:
+        assert "failed calling webhook" in world.create("bound", "unseen", "")
+    finally:
+        world.guard.start()
+
+    world.space("open")
+    assert not world.create("open", "free", "")
+    assert world.passed("open") == {"free"}
+
+
+def test_behind_the_webhooks_back_who_takes_the_gate_off_is_stopped(world: VolcanoWorld) -> None:
+    world.space("loose")
+    world.queue("loose", "root", 1)
+    world.group("loose", "g", "loose")
+    assert not world.create("loose", "first")
+    eventually(lambda: world.passed("loose") == {"first"}, world.log)
+    assert not world.create("loose", "second")
+    eventually(lambda: world.note("loose", "second"), world.log)
+
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/quotree-validate"
+    kept = world.server.request("GET", path)
+    world.server.request("DELETE", path)
+    try:
+        eventually(lambda: not world.patch("loose", "second", {"spec": {"schedulingGates": None}}))
+        eventually(lambda: set(world.pods("loose")) == {"first"}, world.log)
+        eventually(lambda: "Stopped" in world.reasons("loose"), world.log)
+    finally:
+        del kept["metadata"]["resourceVersion"], kept["metadata"]["uid"]
+        world.server.request("POST", path.rpartition("/")[0], kept)
+
+
+def test_killed_again_and_again_nobody_passes_beyond_the_quota_and_nobody_is_forgotten(world: VolcanoWorld) -> None:
+    chance, limits = random.Random(7), {"storm": 3, "gust": 2}
+    world.queue("weather", "root", 4)
+    for name, cpu in limits.items():
+        world.space(name)
+        world.queue(name, "weather", cpu)
+        world.group(name, "g", name)
+    number = 0
+    for _ in range(4):
+        for name in limits:
+            for _ in range(4):
+                number += 1
+                assert not world.create(name, f"p{number}")
+        world.kill()
+        assert sum(map(world.used, limits)) <= 4
+        for name, cpu in limits.items():
+            assert world.used(name) <= cpu
+            for each in sorted(world.passed(name))[: chance.randint(0, 2)]:
+                world.delete(name, each)
+        world.start()
+        eventually(lambda: sum(map(world.used, limits)) == 4, world.log, seconds=60)
+        assert all(world.used(name) <= cpu for name, cpu in limits.items())
+    assert all(world.gated(name) for name in limits)
+    assert "403" not in world.log()

@@ -1,0 +1,48 @@
+"""The component that holds Pods of PodGroups for the quota of Volcano's queues."""
+
+from __future__ import annotations
+
+from policies.dialects.quota_gates import MARK
+from policies.dialects.volcano_gates import ANNOTATIONS, GROUP_NAMES, LABELS, MARKED
+from tests.manifests.component import MANIFESTS, allowed, base, documents, objects, only
+from webhook.app import DEMANDING
+
+NAME = "volcano-gates"
+
+
+def test_pods_that_name_a_podgroup_cannot_slip_through_nor_any_pod_of_a_labelled_namespace() -> None:
+    (patch,) = documents(NAME, "mutating-webhook.yaml")
+    every, some = patch["webhooks"]
+    shipped = base("mutating-webhooks.yaml", "MutatingWebhookConfiguration")
+
+    assert patch["metadata"]["name"] == shipped["metadata"]["name"]  # so its caBundle is kept
+    assert not {each["name"] for each in patch["webhooks"]} & {each["name"] for each in shipped["webhooks"]}
+    assert [each["failurePolicy"] for each in patch["webhooks"]] == ["Fail", "Fail"]
+    assert every["namespaceSelector"]["matchLabels"] == {MARK: MARKED}
+    assert "matchConditions" not in every
+    assert every["clientConfig"]["service"]["path"] == DEMANDING
+    assert some["namespaceSelector"]["matchExpressions"][0] == {"key": MARK, "operator": "NotIn", "values": [MARKED]}
+    (condition,) = (each["expression"] for each in some["matchConditions"])
+    assert all(f"'{key}'" in condition for key in (*GROUP_NAMES, MARK, MARKED))
+    assert every["rules"] == some["rules"]
+    spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "quotree-system"]}
+    assert all(spared in each["namespaceSelector"]["matchExpressions"] for each in patch["webhooks"])
+
+
+def test_all_that_a_pod_counts_by_is_guarded_also_while_the_webhook_is_down() -> None:
+    (patch,) = documents(NAME, "validating-webhook.yaml")
+    (marks,) = patch["webhooks"]
+    who, what = (condition["expression"] for condition in marks["matchConditions"])
+
+    assert marks["failurePolicy"] == "Fail"
+    assert marks["rules"][0]["resources"] == ["pods", "pods/resize"]
+    assert marks["objectSelector"] == {"matchLabels": {MARK: MARKED}}
+    assert "'system:serviceaccount:quotree-system:quotree-reconciler'" in who
+    assert all(f"'{key}'" in what for key in (*LABELS, *ANNOTATIONS))
+
+
+def test_the_reconciler_writes_nothing_but_pods() -> None:
+    role = only("ClusterRole", "quotree-reconciler-volcano-gates", objects(MANIFESTS / "components" / NAME))
+
+    assert allowed(role, "patch") == allowed(role, "delete") == {("", "pods")}
+    assert ("", "nodes") not in allowed(role, "list")

@@ -1,0 +1,289 @@
+"""Pods pass the gate as Volcano's queues have room; lost and late answers change nothing of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from reconciler.controllers.gates.controller import PERIOD
+from tests.builders import Manifest
+from tests.profiles import seeds
+from tests.reconciler.controllers.gates.cluster import gated
+from tests.reconciler.controllers.turns import Crash
+from tests.reconciler.controllers.volcano.gate_cluster import GateCluster, pod
+from tests.scheduling.volcano.manifests import namespace, pod_group, priority_class, queue
+
+ORG = (queue("org", "root", capability={"cpu": "5"}), queue("ml", "org", capability={"cpu": "3"}), queue("web", "org"))
+ADMITTED, TOGETHER = "quotree.dev/quota-admitted", "quotree.dev/quota-gang"
+
+
+def group(name: str = "g", queue: str = "ml", members: int = 1) -> Manifest:
+    return pod_group(name, queue, members, space="dev")
+
+
+def test_pods_pass_as_far_as_their_queue_has_room_and_say_why_they_wait() -> None:
+    cluster = GateCluster(*ORG, group())
+    for number in range(5):
+        cluster.put(pod(f"p{number}"))
+    cluster.settle()
+
+    assert cluster.passed() == ["p0", "p1", "p2"]
+    assert cluster.note("p0", ADMITTED) == "ml"
+    assert cluster.note("p3") == "NotEnoughQueueQuota in ml: ml lacks cpu=1, asked 1, 3 of 3 in use"
+    assert cluster.objects["Pod", "dev/p0"]["metadata"]["labels"] == {"quotree.dev/quota": "volcano"}
+
+    cluster.end("p0")
+    cluster.settle()
+    assert cluster.passed() == ["p0", "p1", "p2", "p3"]
+    assert not cluster.note("p3")
+    assert cluster.events().count("QuotaAdmitted") == 4
+
+
+def test_a_pod_that_names_no_podgroup_is_not_volcanos() -> None:
+    cluster = GateCluster(*ORG)
+    cluster.put(pod("free", ""))
+    cluster.settle()
+
+    assert cluster.passed() == ["free"]
+    assert not cluster.written
+
+
+def test_a_pod_waits_for_the_podgroup_that_it_names() -> None:
+    cluster = GateCluster(*ORG)
+    cluster.put(pod("p"))
+    cluster.settle()
+    assert cluster.note("p") == "NoPodGroup: PodGroup dev/g does not exist"
+
+    cluster.put(group(queue="nowhere"))
+    cluster.now += PERIOD
+    cluster.settle()
+    assert cluster.note("p") == "QueueNotFound in nowhere: does not exist"
+
+    cluster.put(queue("nowhere", "root"))
+    cluster.settle()
+    assert cluster.passed() == ["p"]
+
+
+def test_a_gang_passes_as_a_whole_and_notes_its_size() -> None:
+    cluster = GateCluster(*ORG, group(members=3), group("first"), priority_class("high", 1))
+    cluster.put(pod("first", "first"))
+    cluster.settle()
+    for number in range(3):
+        cluster.put(pod(f"p{number}"))
+        cluster.settle(20)
+    assert cluster.passed() == ["first"]
+    said = "NotEnoughQueueQuota in ml: 3 members pass together; ml lacks cpu=1, asked 3, 1 of 3 in use"
+    assert cluster.note("p0") == said
+
+    cluster.delete("first")
+    cluster.settle()
+    assert cluster.passed() == ["p0", "p1", "p2"]
+    assert {cluster.note(name, TOGETHER) for name in cluster.passed()} == {"3"}
+
+
+def test_whoever_takes_the_gate_off_is_stopped() -> None:
+    cluster = GateCluster(*ORG, group())
+    for number in range(4):
+        cluster.put(pod(f"p{number}"))
+    cluster.settle()
+    cluster.change(("Pod", "dev/p3"), {"spec": {"schedulingGates": None, "nodeName": "n"}})
+    cluster.settle()
+
+    assert ("Pod", "dev/p3") not in cluster.objects
+    assert "Stopped" in cluster.events()
+    assert cluster.passed() == ["p0", "p1", "p2"]
+
+
+def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
+    cluster = GateCluster(*ORG, group())
+    for number in range(3):
+        old = pod(f"old{number}")
+        cluster.store(("Pod", f"dev/old{number}"), {**old, "metadata": {**old["metadata"], "uid": f"u{number}"}})
+    cluster.put(pod("new"))
+    cluster.settle()
+    assert cluster.gated() == ["new"]
+    assert len(cluster.pods()) == 4
+
+    cluster.end("old1")
+    cluster.settle()
+    assert cluster.gated() == []
+
+
+def test_what_was_decided_and_refused_is_decided_anew() -> None:
+    cluster = GateCluster(*ORG, group())
+    cluster.refused.add("dev/p")
+    cluster.put(pod("p"))
+    cluster.settle()
+    cluster.put(queue("ml", "org", capability={"cpu": "1m"}))
+    cluster.refused.clear()
+    cluster.settle(60)
+
+    assert cluster.gated() == ["p"]
+    assert "ml lacks cpu=999m, asked 1, 0 of 1m in use" in cluster.note("p")
+
+
+def test_a_decision_that_was_not_stored_ends_with_the_lead() -> None:
+    cluster = GateCluster(*ORG, group())
+    cluster.failing = True
+    cluster.put(pod("p", cpu="3"))
+    cluster.put(pod("q", cpu="3"))
+    cluster.settle(0)
+    cluster.lead(leads=False)
+    passed = {"metadata": {"annotations": {ADMITTED: "ml"}}, "spec": {"schedulingGates": []}}
+    cluster.change(("Pod", "dev/q"), passed)
+    cluster.failing = False
+    cluster.lead(leads=True)
+    cluster.settle(60)
+
+    assert cluster.passed() == ["q"]
+
+
+def test_a_pod_that_is_gone_when_it_may_pass_leaves_its_room() -> None:
+    cluster = GateCluster(*ORG, group())
+    cluster.put(pod("gone", cpu="3"))
+    del cluster.objects["Pod", "dev/gone"]
+    cluster.put(pod("next", cpu="3"))
+    cluster.settle()
+
+    assert cluster.passed() == ["next"]
+
+
+def test_a_podgroup_in_a_queue_with_children_stops_nobody_else() -> None:
+    cluster = GateCluster(*ORG, group(), group("inner", "org"))
+    cluster.put(pod("i", "inner"))
+    cluster.put(pod("p"))
+    cluster.settle()
+
+    assert cluster.passed() == ["p"]
+    assert cluster.note("i") == "QueueHasChildren in org: has queues below; only a queue without takes work"
+
+
+def test_a_process_that_does_not_lead_writes_nothing() -> None:
+    cluster = GateCluster(*ORG, group())
+    cluster.lead(leads=False)
+    cluster.put(pod("p"))
+    cluster.settle()
+    assert not cluster.written
+
+    cluster.lead(leads=True)
+    cluster.settle()
+    assert cluster.passed() == ["p"]
+
+
+# --- random runs
+
+LIMITS = {"org": 5, "ml": 3}
+LEAF = {"a": "ml", "b": "web", "c": "ml"}
+
+
+def used(cluster: GateCluster) -> Counter[str]:
+    """Whole cpus by queue and in the queues above, of what has passed and goes on."""
+    found: Counter[str] = Counter()
+    for each in cluster.pods():
+        if not gated(each) and not over(each):
+            cpu = int(each["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+            found["org"] += cpu
+            found[each["metadata"]["annotations"][ADMITTED]] += cpu
+    return found
+
+
+def over(each: Manifest) -> bool:
+    return each.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+class Recounted(GateCluster):
+    """Fails at the write that lets a Pod pass for which there is no room."""
+
+    def store(self, key: tuple[str, str], made: Manifest) -> None:
+        before = self.objects.get(key)
+        super().store(key, made)
+        if key[0] == "Pod" and before is not None and gated(before) and not gated(made):
+            count = used(self)
+            assert all(count[name] <= limit for name, limit in LIMITS.items()), (key, count)
+
+
+def _happens(cluster: GateCluster, random: Random, number: int) -> None:
+    keys = [key for key in cluster.objects if key[0] == "Pod"]
+    match random.randrange(7):
+        case 0 | 1 | 2:
+            cluster.put(pod(f"p{number}", random.choice([*LEAF]), random.choice("112")))
+        case 3 if keys:
+            cluster.gone(random.choice(keys))
+        case 4 if running := [key for key in keys if not gated(cluster.objects[key])]:
+            cluster.change(random.choice(running), {"status": {"phase": random.choice(["Succeeded", "Failed"])}})
+        case 5:
+            name = random.choice([*LEAF])
+            cluster.store(("PodGroup", f"dev/{name}"), group(name, random.choice(["ml", "web"]), random.randint(0, 3)))
+        case 6 if keys:
+            cluster.refused ^= {random.choice(keys)[1]}
+
+
+@pytest.mark.parametrize("seed", seeds(0.5))
+def test_never_over_a_limit_and_nobody_is_forgotten_whatever_fails(seed: int) -> None:
+    random = Random(seed)
+    cluster = Recounted(*ORG, *(group(name, queue) for name, queue in LEAF.items()))
+    for step in range(20):
+        for each in range(random.randint(1, 3)):
+            _happens(cluster, random, 10 * step + each)
+        cluster.failing = random.random() < 0.1
+        cluster.crash_after = random.choice([None, 1, 2])
+        try:
+            cluster.settle(1)
+        except Crash:
+            cluster.start()
+        cluster.crash_after = None
+    cluster.refused.clear()
+    cluster.failing = False
+    cluster.settle(120)
+    for each in cluster.pods():
+        if gated(each):
+            assert each["metadata"]["annotations"]["quotree.dev/quota-waits"]
+    _room_is_used(cluster)
+
+
+def _room_is_used(cluster: GateCluster) -> None:
+    """Who may pass alone waits only where its cpus do not fit."""
+    count = used(cluster)
+    for each in cluster.pods():
+        name = each["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
+        spec = cluster.objects["PodGroup", f"dev/{name}"]["spec"]
+        if gated(each) and spec["minMember"] < 2:
+            cpu = int(each["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+            path = ["org", "ml"] if spec["queue"] == "ml" else ["org"]
+            assert any(count[above] + cpu > LIMITS[above] for above in path), (each["metadata"], count)
+
+
+@pytest.mark.parametrize("seed", seeds(0.5))
+def test_of_gangs_all_pass_or_none_whatever_crashes(seed: int) -> None:
+    random = Random(seed)
+    cluster = Recounted(*ORG, *(group(name, queue, 3) for name, queue in LEAF.items()))
+    for step in range(25):
+        cluster.put(pod(f"{random.choice([*LEAF])}{step}", random.choice([*LEAF])))
+        for _ in range(random.randint(0, 2)):
+            cluster.crash_after = 1
+            try:
+                cluster.settle(1)
+            except Crash:
+                cluster.start()
+        cluster.crash_after = None
+        cluster.settle(1)
+        for name in LEAF:
+            named = (each["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == name for each in cluster.pods())
+            members = [each for each, mine in zip(cluster.pods(), named, strict=True) if mine]
+            passed = sum(not gated(each) for each in members)
+            assert passed == 0 or passed >= 3, (name, passed)
+            if passed and random.random() < 0.4:
+                for each in members:
+                    cluster.delete(each["metadata"]["name"])
+
+
+def test_the_namespace_decides_that_all_its_pods_wait() -> None:
+    cluster = GateCluster(*ORG, group(), namespace("dev", {"quotree.dev/quota": "volcano"}))
+    cluster.put(pod("alone", ""))
+    cluster.put(pod("p"))
+    cluster.settle()
+
+    assert cluster.passed() == ["p"]
+    assert cluster.note("alone") == "NoPodGroup: names no PodGroup, so there is no queue for it"

@@ -27,9 +27,10 @@ from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
 from reconciler.controllers.volcano.gates import VolcanoGatesController
 from reconciler.controllers.volcano.kinds import QUEUE
+from reconciler.controllers.volcano.pod_comparison import ComparedPods as ComparedVolcanoPods
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.controllers.watched_jobs import watched_jobs
-from reconciler.controllers.yunikorn.comparison import ComparedPods
+from reconciler.controllers.yunikorn.comparison import ComparedPods as ComparedYuniKornPods
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
@@ -99,10 +100,12 @@ def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue
         yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), settings.configuration)
         if settings.configuration.volcano.enforce is Enforce.GATES:
             yield VolcanoGatesController(state.records)
+        elif settings.observes:
+            yield ComparedVolcanoPods()
     if Dialect.YUNIKORN in settings.dialects and settings.configuration.yunikorn.enforce is Enforce.GATES:
         yield QuotaGatesController(state.records, settings.configuration.yunikorn)
     elif Dialect.YUNIKORN in settings.dialects and settings.observes:
-        yield ComparedPods()
+        yield ComparedYuniKornPods()
 
 
 def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:

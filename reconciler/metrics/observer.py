@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
 
-from policies.configuration.settings import YuniKornSettings
+from policies.configuration.settings import Dialect, YuniKornSettings
+from reconciler.controllers.gates.comparison import Judge, PodComparison
 from reconciler.controllers.volcano.comparison import QueueComparison
-from reconciler.controllers.yunikorn.comparison import PodComparison
+from reconciler.controllers.volcano.pod_comparison import VolcanoJudge
+from reconciler.controllers.yunikorn.comparison import YuniKornJudge
 from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
 from reconciler.metrics.chosen_queues import ChosenQueues
@@ -62,7 +64,9 @@ class MetricsObserver:
             KueueObserver(state, leads, registry, labels, queues)
             if kueue
             else Observers(
-                comparing(registry, state), comparing_queues(registry), comparing_pods(registry, state, yunikorn)
+                comparing(registry, state),
+                comparing_queues(registry),
+                comparing_pods(registry, state, yunikorn.namespace),
             )
         )
         self._rounds = Instruments(registry, RoundPassed)
@@ -158,15 +162,23 @@ def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = 
     return Comparison(state.world, report, lambda: state.complete, patience)
 
 
-def comparing_pods(registry: CollectorRegistry, state: ClusterState, settings: YuniKornSettings) -> PodComparison:
-    """Compares what YuniKorn's scheduler binds with its quota; each difference is logged and counted."""
+def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
+    """Compares what other schedulers bind with the quota of their queues; each difference is logged and counted.
+
+    `namespace` is that of YuniKorn's ConfigMaps.
+    """
     instruments = Instruments(registry, PodCompared)
 
-    def report(result: Result, difference: Difference | None) -> None:
-        instruments.count(PodCompared("yunikorn", result, difference))
-        _tell(difference)
+    def comparison(dialect: Dialect, judge: Judge) -> PodComparison:
+        def report(result: Result, difference: Difference | None) -> None:
+            instruments.count(PodCompared(dialect, result, difference))
+            _tell(difference)
 
-    return PodComparison(settings.namespace, report, lambda: state.complete)
+        return PodComparison(judge, report, lambda: state.complete)
+
+    return Observers(
+        comparison(Dialect.YUNIKORN, YuniKornJudge(namespace)), comparison(Dialect.VOLCANO, VolcanoJudge())
+    )
 
 
 def _tell(difference: Difference | None) -> None:

@@ -72,6 +72,11 @@ class GateQueues:
             del self._own[name]
         self.counting(name).add(ALLOCATED, amounts, times)
 
+    def is_over(self, lack: Shortage) -> bool:
+        """Whether the queue uses more than the limit that was found short."""
+        node = self.queues.get(lack.queue)
+        return node is not None and node.amounts(ALLOCATED).get(lack.resource, 0) > lack.limit
+
     def counting(self, name: str) -> Node:
         """The queue in which counts what was admitted in the one of this name."""
         return self.queues.get(name) or self.queues.tree.nodes[ROOT]

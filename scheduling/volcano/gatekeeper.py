@@ -102,6 +102,10 @@ class Gatekeeper:
 
     # --- what follows
 
+    def refresh(self) -> None:
+        """Take in what was observed, without a decision."""
+        self._renew()
+
     def decide(self) -> list[str]:
         """The Pods that may pass from now on, in their order."""
         passing: list[str] = []
@@ -140,6 +144,19 @@ class Gatekeeper:
 
     def waiting(self) -> list[str]:
         return [*self._waiting]
+
+    def is_waiting(self, key: str) -> bool:
+        return key in self._waiting
+
+    def counted_in(self, key: str) -> str:
+        """The queue in which the Pod counts; empty for none."""
+        standing = self._standings.get(key)
+        return standing.queue if standing is not None else ""
+
+    def fitting(self) -> dict[str, str]:
+        """Pods that would pass next in their queue and have room, with that queue. Nothing is decided."""
+        firsts = self._lines.firsts()
+        return {wish.keys[0]: wish.queue for wish in firsts if self.queues.refusal(wish.queue, wish.need) is None}
 
     # --- what counts
 

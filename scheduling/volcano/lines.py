@@ -8,7 +8,7 @@ only joins it.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from scheduling.queue_tree.rests import Rests
 from scheduling.volcano.gang import Wish
@@ -41,6 +41,9 @@ class Lines:
     def first(self, queue: str, need: Need) -> Wish | None:
         line = self._lines.get((queue, need))
         return line[0] if line else None
+
+    def firsts(self) -> Iterator[Wish]:
+        return (line[0] for line in self._lines.values())
 
     def wake_all(self) -> None:
         self.rests.wake_all(self._lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
+from policies.configuration.settings import Dialect
 from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
 from reconciler.metrics.source import source
 from reconciler.observer.comparison import Kind, Result
@@ -35,7 +36,9 @@ PODS = Family(
     "Pods that another scheduler bound, or left waiting, compared with the quota that there was.",
     ("dialect", "result"),
     initial=tuple(
-        ("yunikorn", result) for result in (Result.SAME, Result.UNSURE, Kind.OVER_ADMITTED, Kind.NOT_ADMITTED)
+        (dialect, result)
+        for dialect in (Dialect.YUNIKORN, Dialect.VOLCANO)
+        for result in (Result.SAME, Result.UNSURE, Kind.OVER_ADMITTED, Kind.NOT_ADMITTED)
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.controllers.gates.comparison import PATIENCE
+from scheduling.objects.times import SECOND
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
 from tests.apiserver.volcano.queue_world import QUEUES, command, commands, organisation, patch, pod_group, states
 from tests.apiserver.webhook.guard import ROOT
+from tests.scheduling.volcano.manifests import pod
 from tests.waiting import eventually
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -41,6 +45,15 @@ def replica(server: ControlPlane, tmp_path: Path) -> Iterator[Callable[..., Repl
     yield start
     for each in started:
         each.close()
+
+
+def bound(server: ControlPlane, name: str) -> None:
+    """A Pod of the PodGroup train that waits for a moment, and is bound then."""
+    pods = "/api/v1/namespaces/default/pods"
+    server.request("POST", pods, pod(name, "train", space="default"))
+    time.sleep(1)
+    target = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}}
+    server.request("POST", f"{pods}/{name}/binding", target)
 
 
 def lease(holder: str, renewed: str) -> dict[str, Any]:
@@ -87,4 +100,17 @@ def test_observe_writes_nothing_and_counts_what_the_other_controller_does(
         eventually(lambda: differs in watching.get("/metrics")[1], lambda: watching.log()[-3000:])
 
         assert "queue org is Closed by Volcano's controller" in watching.log()
+
+        patch(server, f"{QUEUES}/org/status", {"status": {"state": "Open"}})
+        patch(server, f"{QUEUES}/a11", {"spec": {"capability": {"cpu": "1"}}})
+        time.sleep(PATIENCE / SECOND)  # what is bound right after a change proves nothing
+        pod_group(server, "default", "train", "a11")
+        bound(server, "one")
+        alike = 'quotree_observe_pods_total{dialect="volcano",result="same"} 1.0'
+        eventually(lambda: alike in watching.get("/metrics")[1], lambda: watching.log()[-3000:])
+        bound(server, "two")
+        over = 'quotree_observe_pods_total{dialect="volcano",result="over-admitted"} 1.0'
+        eventually(lambda: over in watching.get("/metrics")[1], lambda: watching.log()[-3000:])
+        assert "a11 lacks cpu=1, asked 1, 1 of 1 in use" in watching.log()
+        patch(server, f"{QUEUES}/org/status", {"status": {"state": "Closed"}})
         assert {name: state for name, state in states(server).items() if state} == {"root": "Open", "org": "Closed"}

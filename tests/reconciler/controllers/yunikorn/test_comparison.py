@@ -8,67 +8,39 @@ import pytest
 
 from policies.dialects.core import read_namespace
 from policies.dialects.yunikorn_config.configmap import read_config_map
-from reconciler.controllers.yunikorn.comparison import PATIENCE, PERIOD, PodComparison
-from reconciler.controllers.yunikorn.kinds import NAMESPACE, QUEUE_CONFIGS, SCHEDULED_POD, read_scheduled_pod
-from reconciler.objects.observed import Key, Observed
-from reconciler.observer.comparison import Difference, Kind, Result
+from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
+from reconciler.controllers.yunikorn.comparison import SCHEDULED_POD, YuniKornJudge, read_scheduled_pod
+from reconciler.controllers.yunikorn.kinds import NAMESPACE, QUEUE_CONFIGS
+from reconciler.observer.comparison import Kind, Result
+from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
 
-NOW = 10**18
 NODES = "0/3 nodes are available: insufficient cpu"
 
 
-class Watched:
+class Watched(Comparing):
     """The Namespace dev with a quota of 2 cpu, long after everything was listed."""
 
     def __init__(self) -> None:
-        self.results: list[Result] = []
-        self.differences: list[Difference] = []
-        self.known = True
-        self.comparison = PodComparison("yunikorn", self._report, lambda: self.known)
-        self.now = NOW
-        self._stored: dict[Key, Observed] = {}
+        super().__init__(YuniKornJudge("yunikorn"))
         self.space(DEV)
         self.wait(2 * PATIENCE)
 
-    def _report(self, result: Result, difference: Difference | None) -> None:
-        self.results.append(result)
-        if difference is not None:
-            self.differences.append(difference)
-
     def space(self, manifest: Any) -> None:
-        self._put((NAMESPACE.kind, manifest["metadata"]["name"]), read_namespace(manifest))
+        self.show((NAMESPACE.kind, manifest["metadata"]["name"]), read_namespace(manifest))
 
     def queues(self, manifest: Any) -> None:
-        self._put((QUEUE_CONFIGS.kind, "yunikorn/yunikorn-configs"), read_config_map(manifest))
+        self.show((QUEUE_CONFIGS.kind, "yunikorn/yunikorn-configs"), read_config_map(manifest))
 
     def pod(self, name: str, app: str = "a", cpu: str = "1", *, node: str = "", **more: Any) -> None:
         self.put(name, pod(name, app, cpu, node=node), **more)
 
-    def put(self, name: str, made: Any, phase: str = "Pending", said: str = "", gates: tuple[str, ...] = ()) -> None:
-        made["metadata"]["uid"] = f"uid-{name}"
-        made["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
-        said_by = [{"type": "PodScheduled", "status": "False", "message": said}] if said else []
-        made["status"] = {"phase": phase, "conditions": said_by}
-        self._put((SCHEDULED_POD.kind, f"dev/{name}"), read_scheduled_pod(made))
+    def put(self, name: str, made: Any, **more: Any) -> None:
+        self.show((SCHEDULED_POD.kind, f"dev/{name}"), read_scheduled_pod(stored(name, made, **more)))
 
     def gone(self, name: str) -> None:
-        self._put((SCHEDULED_POD.kind, f"dev/{name}"), None)
-
-    def wait(self, nanoseconds: int = PATIENCE + 1) -> None:
-        self.now += nanoseconds
-        self.comparison.passed(self.now, 0.0)
-
-    @property
-    def kinds(self) -> list[Kind]:
-        return [each.kind for each in self.differences]
-
-    def _put(self, key: Key, value: Any) -> None:
-        after = Observed(key, "1", value)
-        self.comparison.changing(self._stored.get(key), after, self.now)
-        self.comparison.changed(self.now)
-        self._stored[key] = after
+        self.show((SCHEDULED_POD.kind, f"dev/{name}"), None)
 
 
 def test_who_is_bound_within_the_quota_is_alike() -> None:

@@ -1,0 +1,159 @@
+"""With `--mode observe`: the Pods that another scheduler binds, compared with what our gates would have let pass.
+
+Only quota is compared. Each Pod that is bound is held against the queues as they were just before; who comes first is
+the scheduler's own affair. Watches of several kinds run beside each other, so where quota changed shortly before or
+after, or room came shortly after, nothing is concluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from cluster.stream import Manifest
+from policies.dialects.reading import listing, mapping, text
+from reconciler.objects.observed import Observed
+from reconciler.observer.comparison import PATIENCE, Difference, Kind, Report, Result
+from scheduling.objects.times import SECOND
+from scheduling.world.decisions import Decision
+
+PERIOD = 30 * SECOND
+"""How often, in nanoseconds, it is asked who waits though there is room; a Pod is named that did so twice."""
+EVERYWHERE = ""
+"""Stands for the quota of all namespaces."""
+
+
+class Verdict(NamedTuple):
+    """Why a Pod would wait here, empty where it has room. `stands`: whether what was short is still exceeded."""
+
+    why: str
+    stands: Callable[[], bool]
+
+
+class Judge(Protocol):
+    """Who knows the queues of a project. `pods` is the kind of its Pods, each as if it waited at our gate until it is
+    bound."""
+
+    pods: str
+
+    def put_pod(self, name: str, observed: Observed) -> str:
+        """The Pod has changed, or is gone. What its scheduler says of why it waits; empty where it does not."""
+
+    def take(self, before: Observed | None, after: Observed) -> str | None:
+        """Any other object has changed. Of which namespace that may change the quota; None: of none."""
+
+    def refresh(self) -> None:
+        """Take in what was observed."""
+
+    def verdict(self, name: str) -> Verdict | None:
+        """None for a Pod that does not wait."""
+
+    def queue_of(self, name: str) -> str:
+        """The queue in which the Pod counts; empty for none."""
+
+    def fitting(self) -> Mapping[str, str]:
+        """Pods that are next in their queue and have room, with that queue."""
+
+
+class _Suspected(NamedTuple):
+    """A Pod that was bound in the queue at `since`, though it would have waited here."""
+
+    since: int
+    pod: str
+    queue: str
+    verdict: Verdict
+
+
+class PodComparison:
+    """An Observer. `known`: whether all objects were listed, before which nothing can be said."""
+
+    def __init__(self, judge: Judge, report: Report, known: Callable[[], bool]) -> None:
+        self._judge = judge
+        self._report = report
+        self._known = known
+        self._changed: dict[str, int] = {}
+        self._suspected: list[_Suspected] = []
+        self._fitting: set[str] = set()
+        self._named: set[str] = set()
+        self._said: dict[str, str] = {}
+        self._looked = 0
+
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+        kind, name = after.key
+        if kind == self._judge.pods:
+            self._pod(name, after, now)
+            return
+        where = self._judge.take(before, after)
+        if where is not None and self._known():
+            self._changed[where] = now
+            self._fitting.clear()
+
+    def changed(self, now: int) -> None:
+        """It keeps its own queues."""
+
+    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
+        """Decisions are Kueue's."""
+
+    def passed(self, now: int, _: float, /) -> None:
+        self._judge.refresh()
+        due = [each for each in self._suspected if each.since + PATIENCE < now]
+        self._suspected = [each for each in self._suspected if each.since + PATIENCE >= now]
+        for each in due:
+            self._conclude(each)
+        if now >= self._looked + PERIOD and self._known():
+            self._looked = now
+            self._changed = {where: at for where, at in self._changed.items() if at >= now - PERIOD}
+            self._look_for_room()
+
+    # --- what was bound
+
+    def _pod(self, name: str, observed: Observed, now: int) -> None:
+        self._judge.refresh()
+        verdict = self._judge.verdict(name)
+        said = self._judge.put_pod(name, observed)
+        self._said.pop(name, None)
+        if said:
+            self._said[name] = said
+        self._judge.refresh()
+        if verdict is None or observed.value is None or observed.value.gated or not self._known():
+            return
+        if not verdict.why:
+            self._report(Result.SAME, None)
+        elif self._changed_since(now - PATIENCE, name):
+            self._report(Result.UNSURE, None)
+        else:
+            self._suspected.append(_Suspected(now, name, self._judge.queue_of(name), verdict))
+
+    def _conclude(self, each: _Suspected) -> None:
+        if self._changed_since(each.since, each.pod) or not each.verdict.stands():
+            self._report(Result.UNSURE, None)
+            return
+        theirs = f"bound in {each.queue}" if each.queue else "bound"
+        self._report(Result.DIFFERENT, Difference(Kind.OVER_ADMITTED, each.pod, theirs, "it waits", each.verdict.why))
+
+    def _changed_since(self, moment: int, pod: str) -> bool:
+        """Whether the quota that holds for the Pod changed then or later."""
+        return any(self._changed.get(where, 0) >= moment for where in (EVERYWHERE, pod.partition("/")[0]))
+
+    # --- what waits
+
+    def _look_for_room(self) -> None:
+        """Name each Pod that is next in its queue and has had room since the last look, once."""
+        found = self._judge.fitting()
+        news = self._fitting & found.keys() - self._named
+        for name in sorted(news):
+            said = ": ".join(filter(None, ("it waits", self._said.get(name))))
+            ours = f"there is room for it in {found[name]}"
+            self._report(Result.DIFFERENT, Difference(Kind.NOT_ADMITTED, name, said, ours, ""))
+        self._fitting = set(found)
+        self._named = (self._named | news) & self._fitting
+
+
+def said_of(pod: Manifest) -> str:
+    """What its scheduler says of why it waits."""
+    stated = map(mapping, listing(mapping(pod.get("status")).get("conditions")))
+    return next((text(each.get("message")) or "" for each in stated if each.get("type") == "PodScheduled"), "")
+
+
+def is_bound(pod: Manifest) -> bool:
+    return bool(mapping(pod.get("spec")).get("nodeName"))

@@ -1,0 +1,99 @@
+"""With `--mode observe`: what the Pods that Volcano's scheduler binds are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cluster.resource import PODS
+from cluster.stream import Manifest
+from policies.dialects.core import VOLCANO_SCHEDULER
+from policies.dialects.quota_gates import MARK
+from reconciler.controllers.gates.comparison import EVERYWHERE, Verdict, is_bound, said_of
+from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
+from reconciler.controllers.volcano.gates import reason_text
+from reconciler.core.controller import Controller
+from reconciler.core.watched import WatchedKind, ignore
+from reconciler.objects.observed import Observed
+from scheduling.volcano.gated_pod import GatedPod, read_gated_pod
+from scheduling.volcano.gatekeeper import GANG, NO_GROUP, Gatekeeper
+
+
+def read_scheduled_pod(manifest: Manifest) -> GatedPod:
+    """A Pod of Volcano's scheduler, as if it waited at our gate until it is bound; `waits` is what Volcano says.
+
+    One that is being deleted uses nothing any more, as in Volcano. One with a scheduling gate is not looked at yet.
+    """
+    found, bound = read_gated_pod(manifest), is_bound(manifest)
+    return replace(
+        found,
+        marked=False,
+        others=False,
+        gates=() if bound else (MARK,),
+        admitted="",
+        together=1,
+        waits=said_of(manifest),
+        phase="Succeeded" if bound and found.leaving else found.phase,
+        leaving=found.leaving or (bool(found.gates) and not bound),
+    )
+
+
+SCHEDULED_POD = WatchedKind(
+    "VolcanoPod", PODS, read_scheduled_pod, ignore, ignore, field_selector=f"spec.schedulerName={VOLCANO_SCHEDULER}"
+)
+
+
+class ComparedPods(Controller):
+    """Has that watched which is compared. It writes nothing."""
+
+    watched = (GATED_CLASS, GATED_QUEUE, GATED_GROUP, SCHEDULED_POD)
+
+
+class VolcanoJudge:
+    """A Judge of quota alone. A gang is held against the room for all that start together; whether they are all there
+    is Volcano's own affair, and news of the PodGroup may come after those of its Pods.
+    """
+
+    pods = SCHEDULED_POD.kind
+
+    def __init__(self) -> None:
+        self._keeper = Gatekeeper()
+
+    def put_pod(self, name: str, observed: Observed) -> str:
+        pod: GatedPod | None = observed.value
+        self._keeper.put_pod(name, pod)
+        return pod.waits if pod is not None and pod.gated else ""
+
+    def take(self, before: Observed | None, after: Observed) -> str | None:
+        """A PodGroup that names another queue, or other members, changes what its namespace may run."""
+        kind, name = after.key
+        if kind == GATED_QUEUE.kind:
+            self._keeper.put_queue(name, after.value)
+            return EVERYWHERE if before is None or before.value != after.value else None
+        if kind == GATED_GROUP.kind:
+            self._keeper.put_group(name, after.value)
+            if before is None or before.value in (None, after.value):
+                return None
+            return name.partition("/")[0]
+        if kind == GATED_CLASS.kind:
+            self._keeper.put_class(name, after.value)
+        return None
+
+    def refresh(self) -> None:
+        self._keeper.refresh()
+
+    def verdict(self, name: str) -> Verdict | None:
+        if not self._keeper.is_waiting(name):
+            return None
+        waiting = self._keeper.why(name)
+        if waiting is None:
+            return Verdict("", lambda: False)
+        if waiting.lacks:
+            return Verdict(reason_text(waiting), lambda: any(map(self._keeper.queues.is_over, waiting.lacks)))
+        return Verdict(reason_text(waiting), lambda: waiting.reason not in (NO_GROUP, GANG))
+
+    def queue_of(self, name: str) -> str:
+        return self._keeper.counted_in(name)
+
+    def fitting(self) -> Mapping[str, str]:
+        return self._keeper.fitting()

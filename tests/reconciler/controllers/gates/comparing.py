@@ -1,0 +1,47 @@
+"""Another scheduler's Pods, as a comparison is shown them, and what it reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.controllers.gates.comparison import PATIENCE, Judge, PodComparison
+from reconciler.objects.observed import Key, Observed
+from reconciler.observer.comparison import Difference, Kind, Result
+
+
+class Comparing:
+    def __init__(self, judge: Judge) -> None:
+        self.results: list[Result] = []
+        self.differences: list[Difference] = []
+        self.known = True
+        self.now = 10**18
+        self.comparison = PodComparison(judge, self._report, lambda: self.known)
+        self._stored: dict[Key, Observed] = {}
+
+    def show(self, key: Key, value: Any) -> None:
+        after = Observed(key, "1", value)
+        self.comparison.changing(self._stored.get(key), after, self.now)
+        self.comparison.changed(self.now)
+        self._stored[key] = after
+
+    def wait(self, nanoseconds: int = PATIENCE + 1) -> None:
+        self.now += nanoseconds
+        self.comparison.passed(self.now, 0.0)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return [each.kind for each in self.differences]
+
+    def _report(self, result: Result, difference: Difference | None) -> None:
+        self.results.append(result)
+        if difference is not None:
+            self.differences.append(difference)
+
+
+def stored(name: str, made: Any, phase: str = "Pending", said: str = "", gates: tuple[str, ...] = ()) -> Any:
+    """The Pod as the API server has it; `said` is what its scheduler says of why it waits."""
+    made["metadata"]["uid"] = f"uid-{name}"
+    made["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
+    told = [{"type": "PodScheduled", "status": "False", "message": said}] if said else []
+    made["status"] = {"phase": phase, "conditions": told}
+    return made

@@ -1,0 +1,140 @@
+"""What Volcano's scheduler binds, compared with what our gates would have let pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
+from reconciler.controllers.volcano.gate_kinds import GATED_GROUP, GATED_QUEUE
+from reconciler.controllers.volcano.pod_comparison import SCHEDULED_POD, VolcanoJudge, read_scheduled_pod
+from reconciler.observer.comparison import Kind, Result
+from scheduling.volcano.gated_pod import read_gated_group, read_gated_queue
+from tests.reconciler.controllers.gates.comparing import Comparing, stored
+from tests.scheduling.volcano.manifests import pod, pod_group, queue
+
+
+class Watched(Comparing):
+    """org with 4 cpu, and a and b below it, long after everything was listed."""
+
+    def __init__(self) -> None:
+        super().__init__(VolcanoJudge())
+        for made in (queue("org", capability={"cpu": "4"}), queue("a", "org"), queue("b", "org")):
+            self.queue(made)
+        self.wait(2 * PATIENCE)
+
+    def queue(self, made: Any) -> None:
+        self.show((GATED_QUEUE.kind, made["metadata"]["name"]), read_gated_queue(made))
+
+    def group(self, name: str, where: str, members: int) -> None:
+        self.show((GATED_GROUP.kind, f"ml/{name}"), read_gated_group(pod_group(name, where, members)))
+
+    def gang(self, name: str, where: str, members: int) -> None:
+        """It is there for a while, and waits."""
+        self.group(name, where, members)
+        for number in range(members):
+            self.pod(f"{name}{number}", name)
+        self.wait(2 * PATIENCE)
+
+    def pod(self, name: str, group: str = "", *, node: str = "", deleted: bool = False, **more: Any) -> None:
+        made = pod(name, group)
+        if node:
+            made["spec"]["nodeName"] = node
+        if deleted:
+            made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        self.show((SCHEDULED_POD.kind, f"ml/{name}"), read_scheduled_pod(stored(name, made, **more)))
+
+    def bind(self, group: str, members: int) -> None:
+        for number in range(members):
+            self.pod(f"{group}{number}", group, node="n")
+
+
+def test_a_gang_that_is_bound_within_the_limits_is_alike() -> None:
+    world = Watched()
+    world.gang("g", "a", 3)
+    world.bind("g", 3)
+    world.wait()
+
+    assert world.results == [Result.SAME] * 3
+
+
+def test_a_gang_of_which_not_all_fit_differs_with_its_first_pod() -> None:
+    world = Watched()
+    world.gang("one", "a", 3)
+    world.bind("one", 3)
+    world.gang("two", "b", 2)
+    world.results.clear()
+    world.bind("two", 2)
+    world.wait()
+
+    assert Result.DIFFERENT in world.results
+    assert world.kinds[0] == Kind.OVER_ADMITTED
+    assert (world.differences[0].workload, world.differences[0].theirs) == ("ml/two0", "bound in b")
+    assert "org lacks cpu=1, asked 2, 3 of 4 in use" in world.differences[0].why
+
+
+def test_a_pod_that_is_being_deleted_uses_nothing() -> None:
+    world = Watched()
+    world.gang("old", "a", 4)
+    world.bind("old", 4)
+    world.gang("new", "b", 1)
+    world.results.clear()
+    world.pod("old0", "old", node="n", deleted=True)
+    world.bind("new", 1)
+    world.wait()
+
+    assert world.results == [Result.SAME]
+
+
+def test_a_queue_that_is_closed_takes_nobody() -> None:
+    world = Watched()
+    world.queue({**queue("a", "org"), "status": {"state": "Closed"}})
+    world.wait(2 * PATIENCE)
+    world.gang("g", "a", 1)
+    world.bind("g", 1)
+    world.wait()
+
+    assert world.kinds == [Kind.OVER_ADMITTED]
+    assert "QueueNotOpen in a: is Closed" in world.differences[0].why
+
+
+def test_who_waits_though_the_queues_have_room_is_named_once() -> None:
+    world = Watched()
+    world.gang("g", "a", 2)
+    world.pod("g0", "g", said="0/3 nodes are available")
+    for _ in range(5):
+        world.wait(PERIOD)
+
+    assert [(each.workload, each.theirs) for each in world.differences] == [
+        ("ml/g0", "it waits: 0/3 nodes are available")
+    ]
+
+
+def test_a_pod_without_a_pod_group_is_not_looked_at() -> None:
+    world = Watched()
+    world.pod("alone")
+    world.pod("alone", node="n")
+    for _ in range(3):
+        world.wait(PERIOD)
+
+    assert world.results == []
+
+
+def test_a_queue_that_changes_at_the_same_moment_proves_nothing() -> None:
+    world = Watched()
+    world.gang("g", "a", 5)
+    world.queue(queue("org", capability={"cpu": "3"}))
+    world.bind("g", 5)
+    world.wait()
+
+    assert world.results[0] == Result.UNSURE
+    assert world.differences == []
+
+
+def test_a_pod_group_that_is_seen_after_its_pod_was_bound_proves_nothing() -> None:
+    world = Watched()
+    world.pod("g0", "g")
+    world.pod("g0", "g", node="n")
+    world.group("g", "a", 1)
+    world.wait()
+
+    assert world.results == [Result.UNSURE]

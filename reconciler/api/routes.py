@@ -52,7 +52,7 @@ _PATIENCE = 5.0
 """Seconds that one waits until others have read."""
 _TREE_KEPT = 2.0
 """Seconds for which one drawing of the trees, or one order of Pods at the gate, serves all who ask."""
-_MOST_PLACES = 32
+_MOST_PLACES = 8
 """Namespaces and queues of which the order is kept."""
 _PODS = Access("list", "", "pods")
 _NAMESPACES = Access("list", "", "namespaces")

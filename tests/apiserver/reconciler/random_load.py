@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import Counter
@@ -24,7 +23,6 @@ from tests.apiserver.reconciler.watch_history import KINDS
 from tests.builders import kueue
 from tests.reconciler.recount import Share, Tree, asked, holds, holds_quota, name_of, node, replaced_by, used
 
-SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "25"))
 LAG_SECONDS = 12.0
 """How long a quota that was taken back may still be given: the longest hang of a watch, and until it is resumed."""
 QUEUES = ("storm-a", "storm-b", "storm-c", "storm-d")

@@ -2,12 +2,11 @@
 
 Quota is never given twice, and when the faults are over nobody is forgotten: each Workload says why it waits and
 whether its pods are ready, and a queue that is stopped or a job that is gone holds no quota. `SOAK_SECONDS` says how
-long the load lasts (`make soak`: half an hour).
+long the load lasts (`make soak-kueue`: half an hour).
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -20,10 +19,10 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.killed import Killed, storm
+from tests.apiserver.killed import SOAK_SECONDS, SOAK_SEED, Killed, storm
 from tests.apiserver.kueue_world import install
 from tests.apiserver.reconciler.job_load import JobHistory, JobLoad
-from tests.apiserver.reconciler.random_load import LAG_SECONDS, SOAK_SECONDS, Load
+from tests.apiserver.reconciler.random_load import LAG_SECONDS, Load
 
 CALM_SECONDS = 90.0
 FAULTS = 0.12
@@ -41,12 +40,11 @@ def direct(control_plane: ControlPlane) -> Iterator[Cluster]:
 def test_quota_is_never_given_twice_and_nobody_is_forgotten(
     control_plane: ControlPlane, direct: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    seed = int(os.environ.get("SOAK_SEED", "1"))
     history = JobHistory(direct)
-    load = JobLoad(direct, namespace, seed, history)
+    load = JobLoad(direct, namespace, SOAK_SEED, history)
     load.prepare()
     history.start()
-    with FaultProxy(control_plane.kubeconfig, FAULTS, seed) as proxy:
+    with FaultProxy(control_plane.kubeconfig, FAULTS, SOAK_SEED) as proxy:
         command = [sys.executable, "-m", "tests.apiserver.reconciler.running"]
         command += [str(proxy.kubeconfig(tmp_path / "kubeconfig"))]
         reconciler = Killed(lambda number: [*command, f"storm-{number}"], tmp_path / "log")

@@ -38,9 +38,7 @@ def organisation(server: ControlPlane, **more: str) -> Iterator[None]:
     """The queues of PARENTS and more, gone afterwards with all Commands."""
     parents = {**PARENTS, **more}
     for name, parent in parents.items():
-        made = queue(name, parent)
-        del made["status"]
-        server.request("POST", QUEUES, made)
+        create(server, name, parent)
     try:
         yield
     finally:
@@ -49,6 +47,12 @@ def organisation(server: ControlPlane, **more: str) -> Iterator[None]:
             patch(server, path, {"metadata": {"finalizers": None}})
             server.request("DELETE", path)
         server.request("DELETE", COMMANDS)
+
+
+def create(server: ControlPlane, name: str, parent: str | None) -> None:
+    made = queue(name, parent)
+    del made["status"]
+    server.request("POST", QUEUES, made)
 
 
 def patch(server: ControlPlane, path: str, body: dict[str, Any]) -> None:
@@ -77,6 +81,12 @@ def states(server: ControlPlane) -> dict[str, str]:
     return {each["metadata"]["name"]: _state(each) for each in server.request("GET", QUEUES)["items"]}
 
 
+def running(server: ControlPlane) -> dict[str, int]:
+    """How many PodGroups each queue says run in it and below."""
+    found = server.request("GET", QUEUES)["items"]
+    return {each["metadata"]["name"]: each.get("status", {}).get("running", 0) for each in found}
+
+
 def _state(made: Manifest) -> str:
     by_parent = made["metadata"].get("annotations", {}).get("volcano.sh/closed-by-parent") == "true"
     return f"{made.get('status', {}).get('state', '')}{'+' if by_parent else ''}"
@@ -84,6 +94,15 @@ def _state(made: Manifest) -> str:
 
 def commands(server: ControlPlane) -> list[str]:
     return [each["action"] for each in server.request("GET", COMMANDS)["items"]]
+
+
+def under_way(server: ControlPlane) -> list[str]:
+    """The queues with an operation that has steps left."""
+    found = server.request("GET", QUEUES)["items"]
+    notes = {each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in found}
+    return [
+        name for name, every in notes.items() if '"paused"' not in every.get("quotree.dev/queue-operation", '"paused"')
+    ]
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from tests.apiserver.volcano.queue_world import (
     patch,
     pod_group,
     states,
+    under_way,
 )
 from tests.cli.runs import run
 from tests.waiting import eventually
@@ -143,18 +144,9 @@ def test_a_command_that_dies_after_any_write_goes_on_when_it_is_run_again(
             if not looks_on:
                 again = run(*arguments, *access)
                 assert again.exit_code == 0 or again.stdout == "refused: org is not paused\n", again.stdout
-            eventually(lambda: not _under_way(server), lambda: f"{states(server)}")
+            eventually(lambda: not under_way(server), lambda: f"{states(server)}")
         becomes(server, former)
     assert server.request("GET", f"{QUEUES}/a1")["spec"]["parent"] == "root"
-
-
-def _under_way(server: ControlPlane) -> list[str]:
-    """The queues with an operation that has steps left."""
-    found = server.request("GET", QUEUES)["items"]
-    notes = {each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in found}
-    return [
-        name for name, every in notes.items() if '"paused"' not in every.get("quotree.dev/queue-operation", '"paused"')
-    ]
 
 
 def test_a_queue_that_is_deleted_goes_once_it_is_empty(

@@ -2,12 +2,11 @@
 
 Nobody passes beyond a quota that was in force, and when the faults are over nobody is forgotten: who waits has no
 room, gangs are whole, no Pod is lost, and all run in the end. `SOAK_SECONDS` says how long the load lasts
-(`make soak`: half an hour), `SOAK_SEED` what happens.
+(`make soak-yunikorn`: half an hour), `SOAK_SEED` what happens.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
@@ -19,8 +18,7 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.killed import Killed, storm
-from tests.apiserver.reconciler.random_load import SOAK_SECONDS
+from tests.apiserver.killed import SOAK_SECONDS, SOAK_SEED, Killed, storm
 from tests.apiserver.reconciler.shipped_reconciler import dying, login_of
 from tests.apiserver.yunikorn.gate_history import GateHistory
 from tests.apiserver.yunikorn.gate_load import GateLoad
@@ -40,12 +38,11 @@ def server() -> Iterator[ControlPlane]:
 
 @pytest.mark.timeout(SOAK_SECONDS + 3 * CALM_SECONDS + 180)
 def test_nobody_passes_beyond_a_quota_and_nobody_is_forgotten(server: ControlPlane, tmp_path: Path) -> None:
-    seed = int(os.environ.get("SOAK_SEED", "1"))
     with (
         Cluster(from_kubeconfig(None, str(server.kubeconfig))) as direct,
-        FaultProxy(login_of(server), FAULTS, seed) as proxy,
+        FaultProxy(login_of(server), FAULTS, SOAK_SEED) as proxy,
     ):
-        load, history = GateLoad(direct, seed), GateHistory(direct)
+        load, history = GateLoad(direct, SOAK_SEED), GateHistory(direct)
         load.prepare()
         history.start()
         reconciler = dying(proxy, tmp_path, CONFIGURATION)
@@ -60,7 +57,7 @@ def test_nobody_passes_beyond_a_quota_and_nobody_is_forgotten(server: ControlPla
             history.stop()
     passed, wrong = history.recount()
     kills = f"{reconciler.starts - 1} kills, {reconciler.killed_at_writes} of them at a write"
-    print(f"seed {seed}: {passed} admitted, {kills}, {len(wrong)} violations, {proxy.injected}, {load.happened}")
+    print(f"seed {SOAK_SEED}: {passed} admitted, {kills}, {len(wrong)} violations, {proxy.injected}, {load.happened}")
 
     assert not wrong
     assert passed > SOAK_SECONDS, "next to nothing was admitted, so nothing was tried"

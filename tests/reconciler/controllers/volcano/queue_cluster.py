@@ -136,8 +136,9 @@ class QueueCluster(Turns):
         if isinstance(action, Delete):
             self._delete(key)
             return Written(key, action, copy.deepcopy(stored))
-        self._store(key, merged(stored, action.body))
-        return Written(key, action, copy.deepcopy(self.objects.get(key, stored)))
+        after = merged(stored, action.body)
+        self._store(key, after)
+        return Written(key, action, copy.deepcopy(self.objects.get(key, after)))
 
     # --- what is stored
 

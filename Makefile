@@ -8,9 +8,10 @@ PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 # Three files at a time on any machine: a test of a server waits more than it works. Without the reorder, files of few long
 # tests would come last.
 BY_FILE := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-multikueue soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,8 +75,16 @@ fuzz: venv ## wrong inputs through the webhook and all readers; FUZZ_INPUTS, def
 race: venv ## pairs of changes at one moment by 1, 2 and 3 replicas, also with kill -9; RACE_PAIRS, default 10000
 	$(BIN)/python -m tests.apiserver.race
 
-soak: venv ## random load on a reconciler that is killed behind a failing connection; SOAK_SECONDS, default 1800
-	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/reconciler/test_faults.py
+soak: soak-kueue soak-volcano soak-yunikorn ## these three, one after the other; SOAK_SECONDS of each, default 1800, and SOAK_SEED
+
+soak-kueue: venv ## random load on a reconciler that is killed again and again behind a failing connection
+	$(SOAK) tests/apiserver/reconciler/test_faults.py
+
+soak-volcano: venv ## the same for queues that are closed, paused and moved, by a command that is killed as well
+	$(SOAK) tests/apiserver/volcano/test_queue_faults.py
+
+soak-yunikorn: venv ## the same for Pods and gangs at gates, while quotas and queues are edited
+	$(SOAK) tests/apiserver/yunikorn/test_gate_faults.py
 
 soak-multikueue: venv ## random faults over three clusters; SOAK_PLACEMENTS, default 500, and SOAK_SEED
 	SOAK_PLACEMENTS=$(or $(SOAK_PLACEMENTS),500) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/multikueue/test_multikueue.py

@@ -14,6 +14,7 @@ from cluster.client import Cluster
 from cluster.reflector import Reflector
 from cluster.resource import PODS
 from policies.configuration.settings import Configuration, Dialect, Enforce
+from policies.dialects import volcano_gates, yunikorn_gates
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs import JobsController
@@ -98,13 +99,22 @@ def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue
         yield from _of_workers(settings, state, multikueue)
     if Dialect.VOLCANO in settings.dialects:
         yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), settings.configuration)
-        if settings.configuration.volcano.enforce is Enforce.GATES:
-            yield VolcanoGatesController(state.records)
-        elif settings.observes:
-            yield ComparedVolcanoPods()
-    if Dialect.YUNIKORN in settings.dialects and settings.configuration.yunikorn.enforce is Enforce.GATES:
-        yield QuotaGatesController(state.records, settings.configuration.yunikorn)
-    elif Dialect.YUNIKORN in settings.dialects and settings.observes:
+    yield from _at_gates(settings, state)
+
+
+def _at_gates(settings: Settings, state: ClusterState) -> Iterator[Controller]:
+    """What lets Pods pass that wait for the quota of a project without its scheduler, or compares what that does."""
+    configuration, gates = settings.configuration, Enforce.GATES
+    volcano = Dialect.VOLCANO in settings.dialects and configuration.volcano.enforce is gates
+    yunikorn = Dialect.YUNIKORN in settings.dialects and configuration.yunikorn.enforce is gates
+    if volcano:
+        yield VolcanoGatesController(state.records, frozenset([yunikorn_gates.MARKED] if yunikorn else []))
+    elif settings.observes and Dialect.VOLCANO in settings.dialects:
+        yield ComparedVolcanoPods()
+    if yunikorn:
+        others = frozenset([volcano_gates.MARKED] if volcano else [])
+        yield QuotaGatesController(state.records, configuration.yunikorn, others)
+    elif settings.observes and Dialect.YUNIKORN in settings.dialects:
         yield ComparedYuniKornPods()
 
 

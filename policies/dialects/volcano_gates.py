@@ -12,7 +12,7 @@ GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
 """The annotations by which a Pod names its PodGroup."""
 TASK_NAME = "volcano.sh/task-spec"
 TOGETHER = "quotree.dev/quota-gang"
-"""The annotation that says how many Pods of its PodGroup passed together with it."""
+"""The annotation that says how many Pods of its PodGroup passed together with it, and when the youngest was created."""
 
 LABELS = (MARK,)
 ANNOTATIONS = (ADMITTED, TOGETHER, *GROUP_NAMES, TASK_NAME)

@@ -15,7 +15,7 @@ from itertools import repeat
 from typing import NamedTuple, TypeVar
 
 from scheduling.queue_tree.amounts import add_to
-from scheduling.volcano.gated_pod import GatedPod, Need
+from scheduling.volcano.gated_pod import ALONE, GatedPod, Need, Together
 from scheduling.volcano.objects import PodGroup
 
 T = TypeVar("T")
@@ -31,10 +31,7 @@ class Wish(NamedTuple):
     group: str
     need: Need
     keys: tuple[str, ...]
-
-    @property
-    def completes(self) -> bool:
-        return not self.order[0]
+    together: Together = ALONE
 
 
 class _Place(NamedTuple):
@@ -47,11 +44,13 @@ class _Place(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """What all wishes of a PodGroup have in common: `together` while nobody has passed."""
+    """What all wishes of a PodGroup have in common: `together` while nobody has passed. Who was created `until` then
+    completes a gang that was let pass (nanoseconds)."""
 
     together: bool
     queue: str
-    order: tuple[bool, int, int, str]
+    order: tuple[int, int, str]
+    until: int
 
 
 class Gang:
@@ -65,7 +64,7 @@ class Gang:
         self._waiting: dict[Need, list[_Place]] = {}
         self._waits: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
-        self._together: Counter[int] = Counter()
+        self._together: Counter[Together] = Counter()
         self._roles: Mapping[str, int] = {}
         """Members that each task needs; where they are more than the PodGroup needs, Volcano looks at none."""
         self._stage: _Stage | None = None
@@ -96,8 +95,8 @@ class Gang:
         self._outdated[pod.need] = None
         self._renewed = self._renewed or self._matters(place)
 
-    def passes(self, pod: GatedPod, together: int, times: int = 1) -> None:
-        """The Pod has passed, or may, `together` with so many; with times -1 that is over."""
+    def passes(self, pod: GatedPod, together: Together, times: int = 1) -> None:
+        """The Pod has passed, or may, `together` with others; with times -1 that is over."""
         _count(self._passed, pod.role, times)
         _count(self._together, together, times)
 
@@ -139,8 +138,9 @@ class Gang:
         if group is None or not self._waiting or self.lacks():
             return None
         together = not self._passed and self._needed() > 1
-        completes = self._passed.total() < max(self._together, default=0)
-        return _Stage(together, group.queue, (not completes, -group.priority, group.created, group.name))
+        begun = max(self._together, default=ALONE)
+        until = begun.youngest if self._passed.total() < begun.pods else 0
+        return _Stage(together, group.queue, (-group.priority, group.created, group.name), until)
 
     def _needed(self) -> int:
         """How many pass together at first."""
@@ -169,7 +169,8 @@ class Gang:
             add_to(amounts, dict(need.amounts))
         together = Need(tuple(sorted(amounts.items())), any(need.claims for _, need in chosen))
         self._last = chosen[-1][0]
-        return self._wish(stage, together, [place for place, _ in chosen])
+        wish = self._wish(stage, together, [place for place, _ in chosen])
+        return wish._replace(together=Together(left, max(place.created for place, _ in chosen)))
 
     def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[Wish]:
         """Of Pods that need the same, the first one."""
@@ -179,7 +180,7 @@ class Gang:
 
     def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> Wish:
         first = places[0]
-        order = (*stage.order, first.priority, first.created, first.key)
+        order = (first.created > stage.until, *stage.order, first.priority, first.created, first.key)
         return Wish(order, stage.queue, self.name, need, tuple(place.key for place in places))
 
     def _matters(self, place: _Place) -> bool:

@@ -27,11 +27,31 @@ class Need(NamedTuple):
     claims: bool = False
 
 
+class Together(NamedTuple):
+    """So many Pods passed at once; the youngest of them was created at that moment (nanoseconds, whole seconds)."""
+
+    pods: int = 1
+    youngest: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.pods} {times.written(self.youngest)}" if self.pods > 1 else "1"
+
+    @classmethod
+    def parse(cls, text: str) -> Together:
+        """ALONE where it is not readable."""
+        pods, _, youngest = text.partition(" ")
+        known = pods.isascii() and pods.isdecimal() and len(pods) < _DIGITS
+        return cls(int(pods), times.parse(youngest)) if known else ALONE
+
+
+ALONE = Together()
+
+
 @dataclass(frozen=True, slots=True)
 class GatedPod:
     """`group` is empty where it names no PodGroup, `role` is its task in it. `admitted` is the queue in which it
-    counts, `together` how many passed with it, itself included, `waits` what it says of why it waits. `others`: it is
-    marked for the quota of another project.
+    counts, `together` with whom it passed, `waits` what it says of why it waits. `mark` is the project for whose quota
+    it is marked.
     """
 
     uid: str
@@ -41,14 +61,17 @@ class GatedPod:
     role: str = ""
     priority: int = 0
     created: int = 0
-    marked: bool = False
+    mark: str = ""
     gates: tuple[str, ...] = ()
     admitted: str = ""
-    together: int = 1
+    together: Together = ALONE
     waits: str = ""
     phase: str = ""
     leaving: bool = False
-    others: bool = False
+
+    @property
+    def marked(self) -> bool:
+        return self.mark == MARKED
 
     @property
     def gated(self) -> bool:
@@ -90,14 +113,13 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
         notes.get(TASK_NAME, ""),
         whole(spec.get("priority")) or 0,
         times.parse(meta.get("creationTimestamp")),
-        mark == MARKED,
+        mark,
         gates(manifest),
         notes.get(ADMITTED, "") if mark == MARKED else "",
-        _number(notes.get(TOGETHER, "")) if mark == MARKED else 1,
+        Together.parse(notes.get(TOGETHER, "")) if mark == MARKED else ALONE,
         notes.get(WAITS, ""),
         text(mapping(manifest.get("status")).get("phase")) or "",
         bool(meta.get("deletionTimestamp")),
-        mark not in ("", MARKED),
     )
 
 
@@ -115,10 +137,6 @@ def read_gated_queue(manifest: Manifest) -> GatedQueue:
     reader.amounts(guarantee, "spec.guarantee.resource")
     wrong = next((each for each in reader.defects() if each.field.startswith(_COUNTED) and not each.warning), None)
     return GatedQueue(read_queue(manifest), f"{wrong.field}: {wrong.message}" if wrong else "")
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < _DIGITS else 1
 
 
 def read_gated_class(manifest: Manifest) -> int:

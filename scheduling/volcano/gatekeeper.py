@@ -14,7 +14,7 @@ from typing import NamedTuple
 from scheduling.volcano.gang import Gang, Wish
 from scheduling.volcano.gate_queues import GateQueues, Waiting
 from scheduling.volcano.gate_turn import Turn
-from scheduling.volcano.gated_pod import GatedGroup, GatedPod, GatedQueue
+from scheduling.volcano.gated_pod import ALONE, GatedGroup, GatedPod, GatedQueue, Together
 from scheduling.volcano.lines import Lines
 
 NO_GROUP = "NoPodGroup"
@@ -22,10 +22,10 @@ GANG = "WaitsForGang"
 
 
 class Grant(NamedTuple):
-    """A Pod may pass: the queue in which it counts, and how many pass together with it, itself included."""
+    """A Pod may pass: the queue in which it counts, and with whom it passes."""
 
     queue: str
-    together: int
+    together: Together
 
 
 class _How(Enum):
@@ -40,7 +40,7 @@ class _Standing(NamedTuple):
     how: _How
     pod: GatedPod
     queue: str = ""
-    together: int = 1
+    together: Together = ALONE
 
     def same(self, other: _Standing) -> bool:
         """Whether nothing that is counted differs."""
@@ -49,9 +49,10 @@ class _Standing(NamedTuple):
 
 
 class Gatekeeper:
-    """`granted`: the Pods that may pass, and are not stored so."""
+    """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: frozenset[str] = frozenset()) -> None:
+        self._others = others
         self.queues = GateQueues()
         self.granted: dict[str, Grant] = {}
         self._lines = Lines()
@@ -66,7 +67,7 @@ class Gatekeeper:
     # --- what is observed; None: it is gone
 
     def put_pod(self, key: str, pod: GatedPod | None) -> None:
-        before, pod = self._pods.pop(key, None), pod if pod is not None and _concerns(pod) else None
+        before, pod = self._pods.pop(key, None), pod if pod is not None and self._concerns(pod) else None
         if pod is not None:
             self._pods[key] = pod
         if pod is None or not pod.gated or pod.leaving or (before is not None and before.uid != pod.uid):
@@ -112,7 +113,7 @@ class Gatekeeper:
 
         def grant(wish: Wish) -> None:
             for key in wish.keys:
-                self.granted[key] = Grant(wish.queue, len(wish.keys))
+                self.granted[key] = Grant(wish.queue, wish.together)
                 self._stand(key)
             self._renew()
             passing.extend(wish.keys)
@@ -210,6 +211,10 @@ class Gatekeeper:
         _keep(self._followers.setdefault(pod.group, {}), key, follows)
         self._changed[pod.group] = None
 
+    def _concerns(self, pod: GatedPod) -> bool:
+        """A Pod that names no PodGroup is Volcano's where the webhook was told so."""
+        return pod.mark not in self._others and (pod.marked or bool(pod.group))
+
     def _gang(self, name: str) -> Gang:
         return self._gangs.setdefault(name, Gang(name))
 
@@ -223,11 +228,6 @@ class Gatekeeper:
             if not self._followers.get(name, True):
                 del self._followers[name]
         self._changed = {}
-
-
-def _concerns(pod: GatedPod) -> bool:
-    """A Pod that names no PodGroup is Volcano's where the webhook was told so."""
-    return not pod.others and (pod.marked or bool(pod.group))
 
 
 def _keep(index: dict[str, None], key: str, belongs: bool) -> None:

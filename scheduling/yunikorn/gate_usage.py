@@ -31,9 +31,13 @@ REASONS = (
 
 
 class GateUsage:
-    """By Namespace, how many Pods wait and why, and what those use that have passed, in YuniKorn's units."""
+    """By Namespace, how many Pods wait and why, and what those use that have passed, in YuniKorn's units.
 
-    def __init__(self) -> None:
+    Pods that are marked for the quota of `others` are theirs.
+    """
+
+    def __init__(self, others: frozenset[str] = frozenset()) -> None:
+        self._others = others
         self._waiting: Counter[tuple[str, str]] = Counter()
         self._used: Counter[tuple[str, str]] = Counter()
 
@@ -52,7 +56,7 @@ class GateUsage:
         return self._used.get((namespace, resource), 0)
 
     def _count(self, pod: GatedPod, sign: int) -> None:
-        if pod.finished or pod.others:
+        if pod.finished or pod.mark in self._others:
             return
         if not pod.gated:
             _add(self._used, {(pod.namespace, name): sign * amount for name, amount in pod.ask.amounts.items()})

@@ -21,7 +21,7 @@ Whose = tuple[str, str, tuple[str, ...]]
 class GatedPod:
     """`application` is `namespace/id`: nobody uses up the quota of another namespace by its id. `gang` is the
     annotation that names task groups. `admitted` is the queue in which it counts, `waits` what it says of why it waits.
-    `others`: it is marked for the quota of another project.
+    `mark` is the project for whose quota it is marked.
     """
 
     uid: str
@@ -36,7 +36,7 @@ class GatedPod:
     waits: str = ""
     finished: bool = False
     leaving: bool = False
-    others: bool = False
+    mark: str = ""
 
     @property
     def key(self) -> str:
@@ -78,5 +78,5 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
         notes.get(WAITS, ""),
         mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"),
         bool(meta.get("deletionTimestamp")),
-        mark not in ("", MARKED),
+        mark,
     )

@@ -36,14 +36,15 @@ class _Refused(NamedTuple):
 
 class Gatekeeper:
     """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue.
-    `standing` counts what is stored.
+    `standing` counts what is stored. Pods that are marked for the quota of `others` are theirs.
     """
 
-    def __init__(self, queues: QueuesInForce) -> None:
+    def __init__(self, queues: QueuesInForce, others: frozenset[str] = frozenset()) -> None:
         self.queues = queues
+        self._others = others
         self.granted: dict[str, str] = {}
         self.spaces = GatedNamespaces()
-        self.standing = GateUsage()
+        self.standing = GateUsage(others)
         self.scheduler = self._scheduler()
         self._pods: dict[str, GatedPod] = {}
         self._entered: dict[str, GatedPod] = {}
@@ -196,7 +197,7 @@ class Gatekeeper:
         return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
 
     def _concerns(self, pod: GatedPod) -> bool:
-        if pod.others:
+        if pod.mark in self._others:
             return False
         if pod.gated:
             return not pod.leaving

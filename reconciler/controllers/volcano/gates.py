@@ -17,12 +17,12 @@ from scheduling.volcano.resources import written
 
 
 class VolcanoGatesController(GatesController):
-    """`records` has Pods as they are stored."""
+    """`records` has Pods as they are stored. Pods that are marked for the quota of `others` are theirs."""
 
     watched = WATCHED
 
-    def __init__(self, records: Records) -> None:
-        self.keeper = Gatekeeper()
+    def __init__(self, records: Records, others: frozenset[str] = frozenset()) -> None:
+        self.keeper = Gatekeeper(others)
         super().__init__(records, self.keeper, GATED_POD)
 
     def observe(self, observed: Observed) -> None:

@@ -15,7 +15,7 @@ from reconciler.controllers.volcano.gates import reason_text
 from reconciler.core.controller import Controller
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
-from scheduling.volcano.gated_pod import GatedPod, read_gated_pod
+from scheduling.volcano.gated_pod import ALONE, GatedPod, read_gated_pod
 from scheduling.volcano.gatekeeper import GANG, NO_GROUP, Gatekeeper
 
 
@@ -27,11 +27,10 @@ def read_scheduled_pod(manifest: Manifest) -> GatedPod:
     found, bound = read_gated_pod(manifest), is_bound(manifest)
     return replace(
         found,
-        marked=False,
-        others=False,
+        mark="",
         gates=() if bound else (MARK,),
         admitted="",
-        together=1,
+        together=ALONE,
         waits=said_of(manifest),
         phase="Succeeded" if bound and found.leaving else found.phase,
         leaving=found.leaving or (bool(found.gates) and not bound),

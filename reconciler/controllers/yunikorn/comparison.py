@@ -32,7 +32,6 @@ def read_scheduled_pod(manifest: Manifest) -> GatedPod:
         ask=replace(found.ask, group=""),
         gang="",
         marked=True,
-        others=False,
         gates=() if bound else (MARK,),
         admitted="",
         waits=said_of(manifest),

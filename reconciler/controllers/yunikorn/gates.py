@@ -22,12 +22,12 @@ _IN_USE: Key = ("QuotaInUse", "")
 
 
 class QuotaGatesController(GatesController):
-    """`records` has Pods and Namespaces as they are stored."""
+    """`records` has Pods and Namespaces as they are stored. Pods marked for the quota of `others` are theirs."""
 
     watched = WATCHED
 
-    def __init__(self, records: Records, settings: YuniKornSettings) -> None:
-        self.keeper = Gatekeeper(QueuesInForce(settings.namespace))
+    def __init__(self, records: Records, settings: YuniKornSettings, others: frozenset[str] = frozenset()) -> None:
+        self.keeper = Gatekeeper(QueuesInForce(settings.namespace), others)
         super().__init__(records, self.keeper, GATED_POD)
         self._used: dict[str, None] = {}
         self._used_again = 0

@@ -333,6 +333,26 @@ def test_a_pod_without_a_podgroup_waits_and_says_so() -> None:
     assert gate.settle() == ["lost"]
 
 
+def test_members_that_come_after_their_gang_are_served_in_their_turn() -> None:
+    """Else whoever starts a gang of small Pods and deletes them would be first for ever."""
+    gate = Gate(*TREE, pod_group("g", "ml", 4), pod_group("high", "ml", priorityClassName="high"), *some(4))
+    gate.put(priority_class("high", 5))
+    gate.settle()
+    gate.remove("p0", "p1", "p2")
+    gate.put(gated("later", at=60, cpu="3"), gated("h", "high", "3", at=90))
+
+    assert gate.settle() == ["h"]
+
+
+@pytest.mark.parametrize("mark", ["", "nobody", "yunikorn"])
+def test_a_pod_that_runs_counts_whatever_label_somebody_gives_it(mark: str) -> None:
+    runs = volcano_pod("runs", "g", "4")
+    runs["metadata"]["labels"] = {GATE: mark}
+    gate = Gate(*TREE, runs, *some(1), pod_group("g", "ml"))
+
+    assert gate.settle() == []
+
+
 def test_a_pod_that_has_no_gate_counts_in_the_queue_of_its_podgroup_and_a_forged_note_counts_nothing() -> None:
     runs = volcano_pod("runs", "g", "3")
     forged = volcano_pod("forged", "", "4")

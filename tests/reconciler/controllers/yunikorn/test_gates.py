@@ -302,6 +302,17 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
     assert cluster.gated() == []
 
 
+def test_a_pod_that_runs_counts_whatever_project_it_says_it_is_for() -> None:
+    cluster = GateCluster(DEV)
+    old = pod("old", cpu="2")
+    old["metadata"] |= {"uid": "u", "labels": {**old["metadata"]["labels"], "quotree.dev/quota": "volcano"}}
+    cluster.store(("Pod", "dev/old"), old)
+    cluster.put(pod("new"))
+    cluster.settle()
+
+    assert cluster.gated() == ["new"]
+
+
 def test_a_pod_counts_where_it_was_admitted_whatever_it_says_later() -> None:
     cluster = GateCluster(
         queues_yaml("", "[{name: provided, create: true}, {name: tag, value: namespace, create: true}]"), DEV

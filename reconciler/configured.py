@@ -79,6 +79,8 @@ def read_configured(
     watched, gated = Dialect.YUNIKORN in own.reconciler.dialects, own.yunikorn.enforce is Enforce.GATES
     if watched != gated and not (watched and observes):  # else each is nothing without the other
         idle = (*idle, "reconciler.dialects: yunikorn" if watched else "yunikorn.enforce: gates")
+    if own.yunikorn.preempts and not gated:
+        idle = (*idle, "yunikorn.preemption")
     if own.volcano.enforce is Enforce.GATES and Dialect.VOLCANO not in own.reconciler.dialects:
         idle = (*idle, "volcano.enforce: gates")
     times = _times(found.leader_election)

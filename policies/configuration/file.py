@@ -62,6 +62,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
             follow=yunikorn.flag("follow", True),
             admission=_admission(admission),
             enforce=_enforce(yunikorn),
+            preempts=yunikorn.flag("preemption", False),
         ),
         reconciler=ReconcilerSettings(
             read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue")), _dialects(reconciler)

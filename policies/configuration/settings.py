@@ -117,7 +117,8 @@ class YuniKornSettings:
     """`version` decides whether the legacy quota annotations still count: from 2.0 on they do not.
 
     `namespace` is where YuniKorn and its ConfigMaps are. `follow`: the webhook watches these and
-    YuniKorn's Pods. `enforce`: Pods of Namespaces with quota wait at a gate.
+    YuniKorn's Pods. `enforce`: Pods of Namespaces with quota wait at a gate. `preempts`: there, Pods are deleted so
+    that queues get what they are guaranteed.
     """
 
     version: tuple[int, int] = (1, 9)
@@ -126,6 +127,7 @@ class YuniKornSettings:
     follow: bool = True
     admission: AdmissionSettings = AdmissionSettings()
     enforce: Enforce = Enforce.OFF
+    preempts: bool = False
 
 
 class Dialect(StrEnum):

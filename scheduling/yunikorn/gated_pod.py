@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from policies.dialects import core, yunikorn
+from policies.dialects.priority_class import ALLOW_PREEMPTION
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, mark_of
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, task_group
@@ -21,7 +22,7 @@ Whose = tuple[str, str, tuple[str, ...]]
 class GatedPod:
     """`application` is `namespace/id`: nobody uses up the quota of another namespace by its id. `gang` is the
     annotation that names task groups. `admitted` is the queue in which it counts, `waits` what it says of why it waits.
-    `mark` is the project for whose quota it is marked.
+    `mark` is the project for whose quota it is marked; only such Pods are ever preempted.
     """
 
     uid: str
@@ -55,7 +56,7 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     notes, uid = texts(meta.get("annotations")), text(meta.get("uid")) or ""
     pod = replace(core.read_pod(manifest), scheduler_name=yunikorn.SCHEDULER)
-    mark = mark_of(manifest)
+    mark, leaving = mark_of(manifest), bool(meta.get("deletionTimestamp"))
     namespace, priority = pod.ref.namespace, spec.get("priority")
     user, groups = yunikorn.user_of(pod)
     ask = Ask(
@@ -64,6 +65,8 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
         priority if isinstance(priority, int) else 0,
         times.parse(meta.get("creationTimestamp")),
         task_group(notes),
+        optional=notes.get(ALLOW_PREEMPTION) != "false",
+        pinned=mark != MARKED or leaving,
     )
     return GatedPod(
         uid,
@@ -77,6 +80,6 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
         notes.get(ADMITTED, ""),
         notes.get(WAITS, ""),
         mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"),
-        bool(meta.get("deletionTimestamp")),
+        leaving,
         mark,
     )

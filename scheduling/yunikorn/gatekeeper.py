@@ -16,6 +16,7 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config.placement import Application as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
 from scheduling.yunikorn.application import Application
+from scheduling.yunikorn.evictions import Evictions
 from scheduling.yunikorn.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
 from scheduling.yunikorn.gated_namespace import GatedNamespaces, Usage
 from scheduling.yunikorn.gated_pod import GatedPod
@@ -36,11 +37,13 @@ class _Refused(NamedTuple):
 
 class Gatekeeper:
     """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue.
-    `standing` counts what is stored. Pods that are marked for the quota of `others` are theirs.
+    `standing` counts what is stored. Pods that are marked for the quota of `others` are theirs. With `preempts` Pods
+    leave so that queues get what they are guaranteed, see `evictions`.
     """
 
-    def __init__(self, queues: QueuesInForce, others: frozenset[str] = frozenset()) -> None:
+    def __init__(self, queues: QueuesInForce, others: frozenset[str] = frozenset(), *, preempts: bool = False) -> None:
         self.queues = queues
+        self.evictions = Evictions() if preempts else None
         self._others = others
         self.granted: dict[str, str] = {}
         self.spaces = GatedNamespaces()
@@ -65,6 +68,8 @@ class Gatekeeper:
         """None: it is gone."""
         before = self._pods.pop(key, None)
         self.standing.change(before, pod)
+        if self.evictions is not None and (pod is None or pod.finished or (before and before.uid != pod.uid)):
+            self.evictions.gone(key)
         if before is not None:
             del self._in_namespace[before.namespace][key]
             if not self._in_namespace[before.namespace]:
@@ -81,8 +86,11 @@ class Gatekeeper:
 
     def doubt(self, key: str) -> None:
         """What was decided about the Pod may not hold any more: where that is not stored, it is decided anew."""
-        if key in self.granted and key in self._pods and self._pods[key].gated:
+        pod = self._pods.get(key)
+        if pod is not None and pod.gated and key in self.granted:
             self._doubted[key] = None
+        if pod is not None and not pod.leaving and self.evictions is not None:
+            self.evictions.gone(key)
 
     def usage(self, namespace: str) -> Usage | None:
         """What the Pods of the Namespace use that have passed or may; None without a quota that can be read."""
@@ -111,8 +119,16 @@ class Gatekeeper:
                 self._grant_held(application, application.held)
                 self._gangs[application.name] = None
                 self._keep_places()
+        if self.evictions is not None and self.queues.partition.preempts and not self.queues.fault:
+            self.evictions.decide(self.scheduler, self._entered, self.granted, now)
         told, self._told = self._told, dict.fromkeys(self.granted)
         return [key for key in self.granted if key not in told]
+
+    def next_preemption(self) -> int | None:
+        """When others may be preempted though nothing changes (nanoseconds); None where nobody waits for that."""
+        if self.evictions is None:
+            return None
+        return min(filter(None, (self.evictions.next, self.scheduler.preemptors.next)), default=None)
 
     def why(self, key: str) -> Waiting | None:
         """Why the Pod waits; None for one that does not."""

@@ -55,6 +55,11 @@ class Preemptors:
 
     # --- turns
 
+    @property
+    def next(self) -> int | None:
+        """When the first leaf that rests may preempt for more."""
+        return self._due[0][0] if self._due else None
+
     def leaves(self, now: int) -> list[Queue]:
         while self._due and self._due[0][0] <= now:
             self.rests.wake(heappop(self._due)[1])

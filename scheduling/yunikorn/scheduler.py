@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn_config.resources import Amounts, times
@@ -184,13 +184,22 @@ class Scheduler:
                     misfits.add(sort)
 
     def _preempting(self, now: int) -> Allocated | None:
-        """The first ask, by leaf, that has waited long enough and for which others have to leave."""
+        found = self.preemption(now)
+        if found is not None:
+            self._preempt(found, now)
+        return found
+
+    def preemption(self, now: int, waits: Callable[[Queue], bool] = lambda _: False) -> Allocated | None:
+        """The first ask, by leaf, that has waited long enough and for which others have to leave.
+
+        Nothing is carried out. A leaf that `waits` is left out.
+        """
         for leaf in self.preemptors.leaves(now):
-            if (found := self._preempting_in(leaf, now)) is not None:
+            if not waits(leaf) and (found := self._preemption_in(leaf, now)) is not None:
                 return found
         return None
 
-    def _preempting_in(self, leaf: Queue, now: int) -> Allocated | None:
+    def _preemption_in(self, leaf: Queue, now: int) -> Allocated | None:
         work, delay = self._work(leaf), leaf.settings.properties.preemption_delay
         tried: set[tuple[Sort, int]] = set()
         waits_for: set[str] = set()
@@ -208,20 +217,19 @@ class Scheduler:
                 elif any(True for _ in self.limits.lacks(application, ask.amounts)):
                     waits_for.add(ANYWHERE)
                 elif found := victims(leaf, ask, self.work):
-                    return self._preempt(application, ask, found, now)
+                    return Allocated(application, ask, tuple(found))
                 else:
                     tried.add(kind)
                     waits_for |= barriers(leaf, ask)
         self.preemptors.in_vain(leaf, waits_for, min(later, default=None))
         return None
 
-    def _preempt(self, application: Application, ask: Ask, found: list[Victim], now: int) -> Allocated:
+    def _preempt(self, decision: Allocated, now: int) -> None:
         """The victims leave at once; what replaces them waits from now on."""
-        for victim in found:
+        for victim in decision.victims:
             self._release(victim.application, victim.ask.key)
             self._wait(victim.application, replace(victim.ask, created=now))
-        self._allocate(application, ask)
-        return Allocated(application, ask, tuple(found))
+        self._allocate(decision.application, decision.ask)
 
     # --- bookkeeping
 

@@ -186,12 +186,16 @@ def test_a_wrong_value_is_refused_at_its_key(sections: dict[str, Any], at: str) 
     assert refused.value.at == at
 
 
-def of_dialects(*dialects: str, enforce: str = "off", volcano: str = "off") -> Configured:
+def of_dialects(
+    *dialects: str, enforce: str = "off", volcano: str = "off", preemption: bool = False, observes: bool = False
+) -> Configured:
     ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
-    gates = {"yunikorn": {"enforce": enforce}, "volcano": {"enforce": volcano}}
+    gates = {"yunikorn": {"enforce": enforce, "preemption": preemption}, "volcano": {"enforce": volcano}}
     whole = {**ours, "reconciler": {"dialects": list(dialects)}, **gates}
     return read_configured(
-        {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}, own=read_configuration(whole, [])
+        {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"},
+        own=read_configuration(whole, []),
+        observes=observes,
     )
 
 
@@ -201,6 +205,9 @@ def test_kueue_alone_is_looked_after_unless_dialects_are_named() -> None:
     assert of_dialects("kueue", "yunikorn").idle == ("reconciler.dialects: yunikorn",)
     assert of_dialects("kueue", enforce="gates").idle == ("yunikorn.enforce: gates",)
     assert of_dialects("yunikorn", enforce="gates").idle == ()
+    assert of_dialects("yunikorn", enforce="gates", preemption=True).idle == ()
+    assert of_dialects("kueue", preemption=True).idle == ("yunikorn.preemption",)
+    assert of_dialects("yunikorn", observes=True).idle == ()
     assert of_dialects("kueue", volcano="gates").idle == ("volcano.enforce: gates",)
     assert of_dialects("volcano", volcano="gates").idle == ()
 

@@ -57,6 +57,16 @@ def waits(observed: Observed, reason: str, text: str, *, amounts: bool, warning:
     return WantedWrite(observed.key, patch, about(pod), reason, said, warning=warning)
 
 
+def preempted(observed: Observed, queue: str) -> WantedWrite:
+    """It ends in its own time, for a queue that uses less than it is guaranteed."""
+    pod: AtGate = observed.value
+    namespace, _, name = pod.key.partition("/")
+    delete = Delete(PODS, namespace, name, observed.version, uid=pod.uid)
+    return WantedWrite(
+        observed.key, delete, about(pod), "Preempted", f"Preempted for {queue}, to give it its guarantee"
+    )
+
+
 def cut_off(observed: Observed) -> WantedWrite:
     pod: AtGate = observed.value
     namespace, _, name = pod.key.partition("/")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from policies.configuration.settings import YuniKornSettings
 from reconciler.controllers.gates.controller import PERIOD, GatesController
-from reconciler.controllers.gates.pod_writes import cut_off, passes, waits
+from reconciler.controllers.gates.pod_writes import cut_off, passes, preempted, waits
 from reconciler.controllers.yunikorn.kinds import GATED_POD, MAPS, NAMESPACE, WATCHED
 from reconciler.controllers.yunikorn.namespace_writes import conditions
 from reconciler.controllers.yunikorn.reasons import reason_text
@@ -19,6 +19,7 @@ from scheduling.yunikorn.gatekeeper import Gatekeeper
 from scheduling.yunikorn.queues_in_force import QueuesInForce
 
 _IN_USE: Key = ("QuotaInUse", "")
+_PREEMPTION: Key = ("QuotaPreemption", "")
 
 
 class QuotaGatesController(GatesController):
@@ -27,7 +28,7 @@ class QuotaGatesController(GatesController):
     watched = WATCHED
 
     def __init__(self, records: Records, settings: YuniKornSettings, others: frozenset[str] = frozenset()) -> None:
-        self.keeper = Gatekeeper(QueuesInForce(settings.namespace), others)
+        self.keeper = Gatekeeper(QueuesInForce(settings.namespace), others, preempts=settings.preempts)
         super().__init__(records, self.keeper, GATED_POD)
         self._used: dict[str, None] = {}
         self._used_again = 0
@@ -52,18 +53,26 @@ class QuotaGatesController(GatesController):
             self.keeper.put_pod(key[1], None)
 
     def wake(self, item: Key) -> None:
-        if item != _IN_USE:
+        if item not in (_IN_USE, _PREEMPTION):
             super().wake(item)
 
     # --- what is wanted
 
     def decide(self, now: int) -> list[str]:
-        return self.keeper.decide(now)
+        passing = self.keeper.decide(now)
+        if (evictions := self.keeper.evictions) is not None:
+            self.look_at((GATED_POD.kind, name) for name in evictions.leaves)
+        return passing
 
     def write(self, observed: Observed, now: int) -> WantedWrite | None:
         return self._namespace(observed, now) if observed.key[0] == NAMESPACE.kind else self._pod(observed)
 
     def more(self, now: int) -> Iterator[WakeAt]:
+        yield from self._count(now)
+        if (moment := self.keeper.next_preemption()) is not None:
+            yield WakeAt(_PREEMPTION, moment)
+
+    def _count(self, now: int) -> Iterator[WakeAt]:
         """Namespaces of which Pods came, passed or went say what is in use: at once, then from time to time."""
         if not self._used:
             return
@@ -79,7 +88,10 @@ class QuotaGatesController(GatesController):
         if pod.gated and not pod.leaving:
             queue = self.keeper.granted.get(pod.key)
             return passes(observed, queue) if queue else self._waits(observed, pod)
-        return cut_off(observed) if self._slipped(pod) else None
+        if self._slipped(pod):
+            return cut_off(observed)
+        queue = self.keeper.evictions.leaves.get(pod.key) if self.keeper.evictions is not None else None
+        return preempted(observed, queue) if queue and not pod.leaving and not pod.finished else None
 
     def _waits(self, observed: Observed, pod: GatedPod) -> WantedWrite | None:
         waiting = self.keeper.why(pod.key)

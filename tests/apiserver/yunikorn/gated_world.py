@@ -26,7 +26,7 @@ CONFIGURATION = {
     "apiVersion": "config.quotree.dev/v1alpha1",
     "kind": "Configuration",
     "rules": [{"rule": "quota-annotation-invalid", "action": "warn"}],
-    "yunikorn": {"enforce": "gates"},
+    "yunikorn": {"enforce": "gates", "preemption": True},
     "reconciler": {"dialects": ["yunikorn"]},
 }
 Manifest = dict[str, Any]

@@ -16,7 +16,13 @@ from tests.scheduling.yunikorn.manifests import queues_yaml
 from tests.waiting import eventually
 
 TEAM = queues_yaml(
-    "- {name: team, parent: true, resources: {max: {vcore: 3}}}",
+    """
+    - {name: team, parent: true, resources: {max: {vcore: 3}}}
+    - name: guarded
+      parent: true
+      resources: {max: {vcore: 2}}
+      childtemplate: {properties: {preemption.delay: 1s}}
+    """,
     "[{name: tag, value: namespace, create: true, parent: {name: tag, value: namespace.parentqueue}},"
     " {name: tag, value: namespace, create: true}]",
 )
@@ -89,6 +95,24 @@ def test_of_a_gang_all_pass_or_none(world: GatedWorld) -> None:
 
     world.end("gangs", "alone")
     eventually(lambda: world.gated("gangs") == set(), world.log)
+
+
+def test_a_namespace_gets_what_it_is_guaranteed_once_others_have_ended(world: GatedWorld) -> None:
+    world.space("greedy", namespace_max_cpu="2", parentqueue="root.guarded")
+    world.space("meek", namespace_guaranteed='{"cpu":"1"}', parentqueue="root.guarded")
+    for name in ("first", "second"):
+        assert not world.create("greedy", name, name)
+        eventually(lambda name=name: name in world.passed("greedy"), world.log)
+        assert not world.bind("greedy", name)
+    assert not world.create("meek", "small")
+    eventually(lambda: "Preempted" in world.reasons("greedy"), world.log)
+    going = [name for name, each in world.pods("greedy").items() if each["metadata"].get("deletionTimestamp")]
+    assert len(going) == 1
+    assert world.gated("meek") == {"small"}
+
+    world.delete("greedy", going[0])
+    eventually(lambda: world.passed("meek") == {"small"}, world.log)
+    assert world.used("greedy") == 1
 
 
 def test_a_tenant_gets_no_more_whatever_it_tries(world: GatedWorld) -> None:

@@ -1,0 +1,262 @@
+"""`yunikorn.preemption`: Pods are deleted so that queues get what they are guaranteed, and none that need not go."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cluster.actions import Delete
+from policies.configuration.settings import Enforce, YuniKornSettings
+from reconciler.controllers.yunikorn.gates import QuotaGatesController
+from reconciler.core.state import ClusterState
+from scheduling.objects.times import SECOND
+from scheduling.yunikorn.evictions import PATIENCE
+from tests.builders import Manifest
+from tests.profiles import seeds
+from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
+from tests.reconciler.controllers.yunikorn.gated_objects import pod
+from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
+
+GUARANTEED = queues_yaml(
+    """
+    - name: team
+      parent: true
+      resources: {max: {vcore: 4}}
+      queues:
+      - {name: rich, resources: {guaranteed: {vcore: 2}}, properties: {preemption.delay: 30s}}
+      - {name: poor, properties: {preemption.delay: 30s}}
+    """,
+    "[{name: provided}]",
+)
+SPACES = (namespace("rich", namespace_maxApps="9"), namespace("poor", namespace_maxApps="9"))
+
+
+class Preempting(GateCluster):
+    """Pods that are deleted take their time: `end_leaving` ends them."""
+
+    def __init__(self, *objects: Manifest, on: bool = True) -> None:
+        self.settings = YuniKornSettings(enforce=Enforce.GATES, preempts=on)
+        super().__init__(*objects)
+
+    def _controller(self, state: ClusterState) -> QuotaGatesController:
+        self.controller = QuotaGatesController(state.records, self.settings)
+        return self.controller
+
+    def asks(self, queue: str, *names: str, cpu: str = "1", **more: str) -> None:
+        """One a second."""
+        for name in names:
+            self.now += SECOND
+            made = pod(name, name, cpu, queue, **more)
+            made["metadata"]["labels"]["queue"] = f"root.team.{queue}"
+            self.put(made)
+            self.settle()
+
+    def gone(self, key: tuple[str, str]) -> None:
+        """The API server marks it first."""
+        if key[0] == "Pod" and not self.objects[key]["metadata"].get("deletionTimestamp"):
+            self.change(key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        else:
+            super().gone(key)
+
+    def leaving(self) -> list[str]:
+        return sorted(each["metadata"]["name"] for each in self.pods() if each["metadata"].get("deletionTimestamp"))
+
+    def end_leaving(self) -> None:
+        for name in self.leaving():
+            key = next(key for key in self.objects if key[1].endswith(f"/{name}"))
+            self.gone(key)
+        self.settle()
+
+    def wait(self, nanoseconds: int = 31 * SECOND) -> None:
+        self.now += nanoseconds
+        self.settle()
+
+    def deleted(self) -> int:
+        return sum(isinstance(action, Delete) for _, action in self.written)
+
+
+def full(*, on: bool = True) -> Preempting:
+    cluster = Preempting(GUARANTEED, *SPACES, on=on)
+    cluster.asks("poor", "p1", "p2", "p3", "p4")
+    assert cluster.passed() == ["p1", "p2", "p3", "p4"]
+    return cluster
+
+
+def test_a_queue_below_its_guarantee_gets_it_once_others_have_ended() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+    assert cluster.leaving() == []
+
+    cluster.wait()
+    assert cluster.leaving() == ["p4"]
+    assert cluster.gated() == ["r1"]
+    assert "Preempted" in cluster.events()
+
+    cluster.end_leaving()
+    assert cluster.passed() == ["p1", "p2", "p3", "r1"]
+
+
+def test_it_asks_for_one_after_the_other_and_never_beyond_its_guarantee() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1", "r2", "r3")
+    for _ in range(10):
+        cluster.wait()
+    assert len(cluster.leaving()) == 1
+
+    for _ in range(5):
+        cluster.end_leaving()
+        cluster.wait()
+
+    assert cluster.passed() == ["p1", "p2", "r1", "r2"]
+    assert cluster.leaving() == []
+    assert cluster.deleted() == 2
+
+
+def test_unless_it_is_asked_for_nobody_leaves() -> None:
+    cluster = full(on=False)
+    cluster.asks("rich", "r1")
+    cluster.wait(PATIENCE)
+
+    assert cluster.leaving() == []
+    assert cluster.gated() == ["r1"]
+
+
+def test_the_partition_can_switch_it_off() -> None:
+    off = {
+        **GUARANTEED,
+        "data": {"queues.yaml": GUARANTEED["data"]["queues.yaml"] + "  preemption: {enabled: false}\n"},
+    }
+    cluster = Preempting(off, *SPACES)
+    cluster.asks("poor", "p1", "p2", "p3", "p4")
+    cluster.asks("rich", "r1")
+    assert cluster.passed() == ["p1", "p2", "p3", "p4"]
+    cluster.wait(PATIENCE)
+
+    assert cluster.leaving() == []
+
+
+def test_a_process_that_starts_waits_for_those_that_the_one_before_has_deleted() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+    cluster.wait()
+    cluster.start()
+    for _ in range(5):
+        cluster.wait()
+    assert cluster.leaving() == ["p4"]
+
+    cluster.end_leaving()
+    assert cluster.passed() == ["p1", "p2", "p3", "r1"]
+
+
+def test_one_that_never_ends_holds_nobody_up_for_ever() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+    cluster.wait()
+    cluster.wait(PATIENCE)
+    cluster.wait()
+
+    assert cluster.leaving() == ["p3", "p4"]
+
+
+def test_who_gives_way_by_itself_meanwhile_is_enough() -> None:
+    cluster = full()
+    cluster.asks("rich", "r1")
+    cluster.end("poor/p1")
+    cluster.settle()
+    cluster.wait()
+
+    assert cluster.leaving() == []
+    assert cluster.gated() == []
+
+
+def test_pods_without_our_mark_and_of_a_higher_priority_stay() -> None:
+    cluster = Preempting(GUARANTEED, *SPACES)
+    cluster.asks("poor", "own")
+    cluster.change(("Pod", "poor/own"), {"metadata": {"labels": {"quotree.dev/quota": None}}})
+    important = pod("important", "important", "3", "poor")
+    important["spec"]["priority"] = 100
+    important["metadata"]["labels"]["queue"] = "root.team.poor"
+    cluster.put(important)
+    cluster.settle()
+    assert cluster.passed() == ["important", "own"]
+    cluster.asks("rich", "r1")
+    cluster.wait(PATIENCE)
+
+    assert cluster.leaving() == []
+
+
+def test_nobody_evades_it_by_a_made_up_owner() -> None:
+    cluster = Preempting(GUARANTEED, *SPACES)
+    made = pod("daemon", "daemon", "4", "poor")
+    made["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d"}]
+    made["metadata"]["labels"]["queue"] = "root.team.poor"
+    cluster.put(made)
+    cluster.settle()
+    cluster.asks("rich", "r1")
+    cluster.wait()
+
+    assert cluster.leaving() == ["daemon"]
+
+
+def test_a_delete_that_is_refused_is_tried_again_and_another_one_will_do() -> None:
+    cluster = full()
+    cluster.refused.add("poor/p4")
+    cluster.asks("rich", "r1")
+    cluster.wait()
+    assert cluster.leaving() == []
+    assert cluster.gated() == ["r1"]
+
+    cluster.refused.clear()
+    cluster.wait(60 * SECOND)
+    cluster.end_leaving()
+    assert "r1" in cluster.passed()
+
+
+@pytest.mark.parametrize("seed", seeds(1))
+def test_nobody_leaves_in_vain_and_no_queue_that_is_guaranteed_loses(seed: int) -> None:
+    drawn = random.Random(seed)
+    cluster = Preempting(GUARANTEED, *SPACES)
+    for turn in range(30):
+        queue, name = drawn.choice(("rich", "poor")), f"x{turn}"
+        cluster.asks(queue, name, cpu=drawn.choice(("1", "2")))
+        if drawn.random() < 0.4:
+            cluster.wait()
+        if drawn.random() < 0.3:
+            cluster.end_leaving()
+        if drawn.random() < 0.2:
+            cluster.start()
+        if drawn.random() < 0.3 and (running := cluster.passed()):
+            chosen = drawn.choice(running)
+            key = next(key for key in cluster.objects if key[1].endswith(f"/{chosen}"))
+            if cluster.objects[key].get("status", {}).get("phase") != "Succeeded":
+                cluster.end(key[1])
+        assert used(cluster) <= 4
+        assert not [name for name in cluster.leaving() if queue_of(cluster, name) == "rich"], (
+            "it is below its guarantee"
+        )
+    for _ in range(40):
+        cluster.wait()
+        cluster.end_leaving()
+
+    waiting = [name for name in cluster.gated() if queue_of(cluster, name) == "rich"]
+    rich = used(cluster, "rich")
+    assert all(rich + cpu_of(cluster, name) > 2 for name in waiting), "its guarantee is met"
+
+
+def used(cluster: Preempting, queue: str = "") -> int:
+    """Whole cpus of the Pods that have passed and have not ended."""
+    going = [each for each in cluster.pods() if each["metadata"]["name"] in cluster.passed()]
+    going = [each for each in going if each.get("status", {}).get("phase") != "Succeeded"]
+    return sum(
+        cpu_of(cluster, each["metadata"]["name"]) for each in going if queue in ("", each["metadata"]["namespace"])
+    )
+
+
+def queue_of(cluster: Preempting, name: str) -> str:
+    return next(each["metadata"]["namespace"] for each in cluster.pods() if each["metadata"]["name"] == name)
+
+
+def cpu_of(cluster: Preempting, name: str) -> int:
+    made = next(each for each in cluster.pods() if each["metadata"]["name"] == name)
+    return int(made["spec"]["containers"][0]["resources"]["requests"]["cpu"])

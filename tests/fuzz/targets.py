@@ -38,29 +38,15 @@ from cluster.store import FixedCache
 from policies import dialects
 from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration, Enforce, KueueSettings, VolcanoSettings, YuniKornSettings
-from policies.dialects.core import read_namespace
-from policies.dialects.quota_gates import MARK
-from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.dialects.yunikorn_config.decode import read_config
 from policies.migration import Wish
 from policies.model.errors import PolicyError
 from policies.model.forest import Forest
-from policies.model.printing import plain
 from policies.rules import registry
 from reconciler.configured import read_configured
-from reconciler.controllers.yunikorn.reasons import reason_text
-from reconciler.metrics.families.quota_gates import at_the_gates
-from reconciler.metrics.families.yunikorn_queues import queues
-from reconciler.metrics.occasions import QuotaGates
 from reconciler.multikueue.kubeconfigs import Allowed, read_login
-from scheduling.yunikorn.as_json import queue_node, waiting_json
-from scheduling.yunikorn.gate_questions import in_namespace, in_queue
-from scheduling.yunikorn.gate_questions import reasons as answered
-from scheduling.yunikorn.gated_pod import read_gated_pod
-from scheduling.yunikorn.gatekeeper import Gatekeeper
-from scheduling.yunikorn.queues_in_force import QueuesInForce
-from scheduling.yunikorn.usage import applications_below
 from tests.fuzz import corpus
+from tests.fuzz.gates import quota_gates, volcanos_gates
 from tests.fuzz.mutations import Mutator, copied, written
 from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
 from webhook.settings import WebhookSettings
@@ -264,44 +250,6 @@ def simulations(chance: random.Random, mutator: Mutator) -> Status:
     return "unreadable" if taken.unreadable else "played"
 
 
-def quota_gates(chance: random.Random, mutator: Mutator) -> Status:
-    """Pods at the gate, of Namespaces and queues that nobody would write."""
-    keeper, spaces = Gatekeeper(QueuesInForce("yunikorn")), set[str]()
-    for manifest in (chance.choice(_at_gates()) for _ in range(12)):
-        held = copied(manifest)
-        if chance.random() < 0.7 and held["kind"] == "Pod":
-            held["spec"]["schedulingGates"] = [{"name": MARK}]
-        read_again = _mapping(mutator.mapping(held))
-        if manifest["kind"] == "Pod":
-            pod = read_gated_pod(read_again)
-            keeper.put_pod(pod.key, pod)
-            spaces.add(pod.namespace)
-        elif manifest["kind"] == "Namespace":
-            namespace = read_namespace(read_again)
-            keeper.put_namespace(namespace.ref.name, namespace)
-        else:
-            keeper.queues.put(CONFIGS, read_config_map(read_again))
-        if chance.random() < 0.2:
-            keeper.refresh()
-        keeper.decide(1)
-    reasons = [keeper.why(key) for key in keeper.waiting()]
-    assert all(why is not None and plain(reason_text(why)) for why in reasons), reasons
-    _is_visible(keeper, spaces)
-    return "some wait" if reasons else "nobody waits"
-
-
-def _is_visible(keeper: Gatekeeper, spaces: set[str]) -> None:
-    """All of it can be listed, drawn and scraped, and each Pod that waits in a queue is found there."""
-    counts = applications_below(keeper.scheduler)
-    json.dumps([queue_node(queue, counts[queue]) for queue in keeper.scheduler.tree.root.walk()])
-    for each in (*at_the_gates(QuotaGates(keeper)), *queues(QuotaGates(keeper))):
-        float(each.value)
-    places = sorted(place for space in spaces for place in in_namespace(keeper, space))
-    assert {place.pod for place in places} == {*keeper.waiting()}
-    assert [place for place in places if not place.homeless] == sorted(in_queue(keeper, "root"))
-    json.dumps([*map(waiting_json, answered(keeper, places))])
-
-
 def migrations(chance: random.Random, mutator: Mutator) -> Status:
     """The whole of `quotree migrate -`; what it prints can be read again."""
     origin = chance.choice(list(Origin))
@@ -351,12 +299,6 @@ def _of_kueue() -> tuple[Any, ...]:
 
 
 @cache
-def _at_gates() -> tuple[Any, ...]:
-    kinds = ("Pod", "Namespace", "ConfigMap")
-    return tuple(each for each in corpus.manifests() if each.get("apiVersion") == "v1" and each.get("kind") in kinds)
-
-
-@cache
 def _of_yunikorn() -> tuple[str, ...]:
     return tuple(text for text in corpus.texts() if "partitions" in text and "apiVersion" not in text)
 
@@ -368,7 +310,7 @@ def targets(seed: str) -> list[tuple[str, int, Target]]:
     """By name, with their share of the inputs in percent."""
     webhook = Webhook(seed)
     return [
-        ("webhook", 47, webhook.validate_or_mutate),
+        ("webhook", 46, webhook.validate_or_mutate),
         ("conversion", 8, webhook.convert),
         ("texts", 20, texts),
         ("trees", 8, trees),
@@ -378,4 +320,5 @@ def targets(seed: str) -> list[tuple[str, int, Target]]:
         ("simulations", 1, simulations),
         ("migrations", 2, migrations),
         ("quota gates", 1, quota_gates),
+        ("volcano's gates", 1, volcanos_gates),
     ]

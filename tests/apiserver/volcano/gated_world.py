@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.harness import ADMIN, ApiError, ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import shipped
 from tests.apiserver.volcano.queue_world import QUEUES, patch
 from tests.apiserver.webhook.guard import Guard
@@ -54,7 +54,9 @@ class VolcanoWorld(GatedWorld):
         patch(self.server, f"{QUEUES}/{name}", {"spec": {"capability": {"cpu": str(cpu)}}})
 
     def group(self, space: str, name: str, queue: str, members: int = 1) -> None:
-        self.server.request("POST", GROUPS.format(space), pod_group(name, queue, members, space))
+        """Once the webhook has heard of the queue."""
+        made = pod_group(name, queue, members, space)
+        eventually(lambda: not self._ask("POST", GROUPS.format(space), made, ADMIN), self.guard.log)
 
     def change_group(self, space: str, name: str, **spec: Any) -> None:
         patch(self.server, f"{GROUPS.format(space)}/{name}", {"spec": spec})

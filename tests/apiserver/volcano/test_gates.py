@@ -135,6 +135,8 @@ def test_where_the_namespace_says_so_no_pod_runs_without_a_podgroup(world: Volca
     world.space("open")
     assert not world.create("open", "free", "")
     assert world.passed("open") == {"free"}
+    claims = {"labels": {"quotree.dev/quota": "volcano"}, "annotations": {"quotree.dev/quota-admitted": "bound"}}
+    assert "gated-pod-evaded" in world.patch("open", "free", {"metadata": claims})
 
 
 def test_behind_the_webhooks_back_who_takes_the_gate_off_is_stopped(world: VolcanoWorld) -> None:

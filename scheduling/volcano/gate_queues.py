@@ -10,6 +10,7 @@ from scheduling.queue_tree.amounts import add_to
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gated_pod import GatedQueue, Need
 from scheduling.volcano.objects import QueueSettings
+from scheduling.volcano.queue_order import QueueOrder
 from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues
 from scheduling.volcano.resources import shortages
 
@@ -37,6 +38,7 @@ class GateQueues:
 
     def __init__(self) -> None:
         self.queues = Queues(nodes=False)
+        self.order = QueueOrder(self.queues)
         self._flaws: dict[str, str] = {}
         self._own: dict[str, dict[str, int]] = {}
         for name in BUILT_IN:
@@ -56,6 +58,7 @@ class GateQueues:
         else:
             self.queues.put(queue.settings)
         self._move(name, 1)
+        self.order = QueueOrder(self.queues)
         self._flaws.pop(name, None)
         if queue is not None and queue.flaw:
             self._flaws[name] = queue.flaw
@@ -70,7 +73,9 @@ class GateQueues:
         add_to(own, amounts, times)
         if not own:
             del self._own[name]
-        self.counting(name).add(ALLOCATED, amounts, times)
+        node = self.counting(name)
+        node.add(ALLOCATED, amounts, times)
+        self.order.changed(node)
 
     def is_over(self, lack: Shortage) -> bool:
         """Whether the queue uses more than the limit that was found short."""
@@ -90,11 +95,14 @@ class GateQueues:
             if need.claims and here.settings.devices:
                 message = f"limits {', '.join(sorted(here.settings.devices))}, and claims of devices are not counted"
                 return Waiting(DEVICES, here.name, message)
-            limit, unnamed = self.queues.limit(here), self.queues.unnamed
-            lacks = (*shortages(here.name, here.amounts(ALLOCATED), dict(need.amounts), limit, unnamed),)
-            if lacks:
+            if lacks := self._lacks(here, need):
                 return Waiting(QUOTA, here.name, lacks=lacks)
         return None
+
+    def fits_at(self, name: str, need: Need) -> bool:
+        """Whether this fits into the queue, whatever those below and above say."""
+        node = self.queues.get(name)
+        return node is None or not self._lacks(node, need)
 
     def shut(self, name: str) -> Waiting | None:
         """Why nothing new enters the queue, whatever it needs; None where something may."""
@@ -104,6 +112,10 @@ class GateQueues:
         if node.children:
             return Waiting(NOT_A_LEAF, name, "has queues below; only a queue without takes work")
         return next(self._wrongs(node), None)
+
+    def _lacks(self, node: Node, need: Need) -> tuple[Shortage, ...]:
+        limit, used = self.queues.limit(node), node.amounts(ALLOCATED)
+        return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)
 
     def _wrongs(self, node: Node) -> Iterator[Waiting]:
         for here in node.up():

@@ -1,78 +1,141 @@
-"""One round of decisions at the gate: what is awake is tried in Volcano's order, until nothing more fits."""
+"""One round of decisions at the gate, in Volcano's order, until nothing more fits.
+
+Lines that rest behind the same queue and need the same are one contest, which is over as soon as that queue has no
+room for one of them: the others need not be looked at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from heapq import heappop, heappush
+from collections import Counter
+from collections.abc import Callable, Iterable
 
-from scheduling.volcano.gang import Order, Wish
+from scheduling.volcano.gang import Wish
 from scheduling.volcano.gate_queues import QUOTA, GateQueues
 from scheduling.volcano.gated_pod import Need
 from scheduling.volcano.lines import LineKey, Lines
 from scheduling.volcano.order import Line
-from scheduling.volcano.queue_order import QueueOrder
+
+
+class _Contest:
+    """Lines in their order, the first of which is `head`. `place`: the queue in which all of them need so much.
+
+    A line whose queue has had its turn since it was put in takes its place anew: that can only be a later one.
+    """
+
+    def __init__(self, turn: Turn, keys: Iterable[LineKey], place: tuple[str, Need] | None = None) -> None:
+        self.place = place
+        self.head: LineKey | None = None
+        self._turn = turn
+        self._since: dict[LineKey, int] = {}
+        self._line: Line[LineKey] = Line(turn.compare)
+        for key in keys:
+            self.put(key)
+        self.advance()
+
+    def put(self, key: LineKey) -> None:
+        self._since[key] = self._turn.served[key[0]]
+        self._line.put(key)
+
+    def advance(self) -> None:
+        """The head leaves; another one takes its place."""
+        self.head = None
+        while self._line and self.head is None:
+            key = self._line.pop()
+            if self._since[key] != self._turn.served[key[0]]:
+                self.put(key)
+            elif self._turn.lines.first(key) is not None:
+                self.head = key
+
+    def outdated(self) -> bool:
+        return self.head is not None and self._since[self.head] != self._turn.served[self.head[0]]
 
 
 class Turn:
     """`grant` carries out that the Pods of a wish pass, and puts into the lines what they make possible."""
 
     def __init__(self, lines: Lines, queues: GateQueues, grant: Callable[[Wish], None]) -> None:
-        self._lines = lines
+        self.lines = lines
+        self.served: Counter[str] = Counter()
         self._queues = queues
         self._grant = grant
-        self._order = QueueOrder(queues.queues)
-        self._heads: dict[str, list[tuple[Order, Need]]] = {}
-        self._lined_up: set[LineKey] = set()
+        self._order = queues.order
+        self._contests: Line[_Contest] = Line(lambda a, b: self.compare(a.head, b.head))
 
     def run(self) -> None:
-        """Who completes a gang comes first, wherever: else another could take the room that its gang has got."""
+        self._order.begin()
+        self._begin()
+        while self._contests:
+            contest = self._contests.pop()
+            if contest.outdated() and contest.head is not None:
+                contest.put(contest.head)
+                contest.advance()
+            elif self._is_open(contest):
+                self._serve(contest)
+            else:
+                continue
+            if contest.head is not None:
+                self._contests.put(contest)
+
+    def _begin(self) -> None:
+        released, self.lines.released = self.lines.released, {}
+        for name in released:
+            for need, keys in self.lines.behind(name):
+                if self._queues.fits_at(name, need):
+                    self._enter(_Contest(self, keys, (name, need)))
         self._take()
-        for queue in [name for name in self._heads if self._queues.shut(name)]:
-            for _, need in self._heads.pop(queue):
-                self._lines.rests.rest((queue, need), frozenset())  # until any queue changes
-        for queue in sorted(self._heads):
-            while self._heads[queue] and self._completes(queue):
-                self._serve(queue)
-        turns = Line(self._compare, [queue for queue in sorted(self._heads) if self._heads[queue]])
-        while turns:
-            queue = turns.pop()
-            self._serve(queue)
-            if self._heads[queue]:
-                turns.put(queue)
 
     def _take(self) -> None:
-        """What is awake by now, and was not when it was taken last."""
-        for queue, need in self._lines.rests.take():
-            self._line_up(queue, need)
-
-    def _line_up(self, queue: str, need: Need) -> None:
-        first = self._lines.first(queue, need)
-        if first is not None and (queue, need) not in self._lined_up:
-            self._lined_up.add((queue, need))
-            heappush(self._heads.setdefault(queue, []), (first.order, need))
-
-    def _completes(self, queue: str) -> bool:
-        return not self._heads[queue][0][0][0]
-
-    def _compare(self, a: str, b: str) -> int:
-        nodes = self._queues.queues.tree.nodes
-        places = [(nodes[name].settings.created, name) for name in (a, b)]
-        return self._order.compare(a, b) or (-1 if places[0] < places[1] else 1)
-
-    def _serve(self, queue: str) -> None:
-        """Try what comes first in the queue."""
-        order, need = heappop(self._heads[queue])
-        self._lined_up.discard((queue, need))
-        wish = self._lines.first(queue, need)
-        if wish is None or wish.order != order:  # another one has taken its place, or left it
-            self._line_up(queue, need)
+        """What is awake by now."""
+        if not self.lines.awake:
             return
-        refusal = self._queues.refusal(queue, need)
-        if refusal is not None:
-            short = [refusal.queue] if refusal.reason == QUOTA else []
-            self._lines.rests.rest((queue, need), frozenset(short))
-            return
-        self._order.counts(self._queues.queues.tree.nodes[queue])
-        self._grant(wish)
+        awake, self.lines.awake = self.lines.awake, {}
+        keys = []
+        for key in awake:
+            if self._queues.shut(key[0]):
+                self.lines.rest(key, "")
+            else:
+                keys.append(key)
+        self._enter(_Contest(self, keys))
+
+    def _enter(self, contest: _Contest) -> None:
+        if contest.head is not None:
+            self._contests.put(contest)
+
+    def _is_open(self, contest: _Contest) -> bool:
+        return contest.place is None or self._queues.fits_at(*contest.place)
+
+    def _serve(self, contest: _Contest) -> None:
+        """Try who comes first."""
+        key = contest.head
+        wish = self.lines.first(key) if key is not None else None
+        if key is not None and wish is not None and self._passes(key, wish):
+            contest.put(key)
+        contest.advance()
         self._take()
-        self._line_up(queue, need)
+
+    def _passes(self, key: LineKey, wish: Wish) -> bool:
+        """Whether the first one of the line has passed, and the next one is now the first."""
+        refusal = self._queues.refusal(*key)
+        if refusal is not None:
+            self.lines.rest(key, refusal.queue if refusal.reason == QUOTA else "")
+            return False
+        self._order.counts(self._queues.queues.tree.nodes[key[0]])
+        self.served[key[0]] += 1
+        self._grant(wish)
+        return self.lines.first(key) is not None and key not in self.lines.awake
+
+    def compare(self, a: LineKey | None, b: LineKey | None) -> int:
+        """Below 0: `a` is served first. Who completes a gang comes before all others, wherever: else another could take
+        the room that its gang has got."""
+        first, second = (self.lines.first(key) if key is not None else None for key in (a, b))
+        if first is None or second is None or a is None or b is None:
+            return (first is None) - (second is None)
+        if first.order[0] != second.order[0]:
+            return -1 if second.order[0] else 1
+        if a[0] != b[0]:
+            return self._order.compare(a[0], b[0]) or self._by_age(a[0], b[0])
+        return -1 if first.order < second.order else 1
+
+    def _by_age(self, a: str, b: str) -> int:
+        nodes = self._queues.queues.tree.nodes
+        return -1 if (nodes[a].settings.created, a) < (nodes[b].settings.created, b) else 1

@@ -198,8 +198,7 @@ class Gatekeeper:
         if how is _How.COUNTS and queue:
             self.queues.count(queue, pod.need, times)
             if times < 0:
-                for here in self.queues.counting(queue).up():
-                    self._lines.rests.released(here.name)
+                self._lines.released.update((here.name, None) for here in self.queues.counting(queue).up())
         if not pod.group:
             return
         gang = self._gang(pod.group)

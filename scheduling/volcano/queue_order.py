@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from scheduling.volcano.queues import ALLOCATED, Node, Queues, share
 from scheduling.volcano.resources import is_nothing
 
+Standing = tuple[float, bool]
+"""The share, and whether nothing is deserved; of equal shares, who deserves something comes first."""
+
 
 class QueueOrder:
-    """The order for one session. The share of a queue with children is that of the session's beginning."""
+    """The order of queues that do not change, session after session. The share of a queue with children is that of the
+    session's beginning."""
 
     def __init__(self, queues: Queues) -> None:
         self._queues = queues
-        self._opening: dict[str, float] = {}
-        self._leaves: dict[str, float] = {}
+        self._opening: dict[str, Standing] = {}
+        self._leaves: dict[str, Standing] = {}
         self._ancestors: dict[str, list[Node]] = {}
 
     def compare(self, a: str, b: str) -> int:
@@ -29,12 +33,21 @@ class QueueOrder:
             return 1 if left.children else -1
         if not left.children:
             left, right = _first_different(left, self.above(left), right, self.above(right))
-        return self._compare_shares(left, right)
+        mine, others = self._standing(left), self._standing(right)
+        return 0 if mine == others else -1 if mine < others else 1
+
+    def begin(self) -> None:
+        """A session begins."""
+        self._opening.clear()
 
     def counts(self, node: Node) -> None:
-        """What is allocated in the queue is about to change."""
+        """What is allocated in the queue is about to change in this session."""
         for above in self.above(node):
-            self._share(above)
+            self._standing(above)
+        self.changed(node)
+
+    def changed(self, node: Node) -> None:
+        """What is allocated in the queue has changed."""
         self._leaves.pop(node.name, None)
 
     def above(self, node: Node) -> list[Node]:
@@ -44,20 +57,13 @@ class QueueOrder:
             found = self._ancestors[node.name] = node.ancestors()
         return found
 
-    def _compare_shares(self, a: Node, b: Node) -> int:
-        left, right = self._share(a), self._share(b)
-        if left != right:
-            return -1 if left < right else 1
-        if left != 1:  # with nothing deserved the share is 1, so both deserve something
-            return 0
-        return int(is_nothing(self._queues.deserved(a))) - int(is_nothing(self._queues.deserved(b)))
-
-    def _share(self, node: Node) -> float:
+    def _standing(self, node: Node) -> Standing:
         """Computed once: of a leaf until its usage changes, of a queue with children for the whole session."""
         known = self._opening if node.children else self._leaves
         found = known.get(node.name)
         if found is None:
-            found = known[node.name] = share(self._queues.deserved(node), node.amounts(ALLOCATED))
+            deserved = self._queues.deserved(node)
+            found = known[node.name] = share(deserved, node.amounts(ALLOCATED)), is_nothing(deserved)
         return found
 
 

@@ -405,6 +405,25 @@ def test_a_large_podgroup_costs_what_it_has_pods(minimum: int) -> None:
     assert large < 8 * small * 2.5
 
 
+def test_of_many_queues_below_a_full_one_only_as_many_are_tried_as_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"q{number}" for number in range(300)]
+    gate = Gate(queue("org", "root", capability={"cpu": "100"}), *(queue(name, "org") for name in names))
+    gate.put(
+        *(pod_group(name, name) for name in names), *(gated(f"{name}-{n}", name) for name in names for n in (1, 2))
+    )
+    first = gate.settle()
+    assert len(first) == 100
+    tried: list[str] = []
+    refusal = gate.keeper.queues.refusal
+    monkeypatch.setattr(gate.keeper.queues, "refusal", lambda name, need: tried.append(name) or refusal(name, need))
+
+    gate.end(first[0], first[1])
+    assert len(gate.settle()) == 2
+    assert len(tried) <= 4
+
+
 def test_a_gang_of_5000_and_pods_that_all_ask_for_something_else_pass_in_moments() -> None:
     gate = Gate(queue("q", "root"), pod_group("g", "q", 5000), pod_group("mixed", "q"))
     gate.put(*(gated(f"p{number}", at=number) for number in range(5000)))

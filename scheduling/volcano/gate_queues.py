@@ -21,6 +21,8 @@ NOT_A_LEAF = "QueueHasChildren"
 UNREADABLE = "UnreadableQueue"
 BROKEN_TREE = "BrokenQueueTree"
 DEVICES = "DevicesNotCounted"
+_DEEPEST = 100
+"""Levels; limits are computed from the root down, one call inside the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,9 @@ class GateQueues:
         return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)
 
     def _wrongs(self, node: Node) -> Iterator[Waiting]:
-        for here in node.up():
+        for depth, here in enumerate(node.up()):
+            if depth == _DEEPEST:
+                yield Waiting(BROKEN_TREE, node.name, f"lies more than {_DEEPEST} levels deep")
             if flaw := self._flaws.get(here.name):
                 yield Waiting(UNREADABLE, here.name, f"cannot be read: {flaw}")
             if not here.settings.is_open:

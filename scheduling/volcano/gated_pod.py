@@ -103,12 +103,12 @@ class GatedQueue(NamedTuple):
 
 def read_gated_pod(manifest: Manifest) -> GatedPod:
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
-    notes, mark = texts(meta.get("annotations")), mark_of(manifest)
-    requests = counted(pod_requests(spec))
+    notes, mark, group = texts(meta.get("annotations")), mark_of(manifest), group_of(manifest) or ""
+    requests = counted(pod_requests(spec)) if group or mark == MARKED else {}  # nobody counts the others
     return GatedPod(
         text(meta.get("uid")) or "",
         f"{text(meta.get('namespace')) or 'default'}/{text(meta.get('name')) or ''}",
-        group_of(manifest) or "",
+        group,
         Need(tuple((r, requests[r]) for r in asked(requests)), bool(listing(spec.get("resourceClaims")))),
         notes.get(TASK_NAME, ""),
         whole(spec.get("priority")) or 0,

@@ -9,6 +9,7 @@ import pytest
 
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gate_queues import Waiting
+from scheduling.volcano.gatekeeper import Gatekeeper
 from tests.scheduling.volcano.gate import GATE, Gate, gated
 from tests.scheduling.volcano.manifests import Manifest, pod_group, priority_class, queue
 from tests.scheduling.volcano.manifests import pod as volcano_pod
@@ -268,6 +269,26 @@ def test_claims_of_devices_are_not_counted_so_they_stay_out_of_queues_that_limit
 
     assert sorted(gate.settle()) == ["f", "plain"]
     assert reason(gate, "d") == ("DevicesNotCounted", "dra")
+
+
+def test_a_queue_deeper_than_can_be_counted_stops_those_below_alone() -> None:
+    gate = Gate(*TREE, *(queue(f"d{n}", f"d{n - 1}" if n else "root") for n in range(3000)))
+    gate.put(pod_group("deep", "d2999"), pod_group("g", "ml"), gated("deep", "deep"), *some(1))
+
+    assert gate.settle() == ["p0"]
+    assert reason(gate, "deep") == ("BrokenQueueTree", "d2999")
+
+
+def test_pods_that_wait_for_the_quota_of_another_project_are_theirs() -> None:
+    gate = Gate(*TREE, pod_group("g", "ml"))
+    gate.keeper = Gatekeeper(others=frozenset(["yunikorn"]))
+    gate.put(*gate.objects.values(), *some(2))
+    theirs = gated("theirs")
+    theirs["metadata"]["labels"][GATE] = "yunikorn"
+    gate.put(theirs)
+
+    assert gate.settle() == ["p0", "p1"]
+    assert gate.why("theirs") is None
 
 
 # --- a tenant writes PodGroups

@@ -23,8 +23,10 @@ class GateCluster(AnyGateCluster):
         "ConfigMap": ("YuniKornDefaults", "YuniKornConfigs"),
     }
 
+    others: frozenset[str] = frozenset()
+
     def _controller(self, state: ClusterState) -> QuotaGatesController:
-        self.controller = QuotaGatesController(state.records, SETTINGS)
+        self.controller = QuotaGatesController(state.records, SETTINGS, self.others)
         return self.controller
 
     def take_in(self) -> None:

@@ -302,6 +302,21 @@ def test_a_pod_that_ran_before_counts_and_is_left_alone() -> None:
     assert cluster.gated() == []
 
 
+def test_a_pod_that_waits_for_volcanos_quota_is_volcanos() -> None:
+    class Both(GateCluster):
+        others = frozenset(["volcano"])
+
+    cluster = Both(namespace("free"))
+    theirs = pod("theirs", space="free")
+    theirs["metadata"] |= {"uid": "u", "labels": {**theirs["metadata"]["labels"], "quotree.dev/quota": "volcano"}}
+    theirs["spec"]["schedulingGates"] = [{"name": "quotree.dev/quota"}]
+    cluster.store(("Pod", "free/theirs"), theirs)
+    cluster.settle()
+
+    assert cluster.gated() == ["theirs"]
+    assert not cluster.written
+
+
 def test_a_pod_that_runs_counts_whatever_project_it_says_it_is_for() -> None:
     cluster = GateCluster(DEV)
     old = pod("old", cpu="2")

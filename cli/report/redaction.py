@@ -27,6 +27,7 @@ from policies.dialects.kueue_kinds import (
 from policies.dialects.kueue_workload import REPLACES
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.dialects.volcano_gates import GROUP_NAMES
 from policies.dialects.yunikorn import USER_INFO
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.exemptions import PREFIX as EXEMPT
@@ -37,7 +38,7 @@ from scheduling.simulation.intake import LIMIT_RANGE, RUNTIME_CLASS
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _METADATA = ("name", "namespace", "generation", "uid", "creationTimestamp", "deletionTimestamp")
 _OWNER = ("apiVersion", "kind", "name", "uid", "controller")
-_IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app")
+_IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app", *GROUP_NAMES)
 """Labels and annotations that name work."""
 _WORKLOADS = (REPLACES, f"{PREFIX}workload", f"{PREFIX}prebuilt-workload-name")
 """Those that name a Workload, alone or after its namespace."""

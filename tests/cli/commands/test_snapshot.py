@@ -79,6 +79,7 @@ def cluster(api: FakeApi) -> None:
     ml = cluster_queue("ml", None, group("cpu", flavor("spot", cpu=quota(4))))
     ml["spec"]["namespaceSelector"] = {"matchLabels": {"team": "ml"}}
     trainer = job("trainer", "vision")
+    trainer["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "train"}
     trainer["spec"]["tasks"] = [{"name": "s3", "replicas": 1, "template": {"spec": {"image": "s3cr3t"}}}]
     holding(
         api,
@@ -178,6 +179,7 @@ def test_the_head_line_says_what_it_was_taken_of_and_how_old_it_is(tmp_path: Pat
 def test_work_that_the_change_has_is_judged_as_new(tmp_path: Path, api: FakeApi) -> None:
     file = taken(tmp_path, api)
     trainer = job("trainer", "vision")
+    trainer["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "train"}
     trainer["spec"]["tasks"] = [{"name": "s3", "replicas": 1, "template": {"spec": {"containers": []}}}]
 
     result = run("validate", write(tmp_path / "a.yaml", trainer), "--against", f"snapshot:{file}")

@@ -16,7 +16,10 @@ from tests.reconciler.controllers.yunikorn.quota_recount import Recount
 from tests.reconciler.controllers.yunikorn.random_gates import (
     PARENTS,
     ROOMY,
+    TIGHT,
     Annotations,
+    home,
+    last_pods,
     queues,
     random_gang,
     random_parent,
@@ -24,6 +27,7 @@ from tests.reconciler.controllers.yunikorn.random_gates import (
     random_queues,
     random_quota,
     spaces,
+    tight_queues,
     written,
 )
 from tests.waiting import eventually
@@ -75,6 +79,13 @@ class GateLoad:
         self.cluster.patch(CONFIG_MAP, queues(), MERGE_PATCH)
         for name in PARENTS:
             self._annotate(name, ROOMY)
+
+    def fill(self) -> None:
+        """Quotas become tight, and Pods ask for all that there is."""
+        for name in PARENTS:
+            self._annotate(name, {**TIGHT, **home(name)})
+        self.cluster.patch(CONFIG_MAP, tight_queues(), MERGE_PATCH)
+        self._create(last_pods())
 
     def drain(self) -> None:
         """All that has passed ends."""

@@ -77,14 +77,23 @@ def rests(load: GateLoad, reconciler: Killed) -> None:
 
 
 def all_run(load: GateLoad, reconciler: Killed) -> None:
-    """What has passed ends until nobody waits: each room is given back, and used again."""
-    load.relax()
+    """What has passed ends until nobody waits. Then each room was given back: what asks for all of it passes."""
 
     def waiting() -> list[str]:
-        load.drain()
         return [each["metadata"]["name"] for each in load.pods() if is_gated(each)]
 
-    eventually(lambda: not waiting(), lambda: f"{waiting()} wait; the log ends: {_end(reconciler)}", CALM_SECONDS)
+    def drained() -> bool:
+        load.drain()
+        return not waiting()
+
+    def still() -> str:
+        return f"{waiting()} wait; the log ends: {_end(reconciler)}"
+
+    load.relax()
+    eventually(drained, still, CALM_SECONDS)
+    load.drain()
+    load.fill()
+    eventually(lambda: not waiting(), still, CALM_SECONDS)
 
 
 def _end(reconciler: Killed) -> str:

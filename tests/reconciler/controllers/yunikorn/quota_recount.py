@@ -77,8 +77,8 @@ class Recount:
     def queues(self, manifest: Manifest, at: float) -> None:
         found = declared(manifest["data"]["queues.yaml"])
         self._declared.append((at, frozenset(found)))
-        for path in {*found, *(name for name in self._limits if name.startswith("root."))}:
-            _put(self._limits, path, found.get(path, {}), at)
+        for name in {*found, *(name for name in self._limits if name.startswith("root."))}:
+            _put(self._limits, name, found.get(name, {}), at)
 
     def pod(self, manifest: Manifest, at: float, *, gone: bool = False) -> list[str]:
         """What is wrong, where the Pod has passed by that."""
@@ -120,11 +120,11 @@ class Recount:
         found = {way for parent in parents for tree in trees for way in self._led(parent, tree, pod.space)}
         return found | {each.queue for each in self._members(pod.app) if not each.gated}
 
-    def _led(self, parent: str, declared: Iterable[str], space: str) -> Iterator[str]:
-        """Below root, if the parent is not there. One that is not declared any more may be while Pods run there."""
-        if parent in declared or any(parent in path(pod.queue) for pod in self.pods.values()):
+    def _led(self, parent: str, tree: Iterable[str], space: str) -> Iterator[str]:
+        """Below root, if the parent is not there. One that was declared stays while Pods run or wait there."""
+        if parent in self._limits:
             yield f"{parent}.{space}"
-        if parent not in declared:
+        if parent not in tree:
             yield f"root.{space}"
 
     # --- once all is quiet

@@ -17,6 +17,8 @@ PARENTS = {"json": "root.team", "legacy": "root.team", "deep": "root.org.lab", "
 """The Namespaces, with the queue that they are below at first; empty: below root."""
 ROOMY: Annotations = {"namespace.quota": '{"cpu":"8"}', "namespace.maxApps": None}
 """Each Pod and each gang fits by itself."""
+TIGHT: Annotations = {"namespace.quota": '{"cpu":"2"}'}
+"""With `tight_queues` the Pods of `last_pods` use up all that there is in every queue."""
 _QUEUES = """
 - {{name: team, parent: true, resources: {{max: {{vcore: {team}, memory: 8Gi}}}}}}
 - name: org
@@ -39,6 +41,19 @@ def spaces() -> list[Manifest]:
 
 def queues(team: int = 10, org: int = 10, lab: int = 10, name: str = "lab") -> Manifest:
     return queues_yaml(_QUEUES.format(team=team, org=org, lab=lab, name=name), _RULES)
+
+
+def tight_queues() -> Manifest:
+    return queues(4, 4, 2)
+
+
+def last_pods() -> list[Manifest]:
+    return [pod(f"last-{number}", "last", "1", space) for space in PARENTS for number in range(2)]
+
+
+def home(name: str) -> Annotations:
+    """The Namespace is below the queue that it was below at first."""
+    return {"parentqueue": PARENTS[name] or None}
 
 
 def random_queues(chance: Random) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 
 import pytest
@@ -15,6 +16,10 @@ from tests.reconciler.controllers.yunikorn.quota_recount import Recount
 from tests.reconciler.controllers.yunikorn.random_gates import (
     PARENTS,
     ROOMY,
+    TIGHT,
+    Annotations,
+    home,
+    last_pods,
     queues,
     random_gang,
     random_parent,
@@ -22,6 +27,7 @@ from tests.reconciler.controllers.yunikorn.random_gates import (
     random_queues,
     random_quota,
     spaces,
+    tight_queues,
     written,
 )
 
@@ -96,10 +102,8 @@ def test_nobody_passes_beyond_a_quota_nobody_is_forgotten_and_all_run_in_the_end
 
 
 def _all_run(cluster: Recounted) -> None:
-    """What has passed ends until nobody waits: each room is given back, and used again."""
-    cluster.store(("ConfigMap", "yunikorn/yunikorn-configs"), queues())
-    for name in PARENTS:
-        cluster.change(("Namespace", name), written(ROOMY))
+    """What has passed ends until nobody waits. Then each room was given back: what asks for all of it passes."""
+    _edit(cluster, queues(), dict.fromkeys(PARENTS, ROOMY))
     for _ in range(100):
         cluster.settle(1)
         assert not [*cluster.recount.forgotten(), *cluster.recount.torn()]
@@ -109,3 +113,14 @@ def _all_run(cluster: Recounted) -> None:
         if not running:
             break
     assert not cluster.gated()
+
+    _edit(cluster, tight_queues(), {name: {**TIGHT, **home(name)} for name in PARENTS})
+    _create(cluster, last_pods())
+    cluster.settle(1)
+    assert not cluster.gated()
+
+
+def _edit(cluster: Recounted, made: Manifest, notes: Mapping[str, Annotations]) -> None:
+    cluster.store(("ConfigMap", "yunikorn/yunikorn-configs"), made)
+    for name, each in notes.items():
+        cluster.change(("Namespace", name), written(each))

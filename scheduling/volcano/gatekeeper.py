@@ -59,6 +59,7 @@ class Gatekeeper:
         self._pods: dict[str, GatedPod] = {}
         self._standings: dict[str, _Standing] = {}
         self._waiting: dict[str, None] = {}
+        self._groups: dict[str, GatedGroup] = {}
         self._gangs: dict[str, Gang] = {}
         self._followers: dict[str, dict[str, None]] = {}
         self._classes: dict[str, int] = {}
@@ -75,6 +76,12 @@ class Gatekeeper:
         self._stand(key)
 
     def put_group(self, name: str, found: GatedGroup | None) -> None:
+        if self._groups.get(name) == found:
+            return
+        if found is not None:
+            self._groups[name] = found
+        else:
+            del self._groups[name]
         gang = self._gang(name)
         queue = gang.group.queue if gang.group is not None else ""
         gang.priority_class = found.priority_class if found is not None else ""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.gang import Gang
 from scheduling.volcano.gate_queues import Waiting
 from scheduling.volcano.gatekeeper import Gatekeeper
 from tests.scheduling.volcano.gate import GATE, Gate, gated
@@ -424,6 +425,16 @@ def test_a_large_podgroup_costs_what_it_has_pods(minimum: int) -> None:
     small, large = seconds(500, minimum), seconds(4000, minimum)
 
     assert large < 8 * small * 2.5
+
+
+def test_news_of_a_podgroup_that_change_nothing_here_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = pod_group("g", "ml", 5)
+    gate = Gate(*TREE, group, *some(5))
+    gate.settle()
+    monkeypatch.setattr(Gang, "changes", lambda _: pytest.fail("it was looked at again"))
+    gate.put({**group, "status": {"phase": "Pending", "conditions": [{"type": "Unschedulable"}]}})
+
+    assert gate.settle() == []
 
 
 def test_of_many_queues_below_a_full_one_only_as_many_are_tried_as_there_is_room_for(

@@ -92,6 +92,7 @@ class GatedGroup(NamedTuple):
 
     group: PodGroup
     priority_class: str
+    uid: str = ""
 
 
 class GatedQueue(NamedTuple):
@@ -126,7 +127,8 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
 def read_gated_group(manifest: Manifest) -> GatedGroup:
     """Neither its phase nor its minResources count here: what its Pods request does."""
     group = replace(read_pod_group(manifest, {}), phase="", minimum=None)
-    return GatedGroup(group, text(mapping(manifest.get("spec")).get("priorityClassName")) or "")
+    priority_class = text(mapping(manifest.get("spec")).get("priorityClassName")) or ""
+    return GatedGroup(group, priority_class, text(metadata(manifest).get("uid")) or "")
 
 
 def read_gated_queue(manifest: Manifest) -> GatedQueue:

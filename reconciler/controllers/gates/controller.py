@@ -54,8 +54,8 @@ class GatesController(Controller):
     def write(self, observed: Observed, now: int) -> WantedWrite | None:
         """What is to be written of the object, a Pod or another; None for nothing."""
 
-    def more(self, now: int) -> Iterator[WakeAt]:
-        """When to look at what else there is (moment in nanoseconds)."""
+    def more(self, now: int) -> Iterator[Wanted]:
+        """What else there is, before Pods are written (moment in nanoseconds)."""
         del now
         yield from ()
 

@@ -51,7 +51,7 @@ def waits(observed: Observed, reason: str, text: str, *, amounts: bool, warning:
     are no news, since they change all the time."""
     pod: AtGate = observed.value
     said = plain(text)[:_LONGEST]
-    if pod.waits == said or (amounts and _places(pod.waits) == _places(said)):
+    if pod.waits == said or (amounts and places(pod.waits) == places(said)):
         return None
     patch = _patch(observed, {"metadata": {"annotations": {WAITS: said}}})
     return WantedWrite(observed.key, patch, about(pod), reason, said, warning=warning)
@@ -75,7 +75,7 @@ def cut_off(observed: Observed) -> WantedWrite:
     return WantedWrite(observed.key, delete, about(pod), "Stopped", message, warning=True)
 
 
-def _places(said: str) -> list[str]:
+def places(said: str) -> list[str]:
     """What it says but for amounts: the reason, and each queue with the resource that it lacks."""
     return [part.partition("=")[0] for part in said.split("; ")]
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from policies.dialects.volcano_gates import TOGETHER
 from reconciler.controllers.gates.controller import GatesController
 from reconciler.controllers.gates.pod_writes import cut_off, passes, waits
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_POD, GATED_QUEUE, WATCHED
+from reconciler.controllers.volcano.group_news import GroupNews
+from reconciler.core.controller import Wanted
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
@@ -24,6 +28,7 @@ class VolcanoGatesController(GatesController):
     def __init__(self, records: Records, others: frozenset[str] = frozenset()) -> None:
         self.keeper = Gatekeeper(others)
         super().__init__(records, self.keeper, GATED_POD)
+        self._groups = GroupNews(records)
 
     def observe(self, observed: Observed) -> None:
         self.outdated = True
@@ -33,6 +38,8 @@ class VolcanoGatesController(GatesController):
             self.look_at([observed.key])
         elif kind == GATED_GROUP.kind:
             self.keeper.put_group(name, observed.value)
+            if observed.value is None:
+                self._groups.gone(name)
         elif kind == GATED_QUEUE.kind:
             self.keeper.put_queue(name, observed.value)
         elif kind == GATED_CLASS.kind:
@@ -46,6 +53,10 @@ class VolcanoGatesController(GatesController):
         del now
         return self.keeper.decide()
 
+    def more(self, now: int) -> Iterator[Wanted]:
+        del now
+        yield from self._groups.take()
+
     def write(self, observed: Observed, now: int) -> WantedWrite | None:
         del now
         pod: GatedPod = observed.value
@@ -57,11 +68,13 @@ class VolcanoGatesController(GatesController):
     def _at_gate(self, observed: Observed, pod: GatedPod) -> WantedWrite | None:
         grant, waiting = self.keeper.granted.get(pod.key), self.keeper.why(pod.key)
         if grant is not None:
+            self._groups.passes(pod.group, grant.queue, grant.together.pods)
             return passes(observed, grant.queue, {TOGETHER: str(grant.together)})
         if waiting is None:
             return None
-        warning = not waiting.lacks
-        return waits(observed, waiting.reason, reason_text(waiting), amounts=bool(waiting.lacks), warning=warning)
+        said, warning = reason_text(waiting), not waiting.lacks
+        self._groups.waits(pod.group, waiting.reason, said, warning=warning)
+        return waits(observed, waiting.reason, said, amounts=bool(waiting.lacks), warning=warning)
 
 
 def reason_text(waiting: Waiting) -> str:

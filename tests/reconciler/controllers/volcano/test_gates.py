@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from cluster.actions import Create
 from reconciler.controllers.gates.controller import PERIOD
 from tests.builders import Manifest
 from tests.profiles import seeds
@@ -38,7 +39,41 @@ def test_pods_pass_as_far_as_their_queue_has_room_and_say_why_they_wait() -> Non
     cluster.settle()
     assert cluster.passed() == ["p0", "p1", "p2", "p3"]
     assert not cluster.note("p3")
-    assert cluster.events().count("QuotaAdmitted") == 4
+    assert cluster.events().count("QuotaAdmitted") == 4 + 1, "one is of the PodGroup"
+
+
+def test_a_podgroup_has_an_event_when_its_pods_wait_for_another_reason_and_when_they_pass() -> None:
+    cluster = GateCluster(*ORG, group(members=2), group("first", members=3))
+    for name, owner in (("a", "first"), ("b", "first"), ("c", "first"), ("p0", "g"), ("p1", "g")):
+        cluster.put(pod(name, owner))
+        cluster.settle()
+    cluster.now += PERIOD
+    cluster.settle()
+    assert of_group(cluster, "first")[-1] == ("QuotaAdmitted", "3 Pods admitted in ml")
+    waits = "NotEnoughQueueQuota in ml: 2 members pass together; ml lacks cpu=2, asked 2, 3 of 3 in use"
+    assert of_group(cluster, "g")[-1] == ("NotEnoughQueueQuota", waits)
+    told = len(of_group(cluster, "g"))
+
+    cluster.end("a")
+    cluster.settle()
+    cluster.now += PERIOD
+    cluster.settle()
+    assert len(of_group(cluster, "g")) == told, "amounts alone are no news"
+    cluster.end("b")
+    cluster.settle()
+    cluster.settle()
+    assert of_group(cluster, "g")[told:] == [("QuotaAdmitted", "2 Pods admitted in ml")]
+
+
+def of_group(cluster: GateCluster, name: str) -> list[tuple[str, str]]:
+    """The Events of a PodGroup: reason and message."""
+    every = [action.body for _, action in cluster.written if isinstance(action, Create)]
+    found = [
+        each
+        for each in every
+        if each["involvedObject"]["kind"] == "PodGroup" and each["involvedObject"]["name"] == name
+    ]
+    return [(each["reason"], each["message"]) for each in found]
 
 
 def test_a_pod_that_names_no_podgroup_is_not_volcanos() -> None:

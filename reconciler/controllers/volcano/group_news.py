@@ -1,0 +1,59 @@
+"""Events of PodGroups whose Pods stand at the gate: one for all of them, where each Pod has its own as well."""
+
+from __future__ import annotations
+
+from reconciler.controllers.gates.pod_writes import places
+from reconciler.controllers.volcano.gate_kinds import GATED_GROUP
+from reconciler.core.records import Records
+from reconciler.objects.wanted import ObjectReference, WantedWrite
+
+_VERSION = f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}"
+
+
+class GroupNews:
+    """Why Pods of a PodGroup wait is told when that changes, amounts aside; that they pass, when the first ones do.
+
+    `records` has PodGroups.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._waits: dict[str, list[str]] = {}
+        self._passed: set[str] = set()
+        self._news: list[WantedWrite] = []
+
+    def waits(self, group: str, reason: str, text: str, *, warning: bool) -> None:
+        if self._waits.get(group) != places(text):
+            self._waits[group] = places(text)
+            self._tell(group, reason, text, warning=warning)
+
+    def passes(self, group: str, queue: str, pods: int) -> None:
+        """So many pass together."""
+        if group not in self._passed:
+            self._passed.add(group)
+            self._tell(group, "QuotaAdmitted", f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}")
+
+    def gone(self, group: str) -> None:
+        self._passed.discard(group)
+        self._waits.pop(group, None)
+
+    def take(self) -> list[WantedWrite]:
+        """The Events since this was asked last."""
+        found, self._news = self._news, []
+        return found
+
+    def _tell(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
+        """Of a PodGroup that is not there nothing can be told."""
+        key = (GATED_GROUP.kind, group)
+        observed = self._records.get(key)
+        if observed is None or observed.value is None:
+            return
+        namespace, _, name = group.partition("/")
+        about = ObjectReference(
+            f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}",
+            "PodGroup",
+            namespace,
+            name,
+            observed.value.uid,
+        )
+        self._news.append(WantedWrite(key, None, about, reason, text, warning=warning))

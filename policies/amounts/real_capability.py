@@ -5,6 +5,8 @@ Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAtt
 
 from __future__ import annotations
 
+from math import inf
+
 BASIC = ("cpu", "memory")
 """They need not be named: a capability of 0, or none, is inherited. Other resources are scalars."""
 
@@ -16,4 +18,5 @@ def limits(resource: str, capability: int) -> bool:
 
 def real_capability(above: float, promised: float, guarantee: float, capability: float) -> float:
     """What is left `above` of what all children there are `promised`, and the own guarantee; at most the capability."""
-    return min(max(0, above - promised) + guarantee, capability)
+    left = max(0, above - promised) + guarantee if above < inf else inf  # amounts may be beyond what a float holds
+    return min(left, capability)

@@ -7,7 +7,8 @@ Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAtt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from math import inf
 from typing import TypeAlias
 
@@ -117,28 +118,26 @@ class Queues:
 
     def limit(self, node: Node) -> Limits:
         """realCapability: what the queue may use at most. A resource that it lacks is limited to `unnamed`."""
-        known = self._limits.get(node.name)
-        if known is None:
-            if node.parent is None:
-                known = self._limit_of_root(node) if self.hierarchy else self._limit_without_tree(node)
+        for here in _unknown(node, self._limits):
+            if here.parent is None:
+                found = self._limit_of_root(here) if self.hierarchy else self._limit_without_tree(here)
             else:
-                guaranteed = node.parent.sum_below(_GUARANTEE)
-                known = _within(self.limit(node.parent), guaranteed, node, self.capability(node), self.unnamed)
-            self._limits[node.name] = known
-        return known
+                above, guaranteed = self._limits[here.parent.name], here.parent.sum_below(_GUARANTEE)
+                found = _within(above, guaranteed, here, self.capability(here), self.unnamed)
+            self._limits[here.name] = found
+        return self._limits[node.name]
 
     def capability(self, node: Node) -> Limits:
         """The capability set here, else the one of the queue above, resource by resource."""
-        known = self._capability.get(node.name)
-        if known is None:
-            own = node.settings.capability or {}
-            if node.parent is None:
-                known = self._limit_of_root(node)
+        for here in _unknown(node, self._capability):
+            if here.parent is None:
+                found = self._limit_of_root(here)
             else:
+                own = here.settings.capability or {}
                 named = {r: amount for r, amount in own.items() if limits(r, amount)}
-                known = {**self.capability(node.parent), **named}
-            self._capability[node.name] = known
-        return known
+                found = {**self._capability[here.parent.name], **named}
+            self._capability[here.name] = found
+        return self._capability[node.name]
 
     def _is_root(self, node: Node) -> bool:
         return self.hierarchy and node.name == ROOT
@@ -158,6 +157,11 @@ class Queues:
     def _forget_limits(self) -> None:
         self._limits.clear()
         self._capability.clear()
+
+
+def _unknown(node: Node, known: Mapping[str, Limits]) -> list[Node]:
+    """The queue and those above it that are not known, from the top down: a tree may be of any depth."""
+    return [*takewhile(lambda here: here.name not in known, node.up())][::-1]
 
 
 def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits, unnamed: float = 0) -> Limits:

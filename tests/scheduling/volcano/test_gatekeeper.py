@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -464,3 +465,13 @@ def test_a_gang_of_5000_and_pods_that_all_ask_for_something_else_pass_in_moments
 
     assert len(gate.keeper.decide()) == 8000
     assert time.perf_counter() - began < 6
+
+
+def test_a_tree_of_any_depth_and_amounts_of_any_size_stop_nobody() -> None:
+    deep = 2 * sys.getrecursionlimit()
+    chain = [queue(f"q{number}", f"q{number - 1}" if number else "root") for number in range(deep)]
+    huge = queue("huge", "root", guarantee={"cpu": "1e400"}, capability={"cpu": "1e400"})
+    gate = Gate(*chain, huge, pod_group("g", chain[-1]["metadata"]["name"]), pod_group("h", "huge"))
+    gate.put(gated("p"), gated("h", "h"))
+
+    assert gate.settle() == ["h", "p"]

@@ -9,12 +9,24 @@ from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 
+from policies.configuration.settings import Dialect
 from reconciler.api.clusters import clusters, dispatched
+from reconciler.controllers.volcano.gates import VolcanoGatesController
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.metrics.collector import Ask, Read, Scraped
 from reconciler.metrics.kueue import FOLLOWER, LEADER
-from reconciler.metrics.occasions import Build, Dispatches, Process, QuotaGates, VolcanoQueues, Workers
+from reconciler.metrics.occasions import (
+    Build,
+    Counts,
+    Dispatches,
+    Process,
+    QuotaGates,
+    VolcanoGates,
+    VolcanoQueues,
+    Workers,
+    YuniKornGates,
+)
 from reconciler.multikueue.cluster_list import clusters_json
 from reconciler.process import Reconciler
 from scheduling.world.world import World
@@ -34,17 +46,29 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
     registry.register(Scraped(Process, lambda read: read(Process(reconciler, may_write()))))
     if reconciler.multikueue is not None:
         registry.register(Scraped(Workers, lambda read: read(_workers(reconciler))))
-    for each in reconciler.core.controllers:
-        if isinstance(each, QuotaGatesController):
-            registry.register(Scraped(QuotaGates, _of_leader(reconciler, QuotaGates(each.keeper))))
-        elif isinstance(each, VolcanoQueuesController):
-            registry.register(Scraped(VolcanoQueues, _of_leader(reconciler, VolcanoQueues(each.tree))))
+    _export_other_queues(registry, reconciler)
     if kueue:
         build = Build(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
         registry.register(Scraped(Build, lambda read: read(build)))
         registry.register(Scraped(World, asking(reconciler), role=role))
         if reconciler.multikueue is not None:
             registry.register(Scraped(Dispatches, lambda read: read(_dispatches(reconciler)), role=role))
+
+
+def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) -> None:
+    """What the leader says of the queues of YuniKorn and of Volcano, and of Pods at their gates."""
+    standing: dict[Dialect, Counts] = {}
+    for each in reconciler.core.controllers:
+        if isinstance(each, QuotaGatesController):
+            standing[Dialect.YUNIKORN] = each.keeper.standing
+            registry.register(Scraped(YuniKornGates, _of_leader(reconciler, YuniKornGates(each.keeper))))
+        elif isinstance(each, VolcanoGatesController):
+            standing[Dialect.VOLCANO] = each.keeper.standing
+            registry.register(Scraped(VolcanoGates, _of_leader(reconciler, VolcanoGates(each.keeper))))
+        elif isinstance(each, VolcanoQueuesController):
+            registry.register(Scraped(VolcanoQueues, _of_leader(reconciler, VolcanoQueues(each.tree))))
+    if standing:
+        registry.register(Scraped(QuotaGates, _of_leader(reconciler, QuotaGates(standing))))
 
 
 def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:

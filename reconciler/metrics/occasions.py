@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from policies.configuration.settings import Dialect
 from reconciler.observer.comparison import Difference, Result
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
+from scheduling.volcano.gatekeeper import Gatekeeper as VolcanoGatekeeper
 from scheduling.volcano_queues.tree import QueueTree
 from scheduling.world.decisions import Decision
-from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gatekeeper import Gatekeeper as YuniKornGatekeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +100,35 @@ class PodCompared(NamedTuple):
 
 
 class PodPassed(NamedTuple):
-    """A Pod passed the gate of YuniKorn's quota."""
+    """A Pod passed the gate of the dialect's quota."""
 
+    dialect: Dialect
     namespace: str
 
 
+class Counts(Protocol):
+    """What stands at the gates of one dialect."""
+
+    def waiting(self) -> Iterator[tuple[str, str, int]]:
+        """The Namespace, the reason, how many Pods."""
+
+
 class QuotaGates(NamedTuple):
+    """At a scrape: what stands at the gates that this process keeps, by dialect."""
+
+    standing: Mapping[Dialect, Counts]
+
+
+class YuniKornGates(NamedTuple):
     """At a scrape: what stands at the gates of YuniKorn's quota, and the queues with what is in use."""
 
-    keeper: Gatekeeper
+    keeper: YuniKornGatekeeper
+
+
+class VolcanoGates(NamedTuple):
+    """At a scrape: what counts in Volcano's queues, whether it has a node or not."""
+
+    keeper: VolcanoGatekeeper
 
 
 class VolcanoQueues(NamedTuple):

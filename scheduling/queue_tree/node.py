@@ -54,6 +54,14 @@ class QueueNode(Generic[S]):
             yield here
             here = here.parent
 
+    def walk(self) -> Iterator[Self]:
+        """The queue itself and all below it, parents first."""
+        left = [self]
+        while left:
+            here = left.pop()
+            yield here
+            left += reversed(here.children.values())
+
     def ancestors(self) -> list[Self]:
         """The root first, the parent last."""
         return [*self.up()][:0:-1]

@@ -100,6 +100,11 @@ class Gang:
         _count(self._passed, pod.role, times)
         _count(self._together, together, times)
 
+    def order(self, pod: GatedPod) -> Order:
+        """Where the Pod, which waits, stands among those in its queue: as in its wish, were it the first of one."""
+        stage = self._stage or _Stage(together=False, queue="", order=self._rank(), until=0)
+        return _order(stage, _place(pod))
+
     # --- what may pass next
 
     def lacks(self) -> str:
@@ -140,7 +145,12 @@ class Gang:
         together = not self._passed and self._needed() > 1
         begun = max(self._together, default=ALONE)
         until = begun.youngest if self._passed.total() < begun.pods else 0
-        return _Stage(together, group.queue, (-group.priority, group.created, group.name), until)
+        return _Stage(together, group.queue, self._rank(), until)
+
+    def _rank(self) -> tuple[int, int, str]:
+        """By priority, age and name."""
+        group = self.group
+        return (-group.priority, group.created, group.name) if group is not None else (0, 0, self.name)
 
     def _needed(self) -> int:
         """How many pass together at first."""
@@ -179,9 +189,7 @@ class Gang:
                 yield self._wish(stage, need, self._waiting[need][:1])
 
     def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> Wish:
-        first = places[0]
-        order = (first.created > stage.until, *stage.order, first.priority, first.created, first.key)
-        return Wish(order, stage.queue, self.name, need, tuple(place.key for place in places))
+        return Wish(_order(stage, places[0]), stage.queue, self.name, need, tuple(place.key for place in places))
 
     def _matters(self, place: _Place) -> bool:
         """Whether the Pod is, or would be, one of those that pass together."""
@@ -192,6 +200,10 @@ def _count(counter: Counter[T], what: T, times: int) -> None:
     counter[what] += times
     if not counter[what]:
         del counter[what]
+
+
+def _order(stage: _Stage, place: _Place) -> Order:
+    return place.created > stage.until, *stage.order, place.priority, place.created, place.key
 
 
 def _place(pod: GatedPod) -> _Place:

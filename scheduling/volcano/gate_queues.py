@@ -21,6 +21,7 @@ NOT_A_LEAF = "QueueHasChildren"
 UNREADABLE = "UnreadableQueue"
 BROKEN_TREE = "BrokenQueueTree"
 DEVICES = "DevicesNotCounted"
+REASONS = (QUOTA, NOT_FOUND, NOT_OPEN, NOT_A_LEAF, UNREADABLE, BROKEN_TREE, DEVICES)
 _DEEPEST = 100
 """Levels; limits are computed from the root down, one call inside the other."""
 

@@ -70,6 +70,10 @@ class GatedPod:
     leaving: bool = False
 
     @property
+    def namespace(self) -> str:
+        return self.key.partition("/")[0]
+
+    @property
     def marked(self) -> bool:
         return self.mark == MARKED
 

@@ -11,7 +11,10 @@ from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
+from scheduling.queue_tree.waiting_counts import WaitingCounts
 from scheduling.volcano.gang import Gang, Wish
+from scheduling.volcano.gate_places import GatePlaces
+from scheduling.volcano.gate_queues import REASONS as OF_QUEUES
 from scheduling.volcano.gate_queues import GateQueues, Waiting
 from scheduling.volcano.gate_turn import Turn
 from scheduling.volcano.gated_pod import ALONE, GatedGroup, GatedPod, GatedQueue, Together
@@ -19,6 +22,7 @@ from scheduling.volcano.lines import Lines
 
 NO_GROUP = "NoPodGroup"
 GANG = "WaitsForGang"
+REASONS = (*OF_QUEUES, NO_GROUP, GANG)
 
 
 class Grant(NamedTuple):
@@ -49,12 +53,17 @@ class _Standing(NamedTuple):
 
 
 class Gatekeeper:
-    """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours."""
+    """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours.
+
+    `standing` counts those that wait as it is stored, `places` says where they do.
+    """
 
     def __init__(self, others: frozenset[str] = frozenset()) -> None:
         self._others = others
         self.queues = GateQueues()
         self.granted: dict[str, Grant] = {}
+        self.standing = WaitingCounts(REASONS)
+        self.places = GatePlaces()
         self._lines = Lines()
         self._pods: dict[str, GatedPod] = {}
         self._standings: dict[str, _Standing] = {}
@@ -69,6 +78,7 @@ class Gatekeeper:
 
     def put_pod(self, key: str, pod: GatedPod | None) -> None:
         before, pod = self._pods.pop(key, None), pod if pod is not None and self._concerns(pod) else None
+        self.standing.change(before, pod)
         if pod is not None:
             self._pods[key] = pod
         if pod is None or not pod.gated or pod.leaving or (before is not None and before.uid != pod.uid):
@@ -87,7 +97,9 @@ class Gatekeeper:
         gang.priority_class = found.priority_class if found is not None else ""
         gang.put_group(found.group if found is not None else None, self._classes.get(gang.priority_class, 0))
         self._changed[name] = None
-        if queue != (found.group.queue if found is not None else ""):
+        after = found.group.queue if found is not None else ""
+        if queue != after:
+            self.places.move(name, queue, after)
             for key in [*self._followers.get(name, ())]:
                 self._stand(key)
 
@@ -156,6 +168,11 @@ class Gatekeeper:
     def is_waiting(self, key: str) -> bool:
         return key in self._waiting
 
+    def stands(self, key: str) -> tuple[GatedPod, Gang | None]:
+        """A Pod that waits, and those of its PodGroup. Raises KeyError."""
+        pod = self._standings[key].pod
+        return pod, self._gangs.get(pod.group)
+
     def counted_in(self, key: str) -> str:
         """The queue in which the Pod counts; empty for none."""
         standing = self._standings.get(key)
@@ -202,6 +219,7 @@ class Gatekeeper:
         how, pod, queue, together = standing
         if how is _How.WAITS:
             _keep(self._waiting, key, times > 0)
+            self.places.put(pod, self._queue_of(pod), times)
         if how is _How.COUNTS and queue:
             self.queues.count(queue, pod.need, times)
             if times < 0:

@@ -1,21 +1,17 @@
-"""What stands at the gates by Namespace, as it is stored: kept with each change, so that nobody counts all Pods.
-
-What a Pod says of its reason counts only where it is one of ours: a user can write any text there.
-"""
+"""What stands at the gates by Namespace, as it is stored: kept with each change, so that nobody counts all Pods."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from scheduling.queue_tree.waiting_counts import HAS_ROOM, WaitingCounts
 from scheduling.yunikorn.gated_pod import GatedPod
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA
-from scheduling.yunikorn.waiting import APPLICATIONS, GANG, HAS_ROOM, QUEUE_QUOTA, USER_QUOTA
+from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, USER_QUOTA
 
 UNREADABLE_QUEUES = "UnreadableQueues"
 NAMESPACE_UNKNOWN = "NamespaceUnknown"
-UNDECIDED = "Undecided"
-"""Of a Pod that does not say yet why it waits."""
 REASONS = (
     QUEUE_QUOTA,
     USER_QUOTA,
@@ -26,7 +22,6 @@ REASONS = (
     UNREADABLE_QUOTA,
     UNREADABLE_QUEUES,
     NAMESPACE_UNKNOWN,
-    UNDECIDED,
 )
 
 
@@ -38,36 +33,27 @@ class GateUsage:
 
     def __init__(self, others: frozenset[str] = frozenset()) -> None:
         self._others = others
-        self._waiting: Counter[tuple[str, str]] = Counter()
+        self._waiting = WaitingCounts(REASONS)
         self._used: Counter[tuple[str, str]] = Counter()
 
     def change(self, before: GatedPod | None, after: GatedPod | None) -> None:
         """None: it was not there, or is gone."""
-        if before is not None:
-            self._count(before, -1)
-        if after is not None:
-            self._count(after, 1)
+        before, after = self._ours(before), self._ours(after)
+        self._waiting.change(before, after)
+        for pod, times in ((before, -1), (after, 1)):
+            if pod is not None and not pod.gated and not pod.finished:
+                amounts = pod.ask.amounts.items()
+                _add(self._used, {(pod.namespace, name): times * amount for name, amount in amounts})
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
         """The Namespace, the reason, how many."""
-        yield from ((namespace, reason, count) for (namespace, reason), count in self._waiting.items())
+        return self._waiting.waiting()
 
     def used(self, namespace: str, resource: str) -> int:
         return self._used.get((namespace, resource), 0)
 
-    def _count(self, pod: GatedPod, sign: int) -> None:
-        if pod.finished or pod.mark in self._others:
-            return
-        if not pod.gated:
-            _add(self._used, {(pod.namespace, name): sign * amount for name, amount in pod.ask.amounts.items()})
-        elif not pod.leaving:
-            _add(self._waiting, {(pod.namespace, reason_of(pod)): sign})
-
-
-def reason_of(pod: GatedPod) -> str:
-    """Why it waits by its annotation, which begins with the reason."""
-    said = pod.waits.partition(":")[0].partition(" ")[0]
-    return said if said in REASONS else UNDECIDED
+    def _ours(self, pod: GatedPod | None) -> GatedPod | None:
+        return pod if pod is not None and pod.mark not in self._others else None
 
 
 def _add(counts: Counter[tuple[str, str]], change: Mapping[tuple[str, str], int]) -> None:

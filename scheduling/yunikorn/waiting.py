@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.queue import Lack
 from scheduling.yunikorn.scheduler import Scheduler
@@ -14,7 +15,6 @@ QUEUE_QUOTA = "NotEnoughQueueQuota"
 USER_QUOTA = "NotEnoughUserQuota"
 APPLICATIONS = "MaxApplications"
 GANG = "WaitsForGang"
-HAS_ROOM = "HasRoom"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def waits(scheduler: Scheduler, application: Application, ask: Ask) -> Waiting:
         return Waiting(ask.key, name, queue, APPLICATIONS, _full(scheduler, application))
     lacks = tuple(scheduler.lacks(application, ask))
     if not lacks:
-        return Waiting(ask.key, name, queue, HAS_ROOM, "there is room for it, and its turn has not come")
+        return Waiting(ask.key, name, queue, HAS_ROOM, HAS_ROOM_MESSAGE)
     reason = QUEUE_QUOTA if any(not lack.whose for lack in lacks) else USER_QUOTA
     return Waiting(ask.key, name, queue, reason, lacks=lacks)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from policies.configuration.settings import Dialect
 from policies.dialects.core import read_namespace
 from policies.dialects.quota_gates import MARK
 from policies.dialects.volcano_gates import GROUP_NAME
@@ -15,9 +16,9 @@ from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.model.printing import plain
 from reconciler.controllers.volcano import gates as volcano_gates
 from reconciler.controllers.yunikorn.reasons import reason_text
-from reconciler.metrics.families.quota_gates import at_the_gates
+from reconciler.metrics.families.quota_gates import at_the_gates, of_namespaces
 from reconciler.metrics.families.yunikorn_queues import queues
-from reconciler.metrics.occasions import QuotaGates
+from reconciler.metrics.occasions import QuotaGates, YuniKornGates
 from scheduling.volcano import gatekeeper as volcano
 from scheduling.volcano.gated_pod import read_gated_group, read_gated_queue
 from scheduling.volcano.gated_pod import read_gated_pod as read_volcano_pod
@@ -60,7 +61,9 @@ def _is_visible(keeper: Gatekeeper, spaces: set[str]) -> None:
     """All of it can be listed, drawn and scraped, and each Pod that waits in a queue is found there."""
     counts = applications_below(keeper.scheduler)
     json.dumps([queue_node(queue, counts[queue]) for queue in keeper.scheduler.tree.root.walk()])
-    for each in (*at_the_gates(QuotaGates(keeper)), *queues(QuotaGates(keeper))):
+    shown = YuniKornGates(keeper)
+    waiting = at_the_gates(QuotaGates({Dialect.YUNIKORN: keeper.standing}))
+    for each in (*waiting, *of_namespaces(shown), *queues(shown)):
         float(each.value)
     places = sorted(place for space in spaces for place in in_namespace(keeper, space))
     assert {place.pod for place in places} == {*keeper.waiting()}

@@ -1,4 +1,4 @@
-"""Pods at the gates of YuniKorn's quota, and what of the quota of Namespaces is in use."""
+"""Pods at the gates of YuniKorn's quota and of Volcano's, and what of YuniKorn's quota of Namespaces is in use."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Iterator
 from cluster.metrics import Family, Sample, Type
 from policies.dialects.yunikorn import VCORE
 from policies.impact.yunikorn_quotas import nano
-from reconciler.metrics.occasions import PodPassed, QuotaGates
+from reconciler.metrics.occasions import PodPassed, QuotaGates, YuniKornGates
 from reconciler.metrics.source import source
-from scheduling.yunikorn.gate_usage import REASONS
+from scheduling.queue_tree.waiting_counts import UNDECIDED
+from scheduling.volcano.gatekeeper import REASONS as OF_VOLCANO
+from scheduling.yunikorn.gate_usage import REASONS as OF_YUNIKORN
 
+_REASONS = tuple(dict.fromkeys((*OF_YUNIKORN, *OF_VOLCANO, UNDECIDED)))
 _QUOTA = ("namespace", "resource")
 WAITING = Family(
     "quotree_gates_waiting_pods",
     Type.GAUGE,
-    f"Pods that wait at the gate, by the reason that they say: {', '.join(REASONS)}.",
-    ("namespace", "reason"),
+    f"Pods that wait at the gate, by the reason that they say: {', '.join(_REASONS)}.",
+    ("dialect", "namespace", "reason"),
 )
-PASSED = Family("quotree_gates_passed_pods_total", Type.COUNTER, "Pods that passed the gate.", ("namespace",))
+PASSED = Family("quotree_gates_passed_pods_total", Type.COUNTER, "Pods that passed the gate.", ("dialect", "namespace"))
 QUOTA = Family("quotree_gates_namespace_quota", Type.GAUGE, "The quota of the Namespace, where it can be read.", _QUOTA)
 USED = Family(
     "quotree_gates_namespace_usage",
@@ -28,11 +31,16 @@ USED = Family(
 )
 
 
-@source(QuotaGates, WAITING, QUOTA, USED)
+@source(QuotaGates, WAITING)
 def at_the_gates(gates: QuotaGates) -> Iterator[Sample]:
+    for dialect, standing in gates.standing.items():
+        for namespace, reason, count in standing.waiting():
+            yield WAITING.sample(count, dialect, namespace, reason)
+
+
+@source(YuniKornGates, QUOTA, USED)
+def of_namespaces(gates: YuniKornGates) -> Iterator[Sample]:
     standing = gates.keeper.standing
-    for namespace, reason, count in standing.waiting():
-        yield WAITING.sample(count, namespace, reason)
     for namespace, quota in gates.keeper.spaces.quotas():
         for resource, most in quota.items():
             labels = (namespace, "cpu" if resource == VCORE else resource)
@@ -42,7 +50,7 @@ def at_the_gates(gates: QuotaGates) -> Iterator[Sample]:
 
 @source(PodPassed, PASSED)
 def passed(pod: PodPassed) -> Iterator[Sample]:
-    yield PASSED.sample(1, pod.namespace)
+    yield PASSED.sample(1, pod.dialect, pod.namespace)
 
 
 def _units(resource: str, amount: int) -> float:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 
 from cluster.metrics import Family, Sample, Stability, Type
 from policies.amounts.real_capability import BASIC
+from reconciler.metrics.numbers import quotient
 from reconciler.metrics.occasions import VolcanoQueues
 from reconciler.metrics.source import source
 from scheduling.volcano.resources import CPU, MEMORY, PODS
@@ -50,20 +50,12 @@ def queues(volcano: VolcanoQueues) -> Iterator[Sample]:
             yield family.sample(own["phase", phase], name)
         for field, amounts in queue.quota.items():
             for resource, quantity in amounts.items():
-                yield QUOTA.sample(_number(quantity.nano, 10**9), name, field, resource)
+                yield QUOTA.sample(quotient(quantity.nano, 10**9), name, field, resource)
 
 
 def _allocated(name: str, sums: Sums, named: set[str]) -> Iterator[Sample]:
-    yield MILLI_CPU.sample(_number(sums["amount", CPU], 10**6), name)
-    yield MEMORY_BYTES.sample(_number(sums["amount", MEMORY], 10**9), name)
+    yield MILLI_CPU.sample(quotient(sums["amount", CPU], 10**6), name)
+    yield MEMORY_BYTES.sample(quotient(sums["amount", MEMORY], 10**9), name)
     for resource in sorted({*named, PODS} - {*BASIC}):
         unit = 10**9 if resource == PODS else 10**6
-        yield SCALARS.sample(_number(sums["amount", resource], unit), name, resource)
-
-
-def _number(nano: int, unit: int) -> float:
-    """Infinite beyond what a float holds, which a Queue may name."""
-    try:
-        return nano / unit
-    except OverflowError:
-        return inf
+        yield SCALARS.sample(quotient(sums["amount", resource], unit), name, resource)

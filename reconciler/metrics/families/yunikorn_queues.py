@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Stability, Type
 from policies.dialects.yunikorn import VCORE
-from reconciler.metrics.occasions import QuotaGates
+from reconciler.metrics.occasions import YuniKornGates
 from reconciler.metrics.source import source
 from scheduling.yunikorn.queue import Queue
 from scheduling.yunikorn.usage import amounts, applications_below
@@ -29,8 +29,8 @@ _ALWAYS = (VCORE, "memory", "pods")
 _STATES = {"max": "max", "guaranteed": "guaranteed", "used": "allocated", "pending": "pending"}
 
 
-@source(QuotaGates, RESOURCE, APPLICATIONS)
-def queues(gates: QuotaGates) -> Iterator[Sample]:
+@source(YuniKornGates, RESOURCE, APPLICATIONS)
+def queues(gates: YuniKornGates) -> Iterator[Sample]:
     """Any user can name a new resource in a Pod, so only those have series that some queue limits or guarantees."""
     every = [*gates.keeper.scheduler.tree.root.walk()]
     named = {*_ALWAYS, *(name for queue in every for name in _limited(queue))}

@@ -73,8 +73,8 @@ def test_rights_decide_who_is_told_and_metrics_count(world: GatedWorld) -> None:
     assert world.replica is not None
     metrics = world.replica.get("/metrics")[1]
     for line in (
-        'quotree_gates_waiting_pods{namespace="dev",reason="NotEnoughQueueQuota"} 1.0',
-        'quotree_gates_passed_pods_total{namespace="dev"} 2.0',
+        'quotree_gates_waiting_pods{dialect="yunikorn",namespace="dev",reason="NotEnoughQueueQuota"} 1.0',
+        'quotree_gates_passed_pods_total{dialect="yunikorn",namespace="dev"} 2.0',
         'quotree_gates_namespace_usage{namespace="dev",resource="cpu"} 2.0',
         'yunikorn_queue_resource{queue="root.dev",resource="vcore",state="allocated"} 2000.0',
         'yunikorn_queue_app{queue="root.dev",state="running"} 2.0',

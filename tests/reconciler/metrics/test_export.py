@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from cluster.client import Cluster
 from cluster.metrics import Family, Type
-from policies.configuration.settings import Configuration, Dialect, Enforce, YuniKornSettings
+from policies.configuration.settings import Configuration, Dialect, Enforce, VolcanoSettings, YuniKornSettings
 from reconciler.core.state import ClusterState
 from reconciler.metrics.catalogue import families
 from reconciler.metrics.collector import Scraped
@@ -36,7 +36,9 @@ from tests.waiting import eventually
 @contextmanager
 def reconciler(registry: CollectorRegistry, *, kueue: bool, leads: bool = True) -> Iterator[Reconciler]:
     """One whose loop runs, with all dialects, that follows nothing."""
-    gates = Configuration(yunikorn=YuniKornSettings(enforce=Enforce.GATES))
+    gates = Configuration(
+        volcano=VolcanoSettings(enforce=Enforce.GATES), yunikorn=YuniKornSettings(enforce=Enforce.GATES)
+    )
     made = Reconciler(
         cast("Cluster", None),
         Settings(Options(fair_sharing=True), fading=UsageDecay(), dialects=frozenset(Dialect), configuration=gates),
@@ -168,4 +170,9 @@ def test_a_replica_that_does_not_lead_says_nothing_of_other_queues() -> None:
     with reconciler(following, kueue=True, leads=False):
         standby = {metric.name for metric in following.collect()}
 
-    assert {"yunikorn_queue_app", "quotree_gates_waiting_pods", "volcano_queue_allocated_milli_cpu"} <= names - standby
+    assert {
+        "yunikorn_queue_app",
+        "quotree_gates_waiting_pods",
+        "quotree_gates_queue_limit",
+        "volcano_queue_allocated_milli_cpu",
+    } <= names - standby

@@ -1,4 +1,4 @@
-"""What a scrape reads of the gates of YuniKorn's quota, and of Volcano's queues."""
+"""What a scrape reads of the gates of YuniKorn's quota and of Volcano's, and of Volcano's queues."""
 
 from __future__ import annotations
 
@@ -7,35 +7,26 @@ from math import inf
 import pytest
 from prometheus_client import CollectorRegistry
 
+from policies.configuration.settings import Dialect
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.metrics.collector import Scraped
-from reconciler.metrics.occasions import QuotaGates, VolcanoQueues
+from reconciler.metrics.occasions import QuotaGates, VolcanoQueues, YuniKornGates
 from reconciler.metrics.passing import PassingObserver
-from scheduling.yunikorn.gate_usage import REASONS
 from tests.builders import manifest, pod_group
 from tests.builders import pod as plain_pod
 from tests.builders import queue as volcano_queue
 from tests.reconciler.controllers.volcano.queue_cluster import QueueCluster
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS, member, pod
+from tests.reconciler.metrics.scraping import Series, scraped
 from tests.scheduling.yunikorn.manifests import namespace
-
-Series = dict[tuple[str, ...], float]
-
-
-def scraped(registry: CollectorRegistry, name: str) -> Series:
-    """By the values of the labels, in the order of their names."""
-    return {
-        tuple(each.labels[label] for label in sorted(each.labels)): each.value
-        for metric in registry.collect()
-        for each in metric.samples
-        if each.name == name
-    }
 
 
 def gates(cluster: GateCluster, name: str) -> Series:
     registry = CollectorRegistry()
-    registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates(cluster.controller.keeper))))
+    keeper = cluster.controller.keeper
+    registry.register(Scraped(YuniKornGates, lambda read: read(YuniKornGates(keeper))))
+    registry.register(Scraped(QuotaGates, lambda read: read(QuotaGates({Dialect.YUNIKORN: keeper.standing}))))
     return scraped(registry, name)
 
 
@@ -51,11 +42,11 @@ def full() -> GateCluster:
 
 def test_pods_that_wait_are_counted_by_the_reason_that_they_say() -> None:
     cluster = full()
-    assert gates(cluster, "quotree_gates_waiting_pods") == {("dev", "NotEnoughQueueQuota"): 2}
+    assert gates(cluster, "quotree_gates_waiting_pods") == {("yunikorn", "dev", "NotEnoughQueueQuota"): 2}
 
     cluster.end("a1")
     cluster.settle()
-    assert gates(cluster, "quotree_gates_waiting_pods") == {("dev", "NotEnoughQueueQuota"): 1}
+    assert gates(cluster, "quotree_gates_waiting_pods") == {("yunikorn", "dev", "NotEnoughQueueQuota"): 1}
 
     for name in ("a2", "a3", "b1"):
         cluster.delete(name)
@@ -69,8 +60,10 @@ def test_what_a_user_writes_as_a_reason_makes_no_series_of_its_own() -> None:
         cluster.change(("Pod", "dev/a3"), {"metadata": {"annotations": {"quotree.dev/quota-waits": text}}})
         cluster._handle(cluster._news.pop())
         found = gates(cluster, "quotree_gates_waiting_pods")
-        assert found == {("dev", "NotEnoughQueueQuota"): 1, ("dev", "Undecided"): 1}, number
-    assert {reason for _, reason in found} <= {*REASONS}
+        assert {key[1:]: count for key, count in found.items()} == {
+            ("dev", "NotEnoughQueueQuota"): 1,
+            ("dev", "Undecided"): 1,
+        }, number
 
 
 def test_of_the_quota_of_a_namespace_it_says_what_those_use_that_have_passed() -> None:
@@ -173,19 +166,19 @@ def test_pods_that_pass_are_counted_once_by_the_replica_that_writes() -> None:
     for name in ("a1", "a2", "a3"):
         cluster.put(pod(name))
     cluster.settle()
-    assert cluster.count == {("dev",): 2}
+    assert cluster.count == {("yunikorn", "dev"): 2}
 
     cluster.change(("Pod", "dev/a1"), {"metadata": {"labels": {"x": "y"}}})
     cluster.change(("Pod", "dev/a3"), {"spec": {"schedulingGates": []}})  # somebody else
     cluster.settle()
-    assert cluster.count == {("dev",): 2}
+    assert cluster.count == {("yunikorn", "dev"): 2}
 
     cluster.leads = False
     cluster.put(pod("a4"))
     cluster.end("a1")
     cluster.settle()
     assert cluster.passed() == ["a1", "a2", "a4"]
-    assert cluster.count == {("dev",): 2}
+    assert cluster.count == {("yunikorn", "dev"): 2}
 
     cluster.gone(("Namespace", "dev"))
     cluster.settle()

@@ -6,9 +6,10 @@ from random import Random
 
 import pytest
 
+from scheduling.volcano.gate_questions import in_namespace, in_queue
 from tests.profiles import seeds
 from tests.scheduling.volcano.gate import Gate, gated
-from tests.scheduling.volcano.gate_recount import NOTE, Recount, is_gated, is_over
+from tests.scheduling.volcano.gate_recount import NOTE, Recount, group_of, is_gated, is_over
 from tests.scheduling.volcano.manifests import Manifest, pod_group, queue
 
 LEAVES = ("a", "b", "c")
@@ -75,6 +76,7 @@ def test_never_over_a_limit_and_nobody_waits_for_whom_there_is_room(seed: int) -
         assert not [*count.forgotten()], (step, count.used)
         for name, pod in count.pods.items():
             assert is_over(pod) or is_gated(pod) == bool(gate.keeper.why(name)), name
+        listed(gate, count)
 
 
 @pytest.mark.parametrize("seed", seeds(2))
@@ -100,6 +102,21 @@ def test_gangs_are_whole_whatever_writes_are_lost(seed: int) -> None:
             for pod in Recount(gate.objects).members(f"ml/{ended}"):
                 gate.remove(f"ml/{pod['metadata']['name']}")
     assert started
+
+
+def listed(gate: Gate, count: Recount) -> None:
+    """Each Pod that waits stands in its Namespace, and in its queue and those above where that exists."""
+    queue_of = {name: each["queue"] for name, each in count.groups.items()}
+    waiting = {name: queue_of.get(group_of(each), "") for name, each in count.pods.items() if is_waiting(each)}
+    assert {place.pod: place.queue for place in in_namespace(gate.keeper, "ml")} == waiting
+    assert sum(number for *_, number in gate.keeper.standing.waiting()) == len(waiting)
+    for above in gate.keeper.queues.queues.tree.nodes:
+        here = {name for name, each in waiting.items() if gate.keeper.queues.queues.is_within(each, above)}
+        assert {place.pod for place in in_queue(gate.keeper, above)} == here, above
+
+
+def is_waiting(pod: Manifest) -> bool:
+    return is_gated(pod) and not is_over(pod)
 
 
 def passed(gate: Gate, name: str) -> int:

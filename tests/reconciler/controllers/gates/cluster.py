@@ -49,7 +49,7 @@ class GateCluster(Turns):
         self.start()
 
     @abstractmethod
-    def _controller(self, state: ClusterState) -> Controller:
+    def _controllers(self, state: ClusterState) -> list[Controller]:
         """What looks after Pods at the gate."""
 
     # --- what people do
@@ -104,7 +104,7 @@ class GateCluster(Turns):
     def start(self) -> None:
         """A new process that knows nothing."""
         state = ClusterState()
-        self.core = Core(state, [self._controller(state)], kueue=False)
+        self.core = Core(state, self._controllers(state), kueue=False)
         self._news = []
         for kind in self.watched:
             self._handle(Listed(kind.kind, tuple(self._listed(kind)), str(self._version)))
@@ -112,6 +112,11 @@ class GateCluster(Turns):
 
     def lead(self, leads: bool) -> None:
         self._handle(LeadershipGained() if leads else LeadershipLost())
+
+    def take_in(self) -> None:
+        """What was observed, without the time to decide."""
+        while self._news:
+            self._handle(self._news.pop(0))
 
     def _carry_out(self, command: Command) -> None:
         match command:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from policies.configuration.settings import Configuration, Enforce, VolcanoSettings
 from reconciler.controllers.volcano.gate_kinds import WATCHED
 from reconciler.controllers.volcano.gates import VolcanoGatesController
+from reconciler.core.controller import Controller
 from reconciler.core.state import ClusterState
 from tests.builders import Manifest
 from tests.reconciler.controllers.gates.cluster import GateCluster as AnyGateCluster
@@ -25,8 +26,9 @@ class GateCluster(AnyGateCluster):
         "Namespace": (),
     }
 
-    def _controller(self, state: ClusterState) -> VolcanoGatesController:
-        return VolcanoGatesController(state.records)
+    def _controllers(self, state: ClusterState) -> list[Controller]:
+        self.controller = VolcanoGatesController(state.records)
+        return [self.controller]
 
 
 def pod(name: str, group: str = "g", cpu: str = "1", space: str = "dev") -> Manifest:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from policies.configuration.settings import Configuration, Enforce, YuniKornSettings
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.controllers.yunikorn.kinds import WATCHED
+from reconciler.core.controller import Controller
 from reconciler.core.state import ClusterState
 from tests.reconciler.controllers.gates.cluster import GateCluster as AnyGateCluster
 
@@ -25,14 +26,9 @@ class GateCluster(AnyGateCluster):
 
     others: frozenset[str] = frozenset()
 
-    def _controller(self, state: ClusterState) -> QuotaGatesController:
+    def _controllers(self, state: ClusterState) -> list[Controller]:
         self.controller = QuotaGatesController(state.records, SETTINGS, self.others)
-        return self.controller
-
-    def take_in(self) -> None:
-        """What was observed, without the time to decide."""
-        while self._news:
-            self._handle(self._news.pop(0))
+        return [self.controller]
 
     def ask(self) -> None:
         """Somebody has a question, between what was observed and any decision."""

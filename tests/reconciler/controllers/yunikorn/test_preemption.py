@@ -9,6 +9,7 @@ import pytest
 from cluster.actions import Delete
 from policies.configuration.settings import Enforce, YuniKornSettings
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
+from reconciler.core.controller import Controller
 from reconciler.core.state import ClusterState
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.evictions import PATIENCE
@@ -39,9 +40,9 @@ class Preempting(GateCluster):
         self.settings = YuniKornSettings(enforce=Enforce.GATES, preempts=on)
         super().__init__(*objects)
 
-    def _controller(self, state: ClusterState) -> QuotaGatesController:
+    def _controllers(self, state: ClusterState) -> list[Controller]:
         self.controller = QuotaGatesController(state.records, self.settings)
-        return self.controller
+        return [self.controller]
 
     def asks(self, queue: str, *names: str, cpu: str = "1", **more: str) -> None:
         """One a second."""

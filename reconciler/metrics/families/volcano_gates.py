@@ -1,0 +1,54 @@
+"""What counts in Volcano's queues where Pods wait at gates for them, and how much may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from cluster.metrics import Family, Sample, Type
+from policies.amounts.real_capability import BASIC
+from reconciler.metrics.numbers import quotient
+from reconciler.metrics.occasions import VolcanoGates
+from reconciler.metrics.source import source
+from scheduling.volcano.queues import ALLOCATED, Node, Queues
+from scheduling.volcano.resources import PODS, nano
+
+_LABELS = ("queue", "resource")
+USAGE = Family(
+    "quotree_gates_queue_usage",
+    Type.GAUGE,
+    "What counts in the Volcano Queue with all below it: Pods that passed the gate or ran before, on a node or not.",
+    _LABELS,
+)
+LIMIT = Family(
+    "quotree_gates_queue_limit",
+    Type.GAUGE,
+    "The realCapability of the Volcano Queue; no series where it is unlimited.",
+    _LABELS,
+)
+
+
+@source(VolcanoGates, USAGE, LIMIT)
+def queues(gates: VolcanoGates) -> Iterator[Sample]:
+    """Of resources those that some Queue names: any user can name a new one in a Pod. `pods` limits nothing."""
+    every = gates.keeper.queues.queues
+    named = sorted({*BASIC, *(name for node in every for name in _named(node))} - {PODS})
+    for node in every:
+        yield from _of(every, node, named)
+
+
+def _of(every: Queues, node: Node, named: list[str]) -> Iterator[Sample]:
+    used, limits = node.amounts(ALLOCATED), every.limit(node)
+    for resource in named:
+        amount, limit = used.get(resource, 0), limits.get(resource, every.unnamed)
+        if amount or limit < inf or resource in BASIC:
+            yield USAGE.sample(quotient(nano(resource, amount), 10**9), node.name, resource)
+        if limit < inf:
+            yield LIMIT.sample(quotient(nano(resource, limit), 10**9), node.name, resource)
+
+
+def _named(node: Node) -> Iterator[str]:
+    own = node.settings
+    yield from own.capability or ()
+    yield from own.guarantee
+    yield from own.deserved

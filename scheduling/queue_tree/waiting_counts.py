@@ -1,0 +1,58 @@
+"""How many Pods wait at the gates by Namespace and reason: kept with each change, so that nobody counts all Pods.
+
+What a Pod says of its reason counts only where it is a known one: a user can write any text there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+UNDECIDED = "Undecided"
+"""Of a Pod that does not say yet why it waits."""
+HAS_ROOM = "HasRoom"
+HAS_ROOM_MESSAGE = "there is room for it, and its turn has not come"
+
+
+class AtGate(Protocol):
+    """What all projects keep of a Pod. `waits` is what it says of why it waits."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def waits(self) -> str: ...
+    @property
+    def gated(self) -> bool: ...
+    @property
+    def leaving(self) -> bool: ...
+    @property
+    def finished(self) -> bool: ...
+
+
+class WaitingCounts:
+    """`reasons` are those that are known; all else is UNDECIDED."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        self._reasons = frozenset(reasons)
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def change(self, before: AtGate | None, after: AtGate | None) -> None:
+        """None: it was not there, or is gone."""
+        for pod, times in ((before, -1), (after, 1)):
+            if pod is not None and pod.gated and not pod.leaving and not pod.finished:
+                self._count((pod.namespace, self._reason(pod.waits)), times)
+
+    def waiting(self) -> Iterator[tuple[str, str, int]]:
+        """The Namespace, the reason, how many."""
+        return ((namespace, reason, count) for (namespace, reason), count in self._counts.items())
+
+    def _reason(self, waits: str) -> str:
+        """By the annotation, which begins with the reason."""
+        said = waits.partition(":")[0].partition(" ")[0]
+        return said if said in self._reasons else UNDECIDED
+
+    def _count(self, key: tuple[str, str], times: int) -> None:
+        self._counts[key] += times
+        if not self._counts[key]:
+            del self._counts[key]

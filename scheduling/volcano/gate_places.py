@@ -1,0 +1,52 @@
+"""Where Pods wait at the gate: by Namespace, and by the queue of their PodGroup.
+
+Each change costs the same, whatever waits: a PodGroup that moves to another queue takes its Pods along as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduling.volcano.gated_pod import GatedPod
+
+Index = dict[str, dict[str, None]]
+
+
+class GatePlaces:
+    """Of PodGroups only those that have Pods which wait."""
+
+    def __init__(self) -> None:
+        self._namespaces: Index = {}
+        self._groups: Index = {}
+        self._queues: Index = {}
+
+    def put(self, pod: GatedPod, queue: str, times: int = 1) -> None:
+        """The Pod waits, and `queue` is that of its PodGroup, empty for none; with times -1 no longer."""
+        _put(self._namespaces, pod.namespace, pod.key, times)
+        if pod.group:
+            _put(self._groups, pod.group, pod.key, times)
+            _put(self._queues, queue, pod.group, 1 if pod.group in self._groups else -1)
+
+    def move(self, group: str, before: str, after: str) -> None:
+        """The PodGroup names another queue."""
+        if group in self._groups:
+            _put(self._queues, before, group, -1)
+            _put(self._queues, after, group, 1)
+
+    def in_namespace(self, namespace: str) -> Iterator[str]:
+        """The Pods of the Namespace."""
+        return iter(self._namespaces.get(namespace, ()))
+
+    def in_queue(self, queue: str) -> Iterator[str]:
+        """The Pods of PodGroups in the queue itself."""
+        return (key for group in self._queues.get(queue, ()) for key in self._groups[group])
+
+
+def _put(index: Index, where: str, what: str, times: int) -> None:
+    here = index.setdefault(where, {})
+    if times > 0:
+        here[what] = None
+    else:
+        here.pop(what, None)
+    if not here:
+        del index[where]

@@ -1,0 +1,63 @@
+"""Who waits at the gate of Volcano's queues, in order: of a Namespace, or of a Queue with all below it.
+
+Places are read at the cost of what waits there, reasons only of those that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
+from scheduling.volcano.gang import Order
+from scheduling.volcano.gate_queues import Waiting
+from scheduling.volcano.gatekeeper import Gatekeeper
+
+_LAST: Order = (True, 0, 0, "", 0, 0, "")
+
+
+class Place(NamedTuple):
+    """Where a Pod stands: sorted, by the queue of its PodGroup, in the order in which they are tried. Those that are in
+    no queue come last.
+    """
+
+    homeless: bool
+    queue: str
+    order: Order
+    pod: str
+    group: str
+
+
+class WaitingPod(NamedTuple):
+    """`queue` is that of its PodGroup, empty for none; `why` names the one that keeps it."""
+
+    pod: str
+    group: str
+    queue: str
+    why: Waiting
+
+
+def in_namespace(keeper: Gatekeeper, namespace: str) -> list[Place]:
+    """In no order."""
+    return [_place(keeper, key) for key in keeper.places.in_namespace(namespace)]
+
+
+def in_queue(keeper: Gatekeeper, name: str) -> list[Place]:
+    """In no order; those whose queue does not exist are nowhere. Raises KeyError where there is no such queue."""
+    below = keeper.queues.queues.tree.nodes[name].walk()
+    return [_place(keeper, key) for here in below for key in keeper.places.in_queue(here.name)]
+
+
+def reasons(keeper: Gatekeeper, places: list[Place]) -> Iterator[WaitingPod]:
+    """Of those that still wait."""
+    for place in places:
+        if keeper.is_waiting(place.pod):
+            why = keeper.why(place.pod) or Waiting(HAS_ROOM, place.queue, HAS_ROOM_MESSAGE)
+            yield WaitingPod(place.pod, place.group, place.queue, why)
+
+
+def _place(keeper: Gatekeeper, key: str) -> Place:
+    pod, gang = keeper.stands(key)
+    if gang is None or gang.group is None:
+        return Place(True, "", _LAST, key, pod.group)
+    return Place(False, gang.group.queue, gang.order(pod), key, pod.group)

@@ -1,4 +1,4 @@
-"""Pods at the gates of YuniKorn's quota, and its queues with what is in use. Read in the loop's thread."""
+"""YuniKorn's queues where its quota is kept at gates, with what is in use. Read in the loop's thread."""
 
 from __future__ import annotations
 
@@ -9,34 +9,31 @@ from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config.quotas import shown
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.core import Core
-from scheduling.yunikorn.as_json import queue_node, row, waiting_json
-from scheduling.yunikorn.gate_questions import Place, reasons
+from scheduling.yunikorn.as_json import queue_node, row
 from scheduling.yunikorn.gatekeeper import Gatekeeper
 from scheduling.yunikorn.queue import Queue
 from scheduling.yunikorn.usage import Applications, applications_below
 
-API_VERSION = "quotree.dev/v1alpha1"
-
 
 class NoGates(LookupError):
-    """This process does not keep YuniKorn's quota."""
+    """This process does not keep the quota; it says whose."""
 
 
-def keeper(core: Core) -> Gatekeeper:
-    """It knows what was observed, also in a process that decides nothing. Raises NoGates."""
+def yunikorn_gates(core: Core) -> Gatekeeper | None:
+    """It knows what was observed, also in a process that decides nothing. None where this one keeps no such quota."""
     for each in core.controllers:
         if isinstance(each, QuotaGatesController):
             each.keeper.refresh()
             return each.keeper
-    raise NoGates
+    return None
 
 
-def pending_pods(core: Core, places: list[Place]) -> list[dict[str, Any]]:
-    return [waiting_json(each) for each in reasons(keeper(core), places)]
-
-
-def pending_json(items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    return {"apiVersion": API_VERSION, "kind": "PendingPods", "items": list(items)}
+def keeper(core: Core) -> Gatekeeper:
+    """Raises NoGates."""
+    found = yunikorn_gates(core)
+    if found is None:
+        raise NoGates("YuniKorn's quota is not kept here")
+    return found
 
 
 def queue_counts(core: Core) -> dict[str, Applications]:

@@ -26,6 +26,14 @@ from policies.dialects.kueue_kinds import GROUP
 from reconciler.api import gates, volcano_tree
 from reconciler.api.clusters import clusters
 from reconciler.api.pending import local_rows, rows, summary
+from reconciler.api.pending_pods import (
+    Pending,
+    of_namespace,
+    of_volcanos_queue,
+    of_yunikorns_queue,
+    pending_json,
+    pending_pods,
+)
 from reconciler.api.placement import explained
 from reconciler.api.refusal import Refusal
 from reconciler.api.tree import nodes_json, tree_json
@@ -35,7 +43,6 @@ from reconciler.multikueue.cluster_list import clusters_json
 from scheduling.visibility.as_json import AccessScope
 from scheduling.world.nodes import node_names, nodes
 from scheduling.world.world import World
-from scheduling.yunikorn.gate_questions import Place, in_namespace, in_queue
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -58,6 +65,8 @@ _PODS = Access("list", "", "pods")
 _NAMESPACES = Access("list", "", "namespaces")
 OF_YUNIKORN = (_PODS, _NAMESPACES)
 """Who may list these may know what is used in each queue."""
+OF_VOLCANO_GATES = (_PODS,)
+"""Who may list these may know who waits for which Queue, and what is used there."""
 OF_VOLCANO = Access("list", QUEUES.group, QUEUES.plural)
 _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
 """Who may list these may know who has, uses and borrows what."""
@@ -76,7 +85,7 @@ class Api:
         self._ask = ask
         self._reviews = reviews
         self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 3)
-        self._places: Remembered[list[Place]] = Remembered(_TREE_KEPT, _MOST_PLACES)
+        self._places: Remembered[list[Pending]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
 
     def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
@@ -131,7 +140,7 @@ class Api:
         except KeyError as error:
             raise Refusal(404, missing) from error
         except gates.NoGates as error:
-            raise Refusal(404, "YuniKorn's quota is not kept here") from error
+            raise Refusal(404, str(error)) from error
         except volcano_tree.NoQueues as error:
             raise Refusal(404, "Volcano's queues are not looked after here") from error
         finally:
@@ -182,13 +191,17 @@ class Api:
 
     def pods_of_namespace(self, caller: Caller, namespace: str, query: str) -> dict[str, Any]:
         self._demand(caller, replace(_PODS, namespace=namespace))
-        return self._pods(query, f"Namespace {namespace}", lambda core: in_namespace(gates.keeper(core), namespace))
+        return self._pods(query, f"Namespace {namespace}", lambda core: of_namespace(core, namespace))
 
-    def pods_of_queue(self, caller: Caller, path: str, query: str) -> dict[str, Any]:
+    def pods_of_yunikorns_queue(self, caller: Caller, path: str, query: str) -> dict[str, Any]:
         self._demand(caller, _PODS)
-        return self._pods(query, f"queue {path}", lambda core: in_queue(gates.keeper(core), path))
+        return self._pods(query, f"queue {path}", lambda core: of_yunikorns_queue(core, path))
 
-    def _pods(self, query: str, where: str, read: Callable[[Core], list[Place]]) -> dict[str, Any]:
+    def pods_of_volcanos_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
+        self._demand(caller, *OF_VOLCANO_GATES)
+        return self._pods(query, f"Queue {name}", lambda core: of_volcanos_queue(core, name))
+
+    def _pods(self, query: str, where: str, read: Callable[[Core], list[Pending]]) -> dict[str, Any]:
         """The places are sorted here, outside of the loop's thread, and kept: who asks again and again does not hold up
         the loop. The reasons are those of the moment.
         """
@@ -197,8 +210,8 @@ class Api:
         places = every[offset : offset + limit]
         found: list[dict[str, Any]] = []
         for at in range(0, len(places), _FEW):
-            found += self._read_loop(partial(gates.pending_pods, places=places[at : at + _FEW]))
-        return gates.pending_json(found)
+            found += self._read_loop(partial(pending_pods, places=places[at : at + _FEW]))
+        return pending_json(found)
 
     def yunikorn_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._demand(caller, *OF_YUNIKORN)
@@ -240,7 +253,8 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", Api.pending_of_queue),
     (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", Api.pending_of_local_queue),
     (rf"/v1/namespaces/{_NAME}/pendingpods", Api.pods_of_namespace),
-    (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", Api.pods_of_queue),
+    (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", Api.pods_of_yunikorns_queue),
+    (rf"/v1/volcano/queues/{_NAME}/pendingpods", Api.pods_of_volcanos_queue),
     (r"/v1/tree", Api.tree),
     (r"/v1/yunikorn/tree", Api.yunikorn_tree),
     (r"/v1/volcano/tree", Api.volcano_tree),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.generated.volcano_schema import volcano
+from tests.generated.volcano_schema import volcano, waiting_pod
 from tests.generated.yunikorn_schema import waiting, yunikorn
 
 Schema = dict[str, Any]
@@ -146,7 +146,11 @@ def _diagnosis() -> Schema:
 
 
 def _pending_pods() -> Schema:
-    fields: Schema = {"apiVersion": True, "kind": True, "items": _list(waiting(_object))}
+    fields: Schema = {
+        "apiVersion": True,
+        "kind": True,
+        "items": _list({"anyOf": [waiting(_object), waiting_pod(_object)]}),
+    }
     return _whole("pending-pods", "The lists of Pods at the gate at /v1", "PendingPods", fields, {})
 
 

@@ -54,5 +54,19 @@ def volcano(object_of: Callable[..., Schema]) -> Schema:
     return {"description": about, **object_of(fields)}
 
 
+def waiting_pod(object_of: Callable[..., Schema]) -> Schema:
+    """A Pod that waits at the gate."""
+    words = ("queue", "resource", "asked", "used", "limit", "short")
+    fields = {
+        "pod": {"description": "NAMESPACE/NAME.", **_TEXT},
+        "podGroup": {"description": "NAMESPACE/NAME; empty where the Pod names none.", **_TEXT},
+        "queue": {"description": "The Queue that the PodGroup names; empty without a PodGroup.", **_TEXT},
+        "reason": _TEXT,
+        "message": _TEXT,
+        "lacks": _list(object_of(dict.fromkeys(words, _TEXT))),
+    }
+    return object_of(fields)
+
+
 def _list(of: Schema) -> Schema:
     return {"type": "array", "items": of}

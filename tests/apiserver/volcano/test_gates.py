@@ -15,17 +15,20 @@ from tests.apiserver.volcano.gated_world import VolcanoWorld, installed
 from tests.apiserver.yunikorn.gated_world import ANNA
 from tests.waiting import eventually
 
+OWNER, VERA = User(ANNA), User("vera")
+SERVING = ("--api-port=0", "--api-host=127.0.0.1")
+
 
 @pytest.fixture(scope="module")
 def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VolcanoWorld]:
     with ExitStack() as running:
         try:
-            server = running.enter_context(ControlPlane(controller_manager=True, users=[User(ANNA)]))
+            server = running.enter_context(ControlPlane(controller_manager=True, users=[OWNER, VERA]))
         except build.MissingControlPlaneError as error:
             skip_without(error)
         guard = running.enter_context(installed(server))
         found = VolcanoWorld(server, guard, tmp_path_factory.mktemp("gates"))
-        found.start()
+        found.start(*SERVING)
         running.callback(found.kill)
         yield found
 
@@ -50,6 +53,34 @@ def test_pods_pass_as_far_as_every_queue_has_room_and_an_edit_counts_at_once(wor
 
     world.end("json", min(name for name in world.passed("json") if name.startswith("a")))
     eventually(lambda: not world.gated("json"), world.log)
+
+
+def test_rights_decide_who_is_told_and_metrics_count(world: VolcanoWorld) -> None:
+    world.space("seen")
+    world.queue("seen", "root", 1)
+    world.group("seen", "g", "seen")
+    role = "--clusterrole=quotree-volcano-gates-viewer"
+    world.server.kubectl("create", "clusterrolebinding", "v", role, "--user=vera")
+    assert not world.create("seen", "first")
+    eventually(lambda: world.passed("seen") == {"first"}, world.log)
+    assert not world.create("seen", "second")
+    eventually(lambda: "lacks cpu=1" in world.note("seen", "second"), world.log)
+    ours, theirs = "/v1/namespaces/seen/pendingpods", "/v1/namespaces/other/pendingpods"
+    queue = "/v1/volcano/queues/seen/pendingpods"
+
+    codes = [[world.answer(path, user)[0] for path in (ours, theirs, queue)] for user in (OWNER, VERA)]
+
+    assert codes == [[200, 403, 403], [200, 200, 200]]
+    (item,) = world.answer(ours, OWNER)[1]["items"]
+    assert (item["pod"], item["podGroup"], item["lacks"][0]["short"]) == ("seen/second", "seen/g", "1")
+    assert world.answer(queue, VERA)[1]["items"] == [item]
+    for line in (
+        'quotree_gates_waiting_pods{dialect="volcano",namespace="seen",reason="NotEnoughQueueQuota"} 1.0',
+        'quotree_gates_passed_pods_total{dialect="volcano",namespace="seen"} 1.0',
+        'quotree_gates_queue_usage{queue="seen",resource="cpu"} 1.0',
+        'quotree_gates_queue_limit{queue="seen",resource="cpu"} 1.0',
+    ):
+        assert line in world.metrics()
 
 
 def test_of_a_gang_all_pass_or_none_and_its_room_may_come_from_an_edit(world: VolcanoWorld) -> None:
@@ -179,7 +210,7 @@ def test_killed_again_and_again_nobody_passes_beyond_the_quota_and_nobody_is_for
             assert world.used(name) <= cpu
             for each in sorted(world.passed(name))[: chance.randint(0, 2)]:
                 world.delete(name, each)
-        world.start()
+        world.start(*SERVING)
         eventually(lambda: sum(map(world.used, limits)) == 4, world.log, seconds=60)
         assert all(world.used(name) <= cpu for name, cpu in limits.items())
     assert all(world.gated(name) for name in limits)

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 import signal
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
 
 from policies.model.quantity import Quantity
-from tests.apiserver.harness import ADMIN, ApiError, ControlPlane
+from tests.apiserver.harness import ADMIN, ApiError, ControlPlane, User
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
 from tests.apiserver.webhook.guard import Guard
 from tests.scheduling.yunikorn.manifests import namespace, pod
+from tests.schemas import checked
 from tests.waiting import eventually
 
 ANNA = "anna"
@@ -61,6 +64,22 @@ class GatedWorld:
 
     def log(self) -> str:
         return self.replica.log()[-3000:] if self.replica is not None else ""
+
+    def answer(self, path: str, user: User) -> tuple[int, Any]:
+        """What /v1 says, with the code. The reconciler was started with --api-port."""
+        assert self.replica is not None
+        headers = {"Authorization": f"Bearer {user.token}"}
+        request = urllib.request.Request(self.replica.address["api"] + path, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, checked(json.load(answer))
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def metrics(self) -> str:
+        assert self.replica is not None
+        return str(self.replica.get("/metrics")[1])
 
     # --- what people do
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +12,6 @@ from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.needs import skip_without
 from tests.apiserver.yunikorn.gated_world import ANNA, GatedWorld, installed
-from tests.schemas import checked
 from tests.waiting import eventually
 
 VERA = User("vera")
@@ -38,18 +33,6 @@ def world(programs: build.Programs, tmp_path: Path) -> Iterator[GatedWorld]:
         yield found
 
 
-def ask(world: GatedWorld, path: str, user: str) -> tuple[int, Any]:
-    assert world.replica is not None
-    headers = {"Authorization": f"Bearer {USERS[user].token}"}
-    request = urllib.request.Request(world.replica.address["api"] + path, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, checked(json.load(answer))
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.load(error)
-
-
 def test_rights_decide_who_is_told_and_metrics_count(world: GatedWorld) -> None:
     world.space("dev", namespace_quota='{"cpu":"2"}')
     world.server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
@@ -60,18 +43,17 @@ def test_rights_decide_who_is_told_and_metrics_count(world: GatedWorld) -> None:
     (late,) = world.gated("dev")
     eventually(lambda: "NotEnoughQueueQuota" in world.note("dev", late), world.log)
 
-    codes = {user: [ask(world, path, user)[0] for path in (OURS, THEIRS, QUEUE, TREE)] for user in USERS}
+    codes = {user: [world.answer(path, USERS[user])[0] for path in (OURS, THEIRS, QUEUE, TREE)] for user in USERS}
 
     assert codes == {ANNA: [200, 403, 403, 403], "vera": [200] * 4, "stranger": [403] * 4}
-    (item,) = ask(world, OURS, ANNA)[1]["items"]
+    (item,) = world.answer(OURS, USERS[ANNA])[1]["items"]
     assert (item["pod"], item["reason"], item["lacks"][0]["short"]) == (f"dev/{late}", "NotEnoughQueueQuota", "1")
-    assert ask(world, QUEUE, "vera")[1]["items"] == [item]
-    nodes = {(each["kind"], each["name"]): each for each in ask(world, TREE, "vera")[1]["nodes"]}
+    assert world.answer(QUEUE, VERA)[1]["items"] == [item]
+    nodes = {(each["kind"], each["name"]): each for each in world.answer(TREE, VERA)[1]["nodes"]}
     assert nodes["Queue", "root.dev"]["applications"] == {"running": 2, "waiting": 1}
     assert nodes["Namespace", "dev"]["quota"][0]["own"] == {"max": "2", "used": "2"}
 
-    assert world.replica is not None
-    metrics = world.replica.get("/metrics")[1]
+    metrics = world.metrics()
     for line in (
         'quotree_gates_waiting_pods{dialect="yunikorn",namespace="dev",reason="NotEnoughQueueQuota"} 1.0',
         'quotree_gates_passed_pods_total{dialect="yunikorn",namespace="dev"} 2.0',

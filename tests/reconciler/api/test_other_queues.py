@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 import pytest
 
 from reconciler.api.refusal import Refusal
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
+from tests.reconciler.api.asking import USERS, T, code, get, pods
 from tests.reconciler.api.organisation import Rights
 from tests.reconciler.controllers.volcano.queue_cluster import QueueCluster
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster
 from tests.reconciler.controllers.yunikorn.gated_objects import TEAMS, member, pod
 from tests.scheduling.yunikorn.manifests import namespace
-from tests.schemas import checked
 
-T = TypeVar("T")
 OF_DEV, OF_QUEUE = "/v1/namespaces/dev/pendingpods", "/v1/yunikorn/queues/root.team/pendingpods"
+OF_VOLCANOS_QUEUE = "/v1/volcano/queues/org/pendingpods"
 TREE, VOLCANO = "/v1/yunikorn/tree", "/v1/volcano/tree"
-USERS = {
-    "admin": ("everything",),
-    "dev": ("list pods in namespace dev",),
-    "other": ("list pods in namespace other",),
-    "pods": ("list pods",),
-    "spaces": ("list namespaces",),
-    "volcano": ("list queues.scheduling.volcano.sh",),
-    "nobody": (),
-}
-
-
-def api(of: Core) -> Api:
-    def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
-        return question(of)
-
-    return Api(ask, Rights(**USERS))  # type: ignore[arg-type]
-
-
-def get(of: Core, path: str, token: str = "admin") -> Any:
-    return checked(api(of).answer(path, f"Bearer {token}"))
-
-
-def code(of: Core, path: str, token: str = "admin") -> int:
-    try:
-        api(of).answer(path, f"Bearer {token}")
-    except Refusal as refusal:
-        return refusal.code
-    return 200
 
 
 def full() -> GateCluster:
@@ -61,10 +32,6 @@ def full() -> GateCluster:
         cluster.put(pod(name, "o", space="other"))
         cluster.settle()
     return cluster
-
-
-def pods(answer: dict[str, Any]) -> list[str]:
-    return [each["pod"] for each in answer["items"]]
 
 
 def lack(queue: str, **amounts: str) -> dict[str, str]:
@@ -131,6 +98,8 @@ NOT_FOR = [
     (OF_DEV, ("nobody", "other", "spaces", "volcano")),
     (OF_QUEUE, ("nobody", "dev", "other", "spaces", "volcano")),
     ("/v1/yunikorn/queues/root.nowhere/pendingpods", ("nobody", "dev")),
+    (OF_VOLCANOS_QUEUE, ("nobody", "dev", "other", "spaces", "volcano")),
+    ("/v1/volcano/queues/nowhere/pendingpods", ("nobody", "dev", "volcano")),
     (TREE, ("nobody", "dev", "pods", "spaces", "volcano")),
     (VOLCANO, ("nobody", "dev", "pods", "spaces")),
 ]
@@ -221,7 +190,8 @@ def test_without_the_dialect_there_is_nothing() -> None:
     queues.settle()
     gates.settle()
 
-    assert [code(queues.core, path) for path in (OF_DEV, OF_QUEUE, TREE)] == [404] * 3
+    assert [code(queues.core, path) for path in (OF_DEV, OF_QUEUE, OF_VOLCANOS_QUEUE, TREE)] == [404] * 4
+    assert code(gates.core, OF_VOLCANOS_QUEUE) == 404
     assert code(gates.core, VOLCANO) == 404
 
 

@@ -1,0 +1,78 @@
+"""Pods at the gates of YuniKorn's quota and of Volcano's: who waits, in order, and why. Read in the loop's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from policies.configuration.settings import Dialect
+from reconciler.api.gates import NoGates, keeper, yunikorn_gates
+from reconciler.controllers.volcano.gates import VolcanoGatesController
+from reconciler.core.core import Core
+from scheduling.volcano import gate_questions as of_volcano
+from scheduling.volcano.gate_json import waiting_json as volcano_json
+from scheduling.volcano.gatekeeper import Gatekeeper
+from scheduling.yunikorn import gate_questions as of_yunikorn
+from scheduling.yunikorn.as_json import waiting_json as yunikorn_json
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+class Pending(NamedTuple):
+    """Where a Pod stands, among those at the gate of that dialect; those of one dialect can be sorted."""
+
+    dialect: Dialect
+    place: Any
+
+
+def volcano_gates(core: Core) -> Gatekeeper | None:
+    """As `yunikorn_gates`."""
+    for each in core.controllers:
+        if isinstance(each, VolcanoGatesController):
+            each.keeper.refresh()
+            return each.keeper
+    return None
+
+
+def of_namespace(core: Core, namespace: str) -> list[Pending]:
+    """In no order. Raises NoGates where this process keeps neither."""
+    yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
+    if yunikorn is None and volcano is None:
+        raise NoGates("no quota is kept at gates here")
+    found: list[Pending] = []
+    if yunikorn is not None:
+        found += (Pending(Dialect.YUNIKORN, each) for each in of_yunikorn.in_namespace(yunikorn, namespace))
+    if volcano is not None:
+        found += (Pending(Dialect.VOLCANO, each) for each in of_volcano.in_namespace(volcano, namespace))
+    return found
+
+
+def of_yunikorns_queue(core: Core, path: str) -> list[Pending]:
+    """In no order, with all below it. Raises NoGates, and KeyError where there is no such queue."""
+    return [Pending(Dialect.YUNIKORN, each) for each in of_yunikorn.in_queue(keeper(core), path)]
+
+
+def of_volcanos_queue(core: Core, name: str) -> list[Pending]:
+    """In no order, with all below it. Raises NoGates, and KeyError where there is no such queue."""
+    volcano = volcano_gates(core)
+    if volcano is None:
+        raise NoGates("Volcano's quota is not kept at gates here")
+    return [Pending(Dialect.VOLCANO, each) for each in of_volcano.in_queue(volcano, name)]
+
+
+def pending_pods(core: Core, places: Iterable[Pending]) -> list[dict[str, Any]]:
+    """Of those that still wait, in the order of their places, each with its reason."""
+    yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
+    found: list[dict[str, Any]] = []
+    for dialect, group in groupby(places, key=lambda each: each.dialect):
+        those = [each.place for each in group]
+        if dialect is Dialect.YUNIKORN and yunikorn is not None:
+            found += map(yunikorn_json, of_yunikorn.reasons(yunikorn, those))
+        elif dialect is Dialect.VOLCANO and volcano is not None:
+            found += map(volcano_json, of_volcano.reasons(volcano, those))
+    return found
+
+
+def pending_json(items: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": "PendingPods", "items": list(items)}

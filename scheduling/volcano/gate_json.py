@@ -1,0 +1,34 @@
+"""What waits at the gate of Volcano's queues as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.gate_questions import WaitingPod
+from scheduling.volcano.resources import written
+
+
+def waiting_json(each: WaitingPod) -> dict[str, Any]:
+    """Amounts are written as in the spec of a Queue."""
+    return {
+        "pod": each.pod,
+        "podGroup": each.group,
+        "queue": each.queue,
+        "reason": each.why.reason,
+        "message": _message(each),
+        "lacks": list(map(_lack, each.why.lacks)),
+    }
+
+
+def _message(each: WaitingPod) -> str:
+    """What is short names its queue itself."""
+    why = each.why
+    elsewhere = why.queue and why.queue != each.queue and not why.lacks
+    return f"{why.queue}: {why.message}" if elsewhere else why.message
+
+
+def _lack(lack: Shortage) -> dict[str, str]:
+    amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
+    texts = {word: written(lack.resource, amount) for word, amount in amounts.items()}
+    return {"queue": lack.queue, "resource": lack.resource, **texts}

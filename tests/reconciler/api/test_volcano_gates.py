@@ -1,0 +1,193 @@
+"""What /v1 answers of Pods at the gates of Volcano's queues, and who may know."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.objects.times import SECOND
+from tests.builders import Manifest
+from tests.reconciler.api.asking import code, get, pods
+from tests.reconciler.controllers.gates.both import BothGates
+from tests.reconciler.controllers.volcano.gate_cluster import GateCluster, pod
+from tests.reconciler.controllers.yunikorn.gated_objects import DEV
+from tests.reconciler.controllers.yunikorn.gated_objects import pod as yunikorn_pod
+from tests.scheduling.volcano.manifests import pod_group, priority_class, queue
+
+OF_DEV, OF_QUEUE = "/v1/namespaces/dev/pendingpods", "/v1/volcano/queues/org/pendingpods"
+
+
+def volcanos(*more: Manifest) -> GateCluster:
+    """`org` has room for 3 cpu, `ml` below it for 2: `dev` has 2 there, `other` 1 in `web`; one of each waits."""
+    limited = queue("org", "root", capability={"cpu": "3"}), queue("ml", "org", capability={"cpu": "2"})
+    groups = pod_group("g", "ml", space="dev"), pod_group("w", "web", space="other")
+    cluster = GateCluster(*limited, queue("web", "org"), *groups, *more)
+    for name, space in (("g0", "dev"), ("g1", "dev"), ("g2", "dev"), ("w0", "other"), ("w1", "other")):
+        cluster.put(pod(name, name[0], space=space))
+        cluster.settle()
+    return cluster
+
+
+def test_the_pods_of_a_namespace_are_listed_with_what_their_queue_lacks() -> None:
+    assert get(volcanos().core, OF_DEV, "dev")["items"] == [
+        {
+            "pod": "dev/g2",
+            "podGroup": "dev/g",
+            "queue": "ml",
+            "reason": "NotEnoughQueueQuota",
+            "message": "",
+            "lacks": [{"queue": "ml", "resource": "cpu", "asked": "1", "used": "2", "limit": "2", "short": "1"}],
+        }
+    ]
+
+
+def test_volcanos_queue_lists_all_below_it_to_those_who_may_list_all_pods() -> None:
+    cluster = volcanos()
+    core = cluster.core
+
+    assert pods(get(core, OF_QUEUE, "pods")) == ["dev/g2", "other/w1"]
+    assert pods(get(core, "/v1/volcano/queues/web/pendingpods", "pods")) == ["other/w1"]
+    assert pods(get(core, "/v1/volcano/queues/root/pendingpods?offset=1", "pods")) == ["other/w1"]
+    assert code(core, "/v1/volcano/queues/Org/pendingpods", "pods") == 404
+    assert "other" not in str(get(core, OF_DEV, "dev"))
+
+    cluster.put(pod_group("g", "web", space="dev"))
+    cluster.settle()
+    assert pods(get(core, "/v1/volcano/queues/web/pendingpods")) == ["dev/g2", "other/w1"]
+    cluster.gone(("Queue", "web"))
+    cluster.settle()
+    assert code(core, "/v1/volcano/queues/web/pendingpods") == 404
+    assert [get(core, OF_DEV)["items"][0][word] for word in ("queue", "reason")] == ["web", "QueueNotFound"]
+
+
+def test_they_are_in_the_order_in_which_they_are_tried() -> None:
+    """By queue; PodGroups by priority, age and name; Pods by priority, age and name; at last who is in no queue."""
+    cluster = GateCluster(
+        queue("z", "root", capability={"cpu": "1m"}),
+        queue("a", "root", capability={"cpu": "1m"}),
+        priority_class("high", 5),
+        pod_group("late", "z", space="dev", priorityClassName="high"),
+    )
+    for name, where in (("second", "z"), ("first", "a"), ("third", "z")):
+        cluster.put(pod_group(name, where, space="dev"))
+        cluster.now += SECOND
+    for name, group in (
+        ("t", "third"),
+        ("s", "second"),
+        ("x", "nowhere"),
+        ("f", "first"),
+        ("l", "late"),
+        ("m", "late"),
+    ):
+        cluster.put(pod(name, group))
+        cluster.now += SECOND
+    important = pod("n", "late")
+    important["spec"]["priority"] = 1
+    cluster.put(important)
+    cluster.settle()
+
+    expected = ["dev/f", "dev/n", "dev/l", "dev/m", "dev/s", "dev/t"]
+    assert pods(get(cluster.core, OF_DEV)) == [*expected, "dev/x"]
+    assert pods(get(cluster.core, "/v1/volcano/queues/root/pendingpods")) == expected
+
+
+def test_members_that_complete_a_gang_come_first() -> None:
+    cluster = GateCluster(queue("a", "root", capability={"cpu": "2"}), pod_group("old", "a", space="dev"))
+    cluster.now += SECOND
+    cluster.put(pod_group("gang", "a", 2, space="dev"))
+    for name in ("g1", "g2"):
+        cluster.put(pod(name, "gang"))
+    cluster.settle(1)
+    assert cluster.passed() == ["g1", "g2"]
+    cluster.put(queue("a", "root", capability={"cpu": "1"}))
+    replacement = pod("g1", "gang")
+    replacement["metadata"]["creationTimestamp"] = cluster.objects["Pod", "dev/g1"]["metadata"]["creationTimestamp"]
+    cluster.delete("g1")
+    cluster.put(pod("o1", "old"))
+    cluster.put(replacement)
+    cluster.settle()
+
+    assert pods(get(cluster.core, OF_DEV)) == ["dev/g1", "dev/o1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason", "message"),
+    [
+        (queue("org", "nowhere"), "BrokenQueueTree", "org: has the parent nowhere, which does not exist"),
+        (queue("org", "root", capability={"cpu": "x"}), "UnreadableQueue", "org: cannot be read: "),
+        (queue("below", "ml"), "QueueHasChildren", "has queues below; only a queue without takes work"),
+        (pod_group("g", "gone", space="dev"), "QueueNotFound", "does not exist"),
+        (queue("org", "root") | {"status": {"state": "Closed"}}, "QueueNotOpen", "org: is Closed"),
+    ],
+)
+def test_what_keeps_a_pod_is_named_where_it_is_another_queue(change: Manifest, reason: str, message: str) -> None:
+    cluster = volcanos()
+    cluster.put(change)
+    cluster.settle()
+    (item,) = get(cluster.core, OF_DEV)["items"]
+    assert item["reason"] == reason
+    assert item["message"].startswith(message)
+
+
+def test_where_both_are_kept_a_namespace_lists_the_pods_of_both() -> None:
+    cluster = BothGates(queue("a", "root", capability={"cpu": "1"}), pod_group("g", "a", space="dev"))
+    for name in ("v1", "v2"):
+        cluster.put(pod(name))
+    cluster.settle()
+    cluster.put(DEV)
+    for name in ("y1", "y2", "y3"):
+        cluster.put(yunikorn_pod(name))
+    cluster.settle()
+    core = cluster.core
+
+    assert cluster.gated() == ["v2", "y3"]
+    assert pods(get(core, OF_DEV, "dev")) == ["dev/v2", "dev/y3"]
+    assert pods(get(core, f"{OF_DEV}?offset=1&limit=1", "dev")) == ["dev/y3"]
+    assert pods(get(core, "/v1/yunikorn/queues/root/pendingpods")) == ["dev/y3"]
+    assert pods(get(core, "/v1/volcano/queues/root/pendingpods")) == ["dev/v2"]
+
+
+def test_a_standby_lists_what_the_leader_lists_and_decides_nothing() -> None:
+    leader, standby = volcanos(), GateCluster()
+    standby.objects = leader.objects
+    standby.start()
+    standby.take_in()
+    standby.lead(False)
+
+    for path in (OF_DEV, OF_QUEUE):
+        assert get(standby.core, path) == get(leader.core, path)
+    standby.settle()
+    assert standby.written == []
+
+
+def test_one_that_fits_by_now_waits_for_its_turn_as_long_as_nobody_decides() -> None:
+    cluster = volcanos()
+    cluster.lead(False)
+    cluster.end("g0")
+    cluster.settle()
+
+    (item,) = get(cluster.core, OF_DEV)["items"]
+    assert (item["reason"], item["message"]) == ("HasRoom", "there is room for it, and its turn has not come")
+    assert cluster.gated() == ["g2", "w1"]
+
+
+def test_a_question_takes_no_decision_from_volcanos_leader() -> None:
+    cluster = volcanos()
+    cluster.end("g0")
+    cluster.take_in()
+    get(cluster.core, OF_DEV)
+    cluster.settle()
+    assert "dev/g2" not in pods(get(cluster.core, OF_DEV))
+
+
+def test_a_list_costs_what_waits_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = volcanos()
+    for number in range(50):
+        cluster.put(pod(f"x{number}", "w", space="other"))
+    cluster.settle()
+    keeper, seen = cluster.controller.keeper, []
+    stands = keeper.stands
+    monkeypatch.setattr(keeper, "stands", lambda key: (seen.append(key), stands(key))[1])
+    monkeypatch.setattr(keeper, "waiting", None)
+
+    assert pods(get(cluster.core, OF_DEV)) == ["dev/g2"]
+    assert seen == ["dev/g2"]

@@ -22,8 +22,6 @@ UNREADABLE = "UnreadableQueue"
 BROKEN_TREE = "BrokenQueueTree"
 DEVICES = "DevicesNotCounted"
 REASONS = (QUOTA, NOT_FOUND, NOT_OPEN, NOT_A_LEAF, UNREADABLE, BROKEN_TREE, DEVICES)
-_DEEPEST = 100
-"""Levels; limits are computed from the root down, one call inside the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,7 @@ class GateQueues:
         return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)
 
     def _wrongs(self, node: Node) -> Iterator[Waiting]:
-        for depth, here in enumerate(node.up()):
-            if depth == _DEEPEST:
-                yield Waiting(BROKEN_TREE, node.name, f"lies more than {_DEEPEST} levels deep")
+        for here in node.up():
             if flaw := self._flaws.get(here.name):
                 yield Waiting(UNREADABLE, here.name, f"cannot be read: {flaw}")
             if not here.settings.is_open:

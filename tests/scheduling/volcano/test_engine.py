@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import FrameType
 from typing import TypeVar
 
 import pytest
@@ -18,6 +16,7 @@ from scheduling.volcano.session import Outcome
 from scheduling.volcano.setup import Cluster, PluginSettings, engine, open_session
 from scheduling.volcano.world import World
 from tests.profiles import seeds
+from tests.scheduling.calls import calls as called
 from tests.scheduling.volcano.drawn import group, node, pod, queues, requesting, with_level
 
 T = TypeVar("T")
@@ -200,21 +199,8 @@ def used(accounts: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
 
 
 def calls(engine: Engine, event: Callable[[World], None]) -> int:
-    """How many functions of `scheduling` are called by the event and by the session after it."""
-    count = 0
-
-    def note(frame: FrameType, what: str, _argument: object) -> None:
-        nonlocal count
-        count += what == "call" and str(frame.f_globals.get("__name__")).startswith("scheduling.")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        event(engine.world)
-        engine.decide(LIVE)
-    finally:
-        sys.setprofile(before)
-    return count
+    """By the event and by the session after it."""
+    return called(lambda: event(engine.world), lambda: engine.decide(LIVE))
 
 
 def full(trees: int) -> Engine:

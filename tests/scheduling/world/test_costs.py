@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from types import FrameType
 
 import pytest
 
 from policies.model.pools import Terms
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.objects.workload import Workload
+from tests.scheduling.calls import calls as called
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
 
 def calls(cluster: Cluster, event: Callable[[Cluster], None]) -> int:
-    """How many of the engine's functions are called by the event and the cycles that follow."""
-    count = 0
+    """By the event and the cycles that follow."""
 
-    def note(frame: FrameType, what: str, _argument: object) -> None:
-        nonlocal count
-        count += what == "call" and str(frame.f_globals.get("__name__")).startswith("scheduling.")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        event(cluster)
+    def settle() -> None:
         while cluster.step():
             pass
-    finally:
-        sys.setprofile(before)
-    return count
+
+    return called(lambda: event(cluster), settle)
 
 
 def _job(name: str, queue: str, asks: int) -> Workload:

@@ -161,6 +161,8 @@ class Queues:
 
 def _unknown(node: Node, known: Mapping[str, Limits]) -> list[Node]:
     """The queue and those above it that are not known, from the top down: a tree may be of any depth."""
+    if node.name in known:  # nearly always
+        return []
     return [*takewhile(lambda here: here.name not in known, node.up())][::-1]
 
 

@@ -38,9 +38,9 @@ def queues(gates: VolcanoGates) -> Iterator[Sample]:
 
 
 def _of(every: Queues, node: Node, named: list[str]) -> Iterator[Sample]:
-    used, limits = node.amounts(ALLOCATED), every.limit(node)
+    used, limits, unnamed = node.amounts(ALLOCATED), every.limit(node), every.unnamed
     for resource in named:
-        amount, limit = used.get(resource, 0), limits.get(resource, every.unnamed)
+        amount, limit = used.get(resource, 0), limits.get(resource, unnamed)
         if amount or limit < inf or resource in BASIC:
             yield USAGE.sample(quotient(nano(resource, amount), 10**9), node.name, resource)
         if limit < inf:

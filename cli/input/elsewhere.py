@@ -19,7 +19,7 @@ from policies.dialects.core import VOLCANO_SCHEDULER
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.dialects.yunikorn_config.configmap import refs
 from policies.dialects.yunikorn_gangs import PLACEHOLDER, TASK_GROUP, TASK_GROUPS
-from scheduling.volcano.simulation import Simulation as Volcano
+from scheduling.volcano.play.simulation import Simulation as Volcano
 from scheduling.yunikorn.simulation import Simulation as YuniKorn
 
 if TYPE_CHECKING:

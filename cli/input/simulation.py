@@ -32,8 +32,8 @@ from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import Simulation, begin
 from scheduling.simulation.submissions import is_submission
 from scheduling.simulation.validation import faults
-from scheduling.volcano.intake import is_volcanos
-from scheduling.volcano.simulation import Simulation as Volcano
+from scheduling.volcano.play.intake import is_volcanos
+from scheduling.volcano.play.simulation import Simulation as Volcano
 from scheduling.yunikorn.intake import is_yunikorns
 from scheduling.yunikorn.simulation import Simulation as YuniKorn
 

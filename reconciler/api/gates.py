@@ -10,7 +10,7 @@ from policies.dialects.yunikorn_config.quotas import shown
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.core import Core
 from scheduling.yunikorn.as_json import queue_node, row
-from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
 from scheduling.yunikorn.queue import Queue
 from scheduling.yunikorn.usage import Applications, applications_below
 

@@ -10,11 +10,11 @@ from policies.configuration.settings import Dialect
 from reconciler.api.gates import NoGates, keeper, yunikorn_gates
 from reconciler.controllers.volcano.gates import VolcanoGatesController
 from reconciler.core.core import Core
-from scheduling.volcano import gate_questions as of_volcano
-from scheduling.volcano.gate_json import waiting_json as volcano_json
-from scheduling.volcano.gatekeeper import Gatekeeper
-from scheduling.yunikorn import gate_questions as of_yunikorn
+from scheduling.volcano.gates import gate_questions as of_volcano
+from scheduling.volcano.gates.gate_json import waiting_json as volcano_json
+from scheduling.volcano.gates.gatekeeper import Gatekeeper
 from scheduling.yunikorn.as_json import waiting_json as yunikorn_json
+from scheduling.yunikorn.gates import gate_questions as of_yunikorn
 
 API_VERSION = "quotree.dev/v1alpha1"
 

@@ -10,10 +10,10 @@ from policies.configuration.settings import Dialect
 from reconciler.observer.comparison import Difference, Result
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
-from scheduling.volcano.gatekeeper import Gatekeeper as VolcanoGatekeeper
+from scheduling.volcano.gates.gatekeeper import Gatekeeper as VolcanoGatekeeper
 from scheduling.volcano_queues.tree import QueueTree
 from scheduling.world.decisions import Decision
-from scheduling.yunikorn.gatekeeper import Gatekeeper as YuniKornGatekeeper
+from scheduling.yunikorn.gates.gatekeeper import Gatekeeper as YuniKornGatekeeper
 
 
 @dataclass(frozen=True, slots=True)

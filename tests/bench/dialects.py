@@ -20,9 +20,9 @@ from scheduling.volcano.objects import Status
 from scheduling.volcano.reading import read_machine, read_pod_group, read_queue, read_task
 from scheduling.volcano.setup import Cluster, engine
 from scheduling.volcano_queues.queue_object import FINALIZER
-from scheduling.yunikorn.gated_pod import read_gated_pod
-from scheduling.yunikorn.gatekeeper import Gatekeeper
-from scheduling.yunikorn.queues_in_force import QueuesInForce
+from scheduling.yunikorn.gates.gated_pod import read_gated_pod
+from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.simulation import Simulation
 from tests.bench.organisation import queue_config
 from tests.bench.stopwatch import Stopwatch

@@ -19,14 +19,14 @@ from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.metrics.families.quota_gates import at_the_gates, of_namespaces
 from reconciler.metrics.families.yunikorn_queues import queues
 from reconciler.metrics.occasions import QuotaGates, YuniKornGates
-from scheduling.volcano import gatekeeper as volcano
-from scheduling.volcano.gated_pod import read_gated_group, read_gated_queue
-from scheduling.volcano.gated_pod import read_gated_pod as read_volcano_pod
+from scheduling.volcano.gates import gatekeeper as volcano
+from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queue
+from scheduling.volcano.gates.gated_pod import read_gated_pod as read_volcano_pod
 from scheduling.yunikorn.as_json import queue_node, waiting_json
-from scheduling.yunikorn.gate_questions import in_namespace, in_queue, reasons
-from scheduling.yunikorn.gated_pod import read_gated_pod
-from scheduling.yunikorn.gatekeeper import Gatekeeper
-from scheduling.yunikorn.queues_in_force import QueuesInForce
+from scheduling.yunikorn.gates.gate_questions import in_namespace, in_queue, reasons
+from scheduling.yunikorn.gates.gated_pod import read_gated_pod
+from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.usage import applications_below
 from tests.fuzz import corpus
 from tests.fuzz.mutations import Mutator, copied

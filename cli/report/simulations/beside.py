@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.input.simulation import Others, Simulations
 from cli.report.simulations import volcano_json, volcano_text, yunikorn_json, yunikorn_text
-from scheduling.volcano import waiting as of_volcano
+from scheduling.volcano.play import waiting as of_volcano
 from scheduling.yunikorn import waiting as of_yunikorn
 
 

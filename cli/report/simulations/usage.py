@@ -14,7 +14,7 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
-from scheduling.volcano.usage import amounts, phases_below
+from scheduling.volcano.play.usage import amounts, phases_below
 from scheduling.volcano.world import World as Volcano
 from scheduling.world.nodes import Counts, InUse, below, nodes
 from scheduling.world.world import World

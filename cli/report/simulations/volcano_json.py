@@ -10,11 +10,11 @@ from scheduling.objects.times import SECOND
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Status
+from scheduling.volcano.play.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
+from scheduling.volcano.play.usage import amounts, phases_by_queue
+from scheduling.volcano.play.waiting import Holders, Reason, Waiting, found, limited_by, waiting
 from scheduling.volcano.queues import Node
 from scheduling.volcano.resources import PODS, written
-from scheduling.volcano.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
-from scheduling.volcano.usage import amounts, phases_by_queue
-from scheduling.volcano.waiting import Holders, Reason, Waiting, found, limited_by, waiting
 
 
 def volcano_json(simulation: Simulation) -> dict[str, Any]:

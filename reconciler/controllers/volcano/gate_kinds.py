@@ -8,7 +8,7 @@ from __future__ import annotations
 from cluster.resource import PODS, PRIORITY_CLASSES
 from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUES
 from reconciler.core.watched import WatchedKind, ignore
-from scheduling.volcano.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
+from scheduling.volcano.gates.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
 
 GATED_POD = WatchedKind("VolcanoGatedPod", PODS, read_gated_pod, ignore, ignore, relist=True)
 GATED_GROUP = WatchedKind("GatedPodGroup", POD_GROUP.resource, read_gated_group, ignore, ignore, relist=True)

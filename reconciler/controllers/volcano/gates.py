@@ -14,9 +14,9 @@ from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.gate_queues import Waiting
-from scheduling.volcano.gated_pod import GatedPod
-from scheduling.volcano.gatekeeper import Gatekeeper
+from scheduling.volcano.gates.gate_queues import Waiting
+from scheduling.volcano.gates.gated_pod import GatedPod
+from scheduling.volcano.gates.gatekeeper import Gatekeeper
 from scheduling.volcano.resources import written
 
 

@@ -15,8 +15,8 @@ from reconciler.controllers.volcano.gates import reason_text
 from reconciler.core.controller import Controller
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
-from scheduling.volcano.gated_pod import ALONE, GatedPod, read_gated_pod
-from scheduling.volcano.gatekeeper import GANG, NO_GROUP, Gatekeeper
+from scheduling.volcano.gates.gated_pod import ALONE, GatedPod, read_gated_pod
+from scheduling.volcano.gates.gatekeeper import GANG, NO_GROUP, Gatekeeper
 
 
 def read_scheduled_pod(manifest: Manifest) -> GatedPod:

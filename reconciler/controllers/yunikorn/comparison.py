@@ -15,10 +15,10 @@ from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
-from scheduling.yunikorn.gated_pod import GatedPod, read_gated_pod
-from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.gated_pod import GatedPod, read_gated_pod
+from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.queue import Lack
-from scheduling.yunikorn.queues_in_force import QueuesInForce
 
 
 def read_scheduled_pod(manifest: Manifest) -> GatedPod:

@@ -14,9 +14,9 @@ from reconciler.core.controller import WakeAt
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
-from scheduling.yunikorn.gated_pod import GatedPod
-from scheduling.yunikorn.gatekeeper import Gatekeeper
-from scheduling.yunikorn.queues_in_force import QueuesInForce
+from scheduling.yunikorn.gates.gated_pod import GatedPod
+from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 
 _IN_USE: Key = ("QuotaInUse", "")
 _PREEMPTION: Key = ("QuotaPreemption", "")

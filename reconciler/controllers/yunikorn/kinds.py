@@ -7,7 +7,7 @@ from policies.dialects.core import read_namespace
 from policies.dialects.yunikorn_config.configmap import CONFIGS, DEFAULTS, read_config_map
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.stored import read_stored
-from scheduling.yunikorn.gated_pod import read_gated_pod
+from scheduling.yunikorn.gates.gated_pod import read_gated_pod
 
 GATED_POD = WatchedKind("GatedPod", PODS, read_gated_pod, ignore, ignore, relist=True)
 NAMESPACE = WatchedKind("QuotaNamespace", NAMESPACES, read_namespace, ignore, ignore, detail=read_stored)

@@ -16,7 +16,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Observed
 from reconciler.objects.stored import Stored, with_condition
 from reconciler.objects.wanted import ObjectReference, WantedWrite
-from scheduling.yunikorn.gated_namespace import Usage
+from scheduling.yunikorn.gates.gated_namespace import Usage
 
 UNREADABLE = "quotree.dev/QuotaUnreadable"
 """The condition of a Namespace whose quota cannot be read."""

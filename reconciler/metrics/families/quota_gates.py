@@ -10,8 +10,8 @@ from policies.impact.yunikorn_quotas import nano
 from reconciler.metrics.occasions import PodPassed, QuotaGates, YuniKornGates
 from reconciler.metrics.source import source
 from scheduling.queue_tree.waiting_counts import UNDECIDED
-from scheduling.volcano.gatekeeper import REASONS as OF_VOLCANO
-from scheduling.yunikorn.gate_usage import REASONS as OF_YUNIKORN
+from scheduling.volcano.gates.gatekeeper import REASONS as OF_VOLCANO
+from scheduling.yunikorn.gates.gate_usage import REASONS as OF_YUNIKORN
 
 _REASONS = tuple(dict.fromkeys((*OF_YUNIKORN, *OF_VOLCANO, UNDECIDED)))
 _QUOTA = ("namespace", "resource")

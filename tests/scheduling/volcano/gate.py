@@ -6,8 +6,8 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from scheduling.volcano.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
-from scheduling.volcano.gatekeeper import Gatekeeper, Waiting
+from scheduling.volcano.gates.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
+from scheduling.volcano.gates.gatekeeper import Gatekeeper, Waiting
 from tests.scheduling.volcano.manifests import Manifest
 from tests.scheduling.volcano.manifests import pod as volcano_pod
 

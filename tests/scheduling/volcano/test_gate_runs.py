@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from scheduling.volcano.gate_questions import in_namespace, in_queue
+from scheduling.volcano.gates.gate_questions import in_namespace, in_queue
 from tests.profiles import seeds
 from tests.scheduling.volcano.gate import Gate, gated
 from tests.scheduling.volcano.gate_recount import NOTE, Recount, group_of, is_gated, is_over

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.gang import Gang
-from scheduling.volcano.gate_queues import Waiting
-from scheduling.volcano.gatekeeper import Gatekeeper
+from scheduling.volcano.gates.gang import Gang
+from scheduling.volcano.gates.gate_queues import Waiting
+from scheduling.volcano.gates.gatekeeper import Gatekeeper
 from tests.scheduling.calls import calls
 from tests.scheduling.volcano.gate import GATE, Gate, gated
 from tests.scheduling.volcano.manifests import Manifest, pod_group, priority_class, queue

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.volcano.job_pods import MOST_PODS, Made, TooManyPods, made_of_job
+from scheduling.volcano.play.job_pods import MOST_PODS, Made, TooManyPods, made_of_job
 from tests.scheduling.volcano.manifests import job, task
 
 CLASSES = {"high": 9}

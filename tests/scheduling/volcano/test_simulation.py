@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from scheduling.volcano.objects import Status
+from scheduling.volcano.play.simulation import Ended, Enqueued, Left, Ran, Simulation
+from scheduling.volcano.play.waiting import Holders, found, limited_by, waiting
 from scheduling.volcano.queues import ALLOCATED
-from scheduling.volcano.simulation import Ended, Enqueued, Left, Ran, Simulation
-from scheduling.volcano.waiting import Holders, found, limited_by, waiting
 from tests.profiles import seeds
 from tests.scheduling.volcano.manifests import job, node, pod, pod_group, priority_class, queue, task
 

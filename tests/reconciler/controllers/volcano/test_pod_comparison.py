@@ -8,7 +8,7 @@ from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
 from reconciler.controllers.volcano.gate_kinds import GATED_GROUP, GATED_QUEUE
 from reconciler.controllers.volcano.pod_comparison import SCHEDULED_POD, VolcanoJudge, read_scheduled_pod
 from reconciler.observer.comparison import Kind, Result
-from scheduling.volcano.gated_pod import read_gated_group, read_gated_queue
+from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queue
 from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.scheduling.volcano.manifests import pod, pod_group, queue
 

@@ -12,7 +12,7 @@ from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import Controller
 from reconciler.core.state import ClusterState
 from scheduling.objects.times import SECOND
-from scheduling.yunikorn.evictions import PATIENCE
+from scheduling.yunikorn.gates.evictions import PATIENCE
 from tests.builders import Manifest
 from tests.profiles import seeds
 from tests.reconciler.controllers.yunikorn.gate_cluster import GateCluster

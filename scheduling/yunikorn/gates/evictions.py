@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from scheduling.objects.times import SECOND
-from scheduling.yunikorn.gated_pod import GatedPod
+from scheduling.yunikorn.gates.gated_pod import GatedPod
 from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.scheduler import Scheduler
 

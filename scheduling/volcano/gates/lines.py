@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
-from scheduling.volcano.gang import Wish
-from scheduling.volcano.gated_pod import Need
+from scheduling.volcano.gates.gang import Wish
+from scheduling.volcano.gates.gated_pod import Need
 
 LineKey = tuple[str, Need]
 """The queue, and what has to fit there."""

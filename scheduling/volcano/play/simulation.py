@@ -12,8 +12,8 @@ from policies.impact.quotas import Excess, Pair
 from policies.model.objects import Ref
 from scheduling.queue_tree.running import Running
 from scheduling.volcano.engine import Engine
-from scheduling.volcano.intake import Intake
 from scheduling.volcano.objects import Status
+from scheduling.volcano.play.intake import Intake
 from scheduling.volcano.queues import ALLOCATED
 from scheduling.volcano.refusal import Refusal
 from scheduling.volcano.resources import PODS, nano

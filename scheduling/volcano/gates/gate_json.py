@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.gate_questions import WaitingPod
+from scheduling.volcano.gates.gate_questions import WaitingPod
 from scheduling.volcano.resources import written
 
 

@@ -14,7 +14,8 @@ from policies.dialects.volcano_gates import group_of
 from policies.model.objects import GroupKind, Ref
 from scheduling.objects.submission import kind_of
 from scheduling.queue_tree.amounts import Amounts
-from scheduling.volcano.job_pods import (
+from scheduling.volcano.objects import Devices, Machine, PodGroup, QueueSettings, Status, Task
+from scheduling.volcano.play.job_pods import (
     DEFAULT,
     Made,
     TooManyPods,
@@ -24,7 +25,6 @@ from scheduling.volcano.job_pods import (
     own_group,
     with_priority,
 )
-from scheduling.volcano.objects import Devices, Machine, PodGroup, QueueSettings, Status, Task
 from scheduling.volcano.queues import ROOT
 from scheduling.volcano.reading import (
     read_claim,

@@ -15,7 +15,7 @@ from itertools import repeat
 from typing import NamedTuple, TypeVar
 
 from scheduling.queue_tree.amounts import add_to
-from scheduling.volcano.gated_pod import ALONE, GatedPod, Need, Together
+from scheduling.volcano.gates.gated_pod import ALONE, GatedPod, Need, Together
 from scheduling.volcano.objects import PodGroup
 
 T = TypeVar("T")

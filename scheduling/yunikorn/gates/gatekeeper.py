@@ -16,12 +16,12 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config.placement import Application as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
 from scheduling.yunikorn.application import Application
-from scheduling.yunikorn.evictions import Evictions
-from scheduling.yunikorn.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
-from scheduling.yunikorn.gated_namespace import GatedNamespaces, Usage
-from scheduling.yunikorn.gated_pod import GatedPod
+from scheduling.yunikorn.gates.evictions import Evictions
+from scheduling.yunikorn.gates.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
+from scheduling.yunikorn.gates.gated_namespace import GatedNamespaces, Usage
+from scheduling.yunikorn.gates.gated_pod import GatedPod
+from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.queue import Queue
-from scheduling.yunikorn.queues_in_force import QueuesInForce
 from scheduling.yunikorn.scheduler import Scheduler
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Refusal, gang_refusal
 from scheduling.yunikorn.tree import Tree

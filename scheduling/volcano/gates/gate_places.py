@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduling.volcano.gated_pod import GatedPod
+from scheduling.volcano.gates.gated_pod import GatedPod
 
 Index = dict[str, dict[str, None]]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from policies.dialects.volcano import BUILT_IN
 from scheduling.queue_tree.amounts import add_to
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.gated_pod import GatedQueue, Need
+from scheduling.volcano.gates.gated_pod import GatedQueue, Need
 from scheduling.volcano.objects import QueueSettings
 from scheduling.volcano.queue_order import QueueOrder
 from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues

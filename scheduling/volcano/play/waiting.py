@@ -10,9 +10,9 @@ from policies.amounts.real_capability import limits
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Status, Task
+from scheduling.volcano.play.simulation import Simulation
 from scheduling.volcano.queues import Node, Queues
 from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.simulation import Simulation
 
 _GATED = Refusal("the pod waits behind a scheduling gate")
 _MOST = 3

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
-from scheduling.volcano.gang import Order
-from scheduling.volcano.gate_queues import Waiting
-from scheduling.volcano.gatekeeper import Gatekeeper
+from scheduling.volcano.gates.gang import Order
+from scheduling.volcano.gates.gate_queues import Waiting
+from scheduling.volcano.gates.gatekeeper import Gatekeeper
 
 _LAST: Order = (True, 0, 0, "", 0, 0, "")
 

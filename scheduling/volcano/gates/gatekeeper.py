@@ -12,13 +12,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from scheduling.queue_tree.waiting_counts import WaitingCounts
-from scheduling.volcano.gang import Gang, Wish
-from scheduling.volcano.gate_places import GatePlaces
-from scheduling.volcano.gate_queues import REASONS as OF_QUEUES
-from scheduling.volcano.gate_queues import GateQueues, Waiting
-from scheduling.volcano.gate_turn import Turn
-from scheduling.volcano.gated_pod import ALONE, GatedGroup, GatedPod, GatedQueue, Together
-from scheduling.volcano.lines import Lines
+from scheduling.volcano.gates.gang import Gang, Wish
+from scheduling.volcano.gates.gate_places import GatePlaces
+from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
+from scheduling.volcano.gates.gate_queues import GateQueues, Waiting
+from scheduling.volcano.gates.gate_turn import Turn
+from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedPod, GatedQueue, Together
+from scheduling.volcano.gates.lines import Lines
 
 NO_GROUP = "NoPodGroup"
 GANG = "WaitsForGang"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from scheduling.volcano.gang import Wish
-from scheduling.volcano.gate_queues import QUOTA, GateQueues
-from scheduling.volcano.gated_pod import Need
-from scheduling.volcano.lines import LineKey, Lines
+from scheduling.volcano.gates.gang import Wish
+from scheduling.volcano.gates.gate_queues import QUOTA, GateQueues
+from scheduling.volcano.gates.gated_pod import Need
+from scheduling.volcano.gates.lines import LineKey, Lines
 from scheduling.volcano.order import Line
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scheduling.yunikorn.application import Application
-from scheduling.yunikorn.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
 from scheduling.yunikorn.waiting import Waiting
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from scheduling.queue_tree.waiting_counts import HAS_ROOM, WaitingCounts
-from scheduling.yunikorn.gated_pod import GatedPod
+from scheduling.yunikorn.gates.gated_pod import GatedPod
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, USER_QUOTA
 

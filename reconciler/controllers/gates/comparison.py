@@ -1,8 +1,8 @@
-"""With `--mode observe`: the Pods that another scheduler binds, compared with what our gates would have let pass.
+"""With `--mode observe`: what another scheduler lets in and binds, compared with what our gates would have let pass.
 
-Only quota is compared. Each Pod that is bound is held against the queues as they were just before; who comes first is
-the scheduler's own affair. Watches of several kinds run beside each other, so where quota changed shortly before or
-after, or room came shortly after, nothing is concluded.
+Only quota is compared. Each Pod that is bound is held against the queues as they were just before, and so is what is
+let into a queue; who comes first is the scheduler's own affair. Watches of several kinds run beside each other, so
+where quota changed shortly before or after, or room came shortly after, nothing is concluded.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ class Verdict(NamedTuple):
     stands: Callable[[], bool]
 
 
+class LetIn(NamedTuple):
+    """`what` it is, its `namespace/name`, the queue, and why it would wait here."""
+
+    what: str
+    name: str
+    queue: str
+    verdict: Verdict
+
+
 class Judge(Protocol):
     """Who knows the queues of a project. `pods` is the kind of its Pods, each as if it waited at our gate until it is
     bound."""
@@ -41,6 +50,9 @@ class Judge(Protocol):
 
     def take(self, before: Observed | None, after: Observed) -> str | None:
         """Any other object has changed. Of which namespace that may change the quota; None: of none."""
+
+    def let_in(self, before: Observed | None, after: Observed) -> LetIn | None:
+        """What the scheduler has let into a queue by this change of another object, which is not taken in yet."""
 
     def refresh(self) -> None:
         """Take in what was observed."""
@@ -56,11 +68,12 @@ class Judge(Protocol):
 
 
 class _Suspected(NamedTuple):
-    """A Pod that was bound in the queue at `since`, though it would have waited here."""
+    """`theirs` was done with it at `since`, though it would have waited here."""
 
     since: int
-    pod: str
-    queue: str
+    name: str
+    shown: str
+    theirs: str
     verdict: Verdict
 
 
@@ -83,10 +96,15 @@ class PodComparison:
         if kind == self._judge.pods:
             self._pod(name, after, now)
             return
+        self._judge.refresh()
+        found = self._judge.let_in(before, after)
         where = self._judge.take(before, after)
         if where is not None and self._known():
             self._changed[where] = now
             self._fitting.clear()
+        if found is not None and self._known():
+            shown, theirs = f"{found.what} {found.name}", f"let into {found.queue}"
+            self._weigh(_Suspected(now, found.name, shown, theirs, found.verdict))
 
     def changed(self, now: int) -> None:
         """It keeps its own queues."""
@@ -117,23 +135,27 @@ class PodComparison:
         self._judge.refresh()
         if verdict is None or observed.value is None or observed.value.gated or not self._known():
             return
-        if not verdict.why:
+        queue = self._judge.queue_of(name)
+        self._weigh(_Suspected(now, name, name, f"bound in {queue}" if queue else "bound", verdict))
+
+    def _weigh(self, each: _Suspected) -> None:
+        if not each.verdict.why:
             self._report(Result.SAME, None)
-        elif self._changed_since(now - PATIENCE, name):
+        elif self._changed_since(each.since - PATIENCE, each.name):
             self._report(Result.UNSURE, None)
         else:
-            self._suspected.append(_Suspected(now, name, self._judge.queue_of(name), verdict))
+            self._suspected.append(each)
 
     def _conclude(self, each: _Suspected) -> None:
-        if self._changed_since(each.since, each.pod) or not each.verdict.stands():
+        if self._changed_since(each.since, each.name) or not each.verdict.stands():
             self._report(Result.UNSURE, None)
             return
-        theirs = f"bound in {each.queue}" if each.queue else "bound"
-        self._report(Result.DIFFERENT, Difference(Kind.OVER_ADMITTED, each.pod, theirs, "it waits", each.verdict.why))
+        why = each.verdict.why
+        self._report(Result.DIFFERENT, Difference(Kind.OVER_ADMITTED, each.shown, each.theirs, "it waits", why))
 
-    def _changed_since(self, moment: int, pod: str) -> bool:
-        """Whether the quota that holds for the Pod changed then or later."""
-        return any(self._changed.get(where, 0) >= moment for where in (EVERYWHERE, pod.partition("/")[0]))
+    def _changed_since(self, moment: int, name: str) -> bool:
+        """Whether the quota that holds in its namespace changed then or later."""
+        return any(self._changed.get(where, 0) >= moment for where in (EVERYWHERE, name.partition("/")[0]))
 
     # --- what waits
 

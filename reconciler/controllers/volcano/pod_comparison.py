@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.core import VOLCANO_SCHEDULER
 from policies.dialects.quota_gates import MARK
-from reconciler.controllers.gates.comparison import EVERYWHERE, Verdict, is_bound, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, LetIn, Verdict, is_bound, said_of
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
 from reconciler.controllers.volcano.gates import reason_text
 from reconciler.core.controller import Controller
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
-from scheduling.volcano.gates.gated_pod import ALONE, GatedPod, read_gated_pod
+from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedPod, Need, read_gated_group, read_gated_pod
 from scheduling.volcano.gates.gatekeeper import GANG, NO_GROUP, Gatekeeper
+from scheduling.volcano.reading import read_pod_group
 
 
 def read_scheduled_pod(manifest: Manifest) -> GatedPod:
@@ -42,10 +44,26 @@ SCHEDULED_POD = WatchedKind(
 )
 
 
+class ScheduledGroup(NamedTuple):
+    """A PodGroup, its phase, and the minResources that it reserves where it is let into its queue."""
+
+    gated: GatedGroup
+    phase: str
+    minimum: Need
+
+
+def read_scheduled_group(manifest: Manifest) -> ScheduledGroup:
+    found = read_pod_group(manifest, {})
+    return ScheduledGroup(read_gated_group(manifest), found.phase, Need((*sorted((found.minimum or {}).items()),)))
+
+
+SCHEDULED_GROUP = WatchedKind("VolcanoPodGroup", GATED_GROUP.resource, read_scheduled_group, ignore, ignore)
+
+
 class ComparedPods(Controller):
     """Has that watched which is compared. It writes nothing."""
 
-    watched = (GATED_CLASS, GATED_QUEUE, GATED_GROUP, SCHEDULED_POD)
+    watched = (GATED_CLASS, GATED_QUEUE, SCHEDULED_GROUP, SCHEDULED_POD)
 
 
 class VolcanoJudge:
@@ -69,14 +87,29 @@ class VolcanoJudge:
         if kind == GATED_QUEUE.kind:
             self._keeper.put_queue(name, after.value)
             return EVERYWHERE if before is None or before.value != after.value else None
-        if kind == GATED_GROUP.kind:
-            self._keeper.put_group(name, after.value)
-            if before is None or before.value in (None, after.value):
-                return None
-            return name.partition("/")[0]
+        if kind == SCHEDULED_GROUP.kind:
+            was, now = _gated(before), _gated(after)
+            self._keeper.put_group(name, now)
+            return name.partition("/")[0] if was is not None and was != now else None
         if kind == GATED_CLASS.kind:
             self._keeper.put_class(name, after.value)
         return None
+
+    def let_in(self, before: Observed | None, after: Observed) -> LetIn | None:
+        """A PodGroup goes from Pending to Inqueue. What others have reserved and do not use is not counted here."""
+        kind, name = after.key
+        if kind != SCHEDULED_GROUP.kind or before is None or before.value is None or after.value is None:
+            return None
+        now: ScheduledGroup = after.value
+        if (before.value.phase, now.phase) != ("Pending", "Inqueue"):
+            return None
+        queue, queues = now.gated.group.queue, self._keeper.queues
+        refusal = queues.refusal(queue, now.minimum)
+        verdict = Verdict(
+            reason_text(refusal) if refusal is not None else "",
+            lambda: not self._keeper.has_passed(name) and queues.refusal(queue, now.minimum) is not None,
+        )
+        return LetIn("PodGroup", name, queue, verdict)
 
     def refresh(self) -> None:
         self._keeper.refresh()
@@ -96,3 +129,7 @@ class VolcanoJudge:
 
     def fitting(self) -> Mapping[str, str]:
         return self._keeper.fitting()
+
+
+def _gated(observed: Observed | None) -> GatedGroup | None:
+    return observed.value.gated if observed is not None and observed.value is not None else None

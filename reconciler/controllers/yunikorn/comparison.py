@@ -9,7 +9,7 @@ from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn import SCHEDULER
-from reconciler.controllers.gates.comparison import EVERYWHERE, Verdict, is_bound, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, LetIn, Verdict, is_bound, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
@@ -72,6 +72,11 @@ class YuniKornJudge:
             return None
         self._keeper.put_namespace(name, after.value)
         return name if _annotations(before) != _annotations(after) else None
+
+    def let_in(self, before: Observed | None, after: Observed) -> LetIn | None:
+        """YuniKorn says so of Pods alone."""
+        del before, after
+        return None
 
     def refresh(self) -> None:
         self._keeper.refresh()

@@ -76,6 +76,11 @@ class Gang:
     def empty(self) -> bool:
         return self.group is None and not self._waits and not self._passed
 
+    @property
+    def begun(self) -> bool:
+        """Whether any of its Pods has passed."""
+        return bool(self._passed)
+
     def put_group(self, group: PodGroup | None, priority: int = 0) -> None:
         self.group = replace(group, priority=priority) if group is not None else None
         least = {role: members for role, members in (group.members_of if group else {}).items() if members > 0}

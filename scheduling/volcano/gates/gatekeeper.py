@@ -173,6 +173,11 @@ class Gatekeeper:
         pod = self._standings[key].pod
         return pod, self._gangs.get(pod.group)
 
+    def has_passed(self, group: str) -> bool:
+        """Whether any Pod of the PodGroup has passed."""
+        gang = self._gangs.get(group)
+        return gang is not None and gang.begun
+
     def counted_in(self, key: str) -> str:
         """The queue in which the Pod counts; empty for none."""
         standing = self._standings.get(key)

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
-from reconciler.controllers.volcano.gate_kinds import GATED_GROUP, GATED_QUEUE
-from reconciler.controllers.volcano.pod_comparison import SCHEDULED_POD, VolcanoJudge, read_scheduled_pod
+from reconciler.controllers.volcano.gate_kinds import GATED_QUEUE
+from reconciler.controllers.volcano.pod_comparison import (
+    SCHEDULED_GROUP,
+    SCHEDULED_POD,
+    VolcanoJudge,
+    read_scheduled_group,
+    read_scheduled_pod,
+)
 from reconciler.observer.comparison import Kind, Result
-from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queue
+from scheduling.volcano.gates.gated_pod import read_gated_queue
 from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.scheduling.volcano.manifests import pod, pod_group, queue
 
@@ -25,8 +31,9 @@ class Watched(Comparing):
     def queue(self, made: Any) -> None:
         self.show((GATED_QUEUE.kind, made["metadata"]["name"]), read_gated_queue(made))
 
-    def group(self, name: str, where: str, members: int) -> None:
-        self.show((GATED_GROUP.kind, f"ml/{name}"), read_gated_group(pod_group(name, where, members)))
+    def group(self, name: str, where: str, members: int, phase: str = "Pending", cpu: str = "1") -> None:
+        made = pod_group(name, where, members, minResources={"cpu": cpu})
+        self.show((SCHEDULED_GROUP.kind, f"ml/{name}"), read_scheduled_group({**made, "status": {"phase": phase}}))
 
     def gang(self, name: str, where: str, members: int) -> None:
         """It is there for a while, and waits."""
@@ -135,6 +142,35 @@ def test_a_pod_group_that_is_seen_after_its_pod_was_bound_proves_nothing() -> No
     world.pod("g0", "g")
     world.pod("g0", "g", node="n")
     world.group("g", "a", 1)
+    world.wait()
+
+    assert world.results == [Result.UNSURE]
+
+
+def test_a_pod_group_that_is_let_in_though_its_minimum_does_not_fit_differs() -> None:
+    world = Watched()
+    for name, cpu in (("small", "4"), ("large", "5")):
+        world.group(name, "a", 1, cpu=cpu)
+        world.wait(2 * PATIENCE)
+        world.group(name, "a", 1, "Inqueue", cpu)
+    world.wait()
+
+    assert world.results == [Result.SAME, Result.DIFFERENT]
+    (found,) = world.differences
+    assert (found.workload, found.theirs) == ("PodGroup ml/large", "let into a")
+    assert found.why == "NotEnoughQueueQuota in a: a lacks cpu=1, asked 5, 0 of 4 in use"
+
+
+def test_one_that_is_let_in_as_others_end_proves_nothing() -> None:
+    world = Watched()
+    world.gang("old", "a", 4)
+    world.bind("old", 4)
+    world.group("new", "b", 1, cpu="2")
+    world.wait(2 * PATIENCE)
+    world.results.clear()
+    world.group("new", "b", 1, "Inqueue", "2")
+    for number in range(2):
+        world.pod(f"old{number}", "old", node="n", deleted=True)
     world.wait()
 
     assert world.results == [Result.UNSURE]

@@ -16,6 +16,9 @@ from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Observed
 from scheduling.objects.times import SECOND
+from scheduling.volcano.gates import gatekeeper as volcano
+from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queue
+from scheduling.volcano.gates.gated_pod import read_gated_pod as read_volcano_pod
 from scheduling.volcano.objects import Status
 from scheduling.volcano.reading import read_machine, read_pod_group, read_queue, read_task
 from scheduling.volcano.setup import Cluster, engine
@@ -43,6 +46,7 @@ def rows(queues: int = 10_000, work: int = 50_000) -> None:
     print(f" {'submit us':>10} {'finish us':>10}")
     _row("Volcano: PodGroups of one Pod", *_volcano(queues, work))
     _row("Volcano: states and counts of Queues", *_queue_states(queues, work))
+    _row("Volcano: Pods at the gate", *_volcano_gates(queues, work))
     _row("YuniKorn: applications of one Pod", *_yunikorn(queues, work))
     _row("YuniKorn: Pods at the gate", *_gates(queues, work))
 
@@ -120,6 +124,49 @@ def _queue_states(queues: int, work: int) -> tuple[float, float, float, float, f
         turn()
 
     return start.micros / 1e6, first.micros / 1e6, *_laps(turn, submit, finish)
+
+
+def _volcano_gates(queues: int, work: int) -> tuple[float, float, float, float, float]:
+    names = [f"team-{team}-{member}" for team in range(queues // _TEAMS) for member in range(_MEMBERS)]
+    keeper, start = volcano.Gatekeeper(), Stopwatch()
+    every = [_pod_group(turn, names[turn % len(names)], "") for turn in range(work)]
+    pods = [_at_volcanos_gate(turn, names, gated=turn >= work // 2) for turn in range(work)]
+
+    def observe(pod: Manifest) -> None:
+        found = read_volcano_pod(pod)
+        keeper.put_pod(found.key, found)
+
+    with start.lap():
+        for queue in _volcano_queues(queues):
+            keeper.put_queue(queue["metadata"]["name"], read_gated_queue(queue))
+        for group, _ in every:
+            keeper.put_group(f"team/{group['metadata']['name']}", read_gated_group(group))
+        for pod in pods:
+            observe(pod)
+    first = _settled(lambda: bool(keeper.decide()))
+    for turn in [int(key.rpartition("-")[2]) for key in keeper.granted]:
+        observe(_at_volcanos_gate(turn, names, gated=False))
+    numbers, running = count(work), iter(pods)
+
+    def submit() -> None:
+        number = next(numbers)
+        keeper.put_group(f"team/job-{number}", read_gated_group(_pod_group(number, names[7], "")[0]))
+        observe(_at_volcanos_gate(number, names[7:8], gated=True))
+        keeper.decide()
+
+    def finish() -> None:
+        observe({**next(running), "status": {"phase": "Succeeded"}})
+        keeper.decide()
+
+    return start.micros / 1e6, first, *_laps(keeper.decide, submit, finish)
+
+
+def _at_volcanos_gate(turn: int, names: list[str], *, gated: bool) -> Manifest:
+    notes = {} if gated else {"quotree.dev/quota-admitted": names[turn % len(names)]}
+    made = _pod(turn, "", "default-scheduler", uid=f"uid-{turn}", labels={"quotree.dev/quota": "volcano"})
+    made["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": f"job-{turn}", **notes}
+    made["spec"]["schedulingGates"] = [{"name": "quotree.dev/quota"}] if gated else []
+    return made
 
 
 def _looked_after(queues: int) -> Iterator[Manifest]:

@@ -98,14 +98,10 @@ def _remove_namespace(control_plane: ControlPlane, name: str) -> None:
         path = resource.format(f"namespaces/{name}")
         control_plane.request("DELETE", path)
         for left in control_plane.request("GET", path)["items"]:  # whoever would take its finalizer off has stopped
-            control_plane.request(
-                "PATCH",
-                f"{path}/{left['metadata']['name']}",
-                {"metadata": {"finalizers": None}},
-                content_type="application/merge-patch+json",
-            )
+            control_plane.remove(f"{path}/{left['metadata']['name']}")
     namespace = control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
     namespace["spec"]["finalizers"] = []
+    del namespace["metadata"]["resourceVersion"]  # whoever has changed it meanwhile
     control_plane.request("PUT", f"/api/v1/namespaces/{name}/finalize", namespace)
 
 

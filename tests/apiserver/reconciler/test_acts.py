@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.endpoint import from_kubeconfig
+from cluster.errors import NotFound
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import release
@@ -48,8 +50,9 @@ class Stage:
         for plural, names in plurals.items():
             there = {each["metadata"]["name"] for each in self.cluster.get(f"{KUEUE}/{plural}")["items"]}
             for name in there & set(names):
-                self.patch(f"{plural}/{name}", {"metadata": {"finalizers": None}})
-                self.cluster.delete(f"{KUEUE}/{plural}/{name}")
+                with suppress(NotFound):  # it went by itself
+                    self.patch(f"{plural}/{name}", {"metadata": {"finalizers": None}})
+                    self.cluster.delete(f"{KUEUE}/{plural}/{name}")
 
     def inside(self, plural: str) -> str:
         return f"namespaces/{self.namespace}/{plural}"

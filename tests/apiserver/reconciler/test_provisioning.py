@@ -66,10 +66,7 @@ class Autoscaled:
         for path in (jobs, f"/api/v1/namespaces/{self.namespace}/podtemplates"):
             self.server.request("DELETE", path, {"propagationPolicy": "Background"})
         for workload in self.workloads():
-            path = f"{KUEUE}/namespaces/{self.namespace}/workloads/{workload['metadata']['name']}"
-            patch = {"metadata": {"finalizers": None}}
-            self.server.request("PATCH", path, patch, content_type="application/merge-patch+json")
-            self.server.request("DELETE", path)
+            self.server.remove(f"{KUEUE}/namespaces/{self.namespace}/workloads/{workload['metadata']['name']}")
         eventually(lambda: not self.job() and not self.workloads())
         for path in reversed(self._made):
             self.server.kubectl("delete", "--raw", path, check=False)

@@ -43,9 +43,7 @@ def organisation(server: ControlPlane, **more: str) -> Iterator[None]:
         yield
     finally:
         for each in server.request("GET", QUEUES)["items"]:
-            path = f"{QUEUES}/{each['metadata']['name']}"
-            patch(server, path, {"metadata": {"finalizers": None}})
-            server.request("DELETE", path)
+            server.remove(f"{QUEUES}/{each['metadata']['name']}")
         server.request("DELETE", COMMANDS)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from cli.exits import Exit, OutOfReach, strongest
+from cli.input import elsewhere
 from cli.input.context import DECLARED, Against, Context, load
 from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import EngineOptions, input_paths, inputs, output
@@ -117,9 +118,7 @@ def _usage_of_others(against: Against, kubeconfig: str | None) -> tuple[Volcano 
     """What uses the queues of Volcano and YuniKorn in the cluster; None where nothing does."""
     if against.kind != "cluster":
         return None, None
-    from cli.input.elsewhere import of_cluster
-
-    found = of_cluster(against, kubeconfig, settings(None, (), None))
+    found = elsewhere.of_cluster(against, kubeconfig, settings(None, (), None))
     return (
         found.volcano.engine.world if found.volcano.has_work else None,
         found.yunikorn if found.yunikorn.has_work else None,

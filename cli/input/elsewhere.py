@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from cli.exits import OutOfReach
@@ -39,8 +40,9 @@ def of_cluster(against: Against, kubeconfig: str | None, configuration: Configur
     found = Others(Volcano(now), YuniKorn(now, strict=False))  # as YuniKorn decides, not as it should
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:
-            found.volcano.change(_noted("Volcano", _of_volcano(cluster)))
-            found.yunikorn.change(_noted("YuniKorn", _of_yunikorn(cluster, configuration.yunikorn.namespace)))
+            around = cache(partial(_surroundings, cluster))
+            found.volcano.change(_noted("Volcano", _of_volcano(cluster, around)))
+            found.yunikorn.change(_noted("YuniKorn", _of_yunikorn(cluster, around, configuration.yunikorn.namespace)))
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
     found.volcano.look()
@@ -58,9 +60,15 @@ def _noted(project: str, manifests: Iterator[Manifest]) -> list[Manifest]:
         return []
 
 
-def _of_volcano(cluster: Cluster) -> Iterator[Manifest]:
-    """Nothing where Volcano is not installed. Jobs are left out: their PodGroups and Pods are there."""
+def _surroundings(cluster: Cluster) -> list[Manifest]:
+    """What both decide by."""
     from cluster.resource import NAMESPACES, NODES, PRIORITY_CLASSES
+
+    return [each for resource in (NODES, PRIORITY_CLASSES, NAMESPACES) for each in _listed(cluster, resource)]
+
+
+def _of_volcano(cluster: Cluster, around: Callable[[], list[Manifest]]) -> Iterator[Manifest]:
+    """Nothing where Volcano is not installed. Jobs are left out: their PodGroups and Pods are there."""
     from cluster.sources import FOLLOWED
 
     (queues,), (groups,) = FOLLOWED[volcano.QUEUE], FOLLOWED[volcano.POD_GROUP]
@@ -68,23 +76,21 @@ def _of_volcano(cluster: Cluster) -> Iterator[Manifest]:
     if not found:
         return
     yield from _listed(cluster, queues)
-    for resource in (NODES, PRIORITY_CLASSES, NAMESPACES):
-        yield from _listed(cluster, resource)
+    yield from around()
     yield from found
     yield from _pods(cluster, VOLCANO_SCHEDULER)
 
 
-def _of_yunikorn(cluster: Cluster, namespace: str) -> Iterator[Manifest]:
+def _of_yunikorn(cluster: Cluster, around: Callable[[], list[Manifest]], namespace: str) -> Iterator[Manifest]:
     """Nothing where no Pod is YuniKorn's."""
-    from cluster.resource import CONFIG_MAPS, NAMESPACES, NODES, PRIORITY_CLASSES
+    from cluster.resource import CONFIG_MAPS
 
     pods = _pods(cluster, yunikorn.SCHEDULER)
     if not pods:
         return
     for ref in refs(namespace):
         yield from _listed(cluster, CONFIG_MAPS, ref.namespace, f"metadata.name={ref.name}")
-    for resource in (NODES, PRIORITY_CLASSES, NAMESPACES):
-        yield from _listed(cluster, resource)
+    yield from around()
     yield from map(_alone, pods)
 
 

@@ -157,7 +157,7 @@ def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = 
 
     def report(result: Result, difference: Difference | None) -> None:
         instruments.count(Compared(result, difference))
-        _tell(difference)
+        _log(difference)
 
     return Comparison(state.world, report, lambda: state.complete, patience)
 
@@ -172,7 +172,7 @@ def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: 
     def comparison(dialect: Dialect, judge: Judge) -> PodComparison:
         def report(result: Result, difference: Difference | None) -> None:
             instruments.count(PodCompared(dialect, result, difference))
-            _tell(difference)
+            _log(difference)
 
         return PodComparison(judge, report, lambda: state.complete)
 
@@ -181,6 +181,6 @@ def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: 
     )
 
 
-def _tell(difference: Difference | None) -> None:
+def _log(difference: Difference | None) -> None:
     if difference is not None:
         log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})

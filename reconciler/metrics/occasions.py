@@ -92,7 +92,7 @@ class QueueStateCompared(NamedTuple):
 
 
 class PodCompared(NamedTuple):
-    """With `--mode observe`: what another scheduler did with a Pod was compared with the quota that we count."""
+    """With `--mode observe`: what another scheduler did with a Pod or a PodGroup was compared with the quota."""
 
     dialect: str
     result: Result

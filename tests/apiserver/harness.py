@@ -198,7 +198,7 @@ class ControlPlane:
         return json.loads(self._send(urllib.request.Request(self.url + path, data, headers, method=method)))
 
     def remove(self, path: str) -> None:
-        """Delete the object, whoever would take its finalizers off. One that goes by itself meanwhile is gone."""
+        """Delete the object, whoever would take its finalizers off. One that vanishes meanwhile is gone."""
         released = {"metadata": {"finalizers": None}}
         try:
             self.request("PATCH", path, released, content_type="application/merge-patch+json")

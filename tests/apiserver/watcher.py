@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from cluster.client import Cluster
@@ -11,7 +12,7 @@ from cluster.resource import Resource
 from cluster.stream import Manifest
 
 
-class Watcher:
+class Watcher(ABC):
     """Watches the kinds from `start` to `stop`; a subclass says what is noted."""
 
     def __init__(self, cluster: Cluster, kinds: Mapping[str, Resource]) -> None:
@@ -30,9 +31,9 @@ class Watcher:
         for thread in self._threads:
             thread.join(10)
 
+    @abstractmethod
     def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
         """The object is as the manifest says, or was when it was deleted. Called by one thread for each kind."""
-        raise NotImplementedError
 
     def _follow(self, kind: str) -> None:
         listing = self._cluster.snapshot(self._kinds[kind], lambda manifest: manifest)

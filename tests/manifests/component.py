@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,16 @@ def base(file: str, kind: str) -> dict[str, Any]:
         if each["kind"] == kind
     ]
     return dict(only)
+
+
+def marks_are_guarded(component: str, mark: str, project: str, counted: Iterable[str]) -> None:
+    """Nobody but the reconciler changes what Pods with the mark count by; the webhook of the component fails closed."""
+    (patch,) = documents(component, "validating-webhook.yaml")
+    (marks,) = patch["webhooks"]
+    who, what = (condition["expression"] for condition in marks["matchConditions"])
+
+    assert marks["failurePolicy"] == "Fail"
+    assert marks["rules"][0]["resources"] == ["pods", "pods/resize"]
+    assert marks["objectSelector"] == {"matchLabels": {mark: project}}
+    assert "'system:serviceaccount:quotree-system:quotree-reconciler'" in who
+    assert all(f"'{key}'" in what for key in counted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn_gates import ANNOTATIONS, LABELS, MARKED
-from tests.manifests.component import MANIFESTS, allowed, base, documents, objects, only
+from tests.manifests.component import MANIFESTS, allowed, base, documents, marks_are_guarded, objects, only
 
 NAME = "yunikorn-gates"
 
@@ -26,15 +26,7 @@ def test_pods_of_labelled_namespaces_cannot_slip_through_and_others_are_held_whi
 
 
 def test_all_that_a_pod_counts_by_is_guarded_also_while_the_webhook_is_down() -> None:
-    (patch,) = documents(NAME, "validating-webhook.yaml")
-    (marks,) = patch["webhooks"]
-    who, what = (condition["expression"] for condition in marks["matchConditions"])
-
-    assert marks["failurePolicy"] == "Fail"
-    assert marks["rules"][0]["resources"] == ["pods", "pods/resize"]
-    assert marks["objectSelector"] == {"matchLabels": {MARK: MARKED}}
-    assert "'system:serviceaccount:quotree-system:quotree-reconciler'" in who
-    assert all(f"'{key}'" in what for key in (*LABELS, *ANNOTATIONS))
+    marks_are_guarded(NAME, MARK, MARKED, (*LABELS, *ANNOTATIONS))
 
 
 def test_the_reconciler_may_do_what_the_gates_need_and_writes_no_namespace() -> None:

@@ -129,7 +129,7 @@ def _limit(simulation: Simulation, holders: Holders, shortage: Shortage) -> Iter
 
 
 def _trees(simulation: Simulation) -> Iterator[str]:
-    """From root; what has no way there is drawn by itself."""
+    """From root; what has no way there is drawn separately."""
     queues = simulation.engine.world.queues
     phases = phases_by_queue(simulation.engine.world)
     tops = [node for node in queues if node.parent is None]

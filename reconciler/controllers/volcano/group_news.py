@@ -11,7 +11,7 @@ _VERSION = f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}"
 
 
 class GroupNews:
-    """Why Pods of a PodGroup wait is told when that changes, amounts aside; that they pass, when the first ones do.
+    """An Event is recorded when the reason changes for which Pods wait, amounts excepted, and when the first ones pass.
 
     `records` has PodGroups.
     """
@@ -25,13 +25,13 @@ class GroupNews:
     def waits(self, group: str, reason: str, text: str, *, warning: bool) -> None:
         if self._waits.get(group) != places(text):
             self._waits[group] = places(text)
-            self._tell(group, reason, text, warning=warning)
+            self._record(group, reason, text, warning=warning)
 
     def passes(self, group: str, queue: str, pods: int) -> None:
         """So many pass together."""
         if group not in self._passed:
             self._passed.add(group)
-            self._tell(group, "QuotaAdmitted", f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}")
+            self._record(group, "QuotaAdmitted", f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}")
 
     def gone(self, group: str) -> None:
         self._passed.discard(group)
@@ -42,8 +42,8 @@ class GroupNews:
         found, self._news = self._news, []
         return found
 
-    def _tell(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
-        """Of a PodGroup that is not there nothing can be told."""
+    def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
+        """A PodGroup that does not exist has no Events."""
         key = (GATED_GROUP.kind, group)
         observed = self._records.get(key)
         if observed is None or observed.value is None:

@@ -46,11 +46,11 @@ def conditions(observed: Observed, flaw: str, usage: Usage | None, now: int) -> 
     patch = Patch(
         NAMESPACES, None, observed.key[1], {"status": {"conditions": after}}, observed.version, MANAGER, "status"
     )
-    told = next((each for each in wanted if _is_event(before.get(each.kind), each)), None)
-    if told is None:
+    event = next((each for each in wanted if _is_event(before.get(each.kind), each)), None)
+    if event is None:
         return WantedWrite(observed.key, patch)
-    about, wrong = ObjectReference("v1", "Namespace", "", observed.key[1], ""), told.kind == UNREADABLE and told.holds
-    return WantedWrite(observed.key, patch, about, told.reason, told.message, warning=wrong)
+    about, wrong = ObjectReference("v1", "Namespace", "", observed.key[1], ""), event.kind == UNREADABLE and event.holds
+    return WantedWrite(observed.key, patch, about, event.reason, event.message, warning=wrong)
 
 
 def _unreadable(flaw: str) -> _Condition:

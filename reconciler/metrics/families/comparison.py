@@ -33,7 +33,7 @@ QUEUE_STATES = Family(
 PODS = Family(
     "quotree_observe_pods_total",
     Type.COUNTER,
-    "Pods that another scheduler bound, or left waiting, compared with the quota that there was.",
+    "Pods that another scheduler bound or left waiting, and PodGroups that it let in, compared with the quota then.",
     ("dialect", "result"),
     initial=tuple(
         (dialect, result)

@@ -54,7 +54,7 @@ class _Stage(NamedTuple):
 
 
 class Gang:
-    """`group` is None as long as there is no such PodGroup. `wishes` are those that were told by `changes`."""
+    """`group` is None as long as there is no such PodGroup. `wishes` are those that `changes` returned."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -123,7 +123,7 @@ class Gang:
         return f"not all of the {needed} members that start together are there" if self._waits.total() < needed else ""
 
     def wish_of(self, need: Need) -> Wish | None:
-        """The wish that a Pod with this need waits for; None where it has not been told yet."""
+        """The wish that a Pod with this need waits for; None where `changes` has not returned it yet."""
         if self._stage is not None and self._stage.together:
             return next(iter(self.wishes.values()), None)
         return self.wishes.get(need)

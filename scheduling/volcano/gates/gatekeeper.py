@@ -241,7 +241,7 @@ class Gatekeeper:
         self._changed[pod.group] = None
 
     def _concerns(self, pod: GatedPod) -> bool:
-        """A Pod that names no PodGroup is Volcano's where the webhook was told so."""
+        """A Pod that names no PodGroup is Volcano's only where the webhook has marked it so."""
         return pod.mark not in self._others and (pod.marked or bool(pod.group))
 
     def _gang(self, name: str) -> Gang:

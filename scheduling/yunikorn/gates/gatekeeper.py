@@ -60,7 +60,7 @@ class Gatekeeper:
         self._dirty: dict[str, None] = {}
         self._stale: dict[str, None] = {}
         self._doubted: dict[str, None] = {}
-        self._told: dict[str, None] = {}
+        self._returned: dict[str, None] = {}
 
     # --- what is observed
 
@@ -121,8 +121,8 @@ class Gatekeeper:
                 self._keep_places()
         if self.evictions is not None and self.queues.partition.preempts and not self.queues.fault:
             self.evictions.decide(self.scheduler, self._entered, self.granted, now)
-        told, self._told = self._told, dict.fromkeys(self.granted)
-        return [key for key in self.granted if key not in told]
+        returned, self._returned = self._returned, dict.fromkeys(self.granted)
+        return [key for key in self.granted if key not in returned]
 
     def next_preemption(self) -> int | None:
         """When others may be preempted though nothing changes (nanoseconds); None where nobody waits for that."""

@@ -50,7 +50,7 @@ class Stage:
         for plural, names in plurals.items():
             there = {each["metadata"]["name"] for each in self.cluster.get(f"{KUEUE}/{plural}")["items"]}
             for name in there & set(names):
-                with suppress(NotFound):  # it went by itself
+                with suppress(NotFound):  # it has vanished meanwhile
                     self.patch(f"{plural}/{name}", {"metadata": {"finalizers": None}})
                     self.cluster.delete(f"{KUEUE}/{plural}/{name}")
 

@@ -108,7 +108,7 @@ class QueueLoad:
     # --- wishes
 
     def _begin(self) -> None:
-        """One thing by the command; beside it, where neither concerns the other, another by a Command or kubectl."""
+        """One operation by the command; beside it, where neither concerns the other, one by a Command or kubectl."""
         possible = [*self.intents.possible(self._work.values())]
         by_hand = [each for each in possible if each.action in ACTIONS]
         action = self.chance.choice(sorted({each.action for each in by_hand}))

@@ -75,7 +75,7 @@ class GateLoad:
             self.happened["too late"] += 1
 
     def relax(self) -> None:
-        """Quotas become such that each Pod and each gang fits by itself."""
+        """Quotas become such that each Pod and each gang fits alone."""
         self.cluster.patch(CONFIG_MAP, queues(), MERGE_PATCH)
         for name in PARENTS:
             self._annotate(name, ROOMY)

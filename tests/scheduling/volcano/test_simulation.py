@@ -1,4 +1,4 @@
-"""Simulations of Volcano's queues: work comes, runs, gives way and ends."""
+"""Simulations of Volcano's queues: work comes, runs, is evicted and ends."""
 
 from __future__ import annotations
 

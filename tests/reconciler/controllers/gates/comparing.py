@@ -42,6 +42,6 @@ def stored(name: str, made: Any, phase: str = "Pending", said: str = "", gates: 
     """The Pod as the API server has it; `said` is what its scheduler says of why it waits."""
     made["metadata"]["uid"] = f"uid-{name}"
     made["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
-    told = [{"type": "PodScheduled", "status": "False", "message": said}] if said else []
-    made["status"] = {"phase": phase, "conditions": told}
+    conditions = [{"type": "PodScheduled", "status": "False", "message": said}] if said else []
+    made["status"] = {"phase": phase, "conditions": conditions}
     return made

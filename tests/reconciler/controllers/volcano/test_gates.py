@@ -52,17 +52,17 @@ def test_a_podgroup_has_an_event_when_its_pods_wait_for_another_reason_and_when_
     assert of_group(cluster, "first")[-1] == ("QuotaAdmitted", "3 Pods admitted in ml")
     waits = "NotEnoughQueueQuota in ml: 2 members pass together; ml lacks cpu=2, asked 2, 3 of 3 in use"
     assert of_group(cluster, "g")[-1] == ("NotEnoughQueueQuota", waits)
-    told = len(of_group(cluster, "g"))
+    before = len(of_group(cluster, "g"))
 
     cluster.end("a")
     cluster.settle()
     cluster.now += PERIOD
     cluster.settle()
-    assert len(of_group(cluster, "g")) == told, "amounts alone are no news"
+    assert len(of_group(cluster, "g")) == before, "amounts alone are no reason for an Event"
     cluster.end("b")
     cluster.settle()
     cluster.settle()
-    assert of_group(cluster, "g")[told:] == [("QuotaAdmitted", "2 Pods admitted in ml")]
+    assert of_group(cluster, "g")[before:] == [("QuotaAdmitted", "2 Pods admitted in ml")]
 
 
 def of_group(cluster: GateCluster, name: str) -> list[tuple[str, str]]:

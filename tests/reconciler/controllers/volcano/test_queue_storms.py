@@ -48,7 +48,7 @@ class People:
             del self.work[name]
 
     def wish(self, most: int) -> None:
-        """So many things at once that do not concern each other."""
+        """So many operations at once that do not concern each other."""
         chosen: list[Wish] = []
         for wish in self.chance.sample(possible := [*self.intents.possible(self.work.values())], len(possible)):
             if len(chosen) < most and all(self.intents.apart(wish, other) for other in chosen):

@@ -52,8 +52,8 @@ class Pod(NamedTuple):
 
 
 class Recount:
-    """Follows what is stored, in its order. `lag`: so long, in the time that it is told, may a limit that was lowered
-    still be decided by, since whoever decides hears of it later.
+    """Follows what is stored, in its order. `lag`: so long may a limit that was lowered still be decided by,
+    since whoever decides hears of it later.
     """
 
     def __init__(self, lag: float) -> None:

@@ -16,7 +16,7 @@ Annotations = Mapping[str, str | None]
 PARENTS = {"json": "root.team", "legacy": "root.team", "deep": "root.org.lab", "both": "root.org", "free": ""}
 """The Namespaces, with the queue that they are below at first; empty: below root."""
 ROOMY: Annotations = {"namespace.quota": '{"cpu":"8"}', "namespace.maxApps": None}
-"""Each Pod and each gang fits by itself."""
+"""Each Pod and each gang fits alone."""
 TIGHT: Annotations = {"namespace.quota": '{"cpu":"2"}'}
 """With `tight_queues` the Pods of `last_pods` use up all that there is in every queue."""
 _QUEUES = """

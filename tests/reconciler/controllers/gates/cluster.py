@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from random import Random
 from typing import ClassVar
 
 from cluster.actions import Action, Create, Delete, Patch
@@ -109,6 +110,17 @@ class GateCluster(Turns):
         for kind in self.watched:
             self._handle(Listed(kind.kind, tuple(self._listed(kind)), str(self._version)))
         self._handle(LeadershipGained())
+
+    def turn_with_crashes(self, random: Random) -> None:
+        """A turn, before which up to two processes end right behind a write."""
+        for _ in range(random.randint(0, 2)):
+            self.crash_after = 1
+            try:
+                self.settle(1)
+            except Crash:
+                self.start()
+        self.crash_after = None
+        self.settle(1)
 
     def lead(self, leads: bool) -> None:
         self._handle(LeadershipGained() if leads else LeadershipLost())

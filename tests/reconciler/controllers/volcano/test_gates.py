@@ -296,14 +296,7 @@ def test_of_gangs_all_pass_or_none_whatever_crashes(seed: int) -> None:
     cluster = Recounted(*ORG, *(group(name, queue, 3) for name, queue in LEAF.items()))
     for step in range(25):
         cluster.put(pod(f"{random.choice([*LEAF])}{step}", random.choice([*LEAF])))
-        for _ in range(random.randint(0, 2)):
-            cluster.crash_after = 1
-            try:
-                cluster.settle(1)
-            except Crash:
-                cluster.start()
-        cluster.crash_after = None
-        cluster.settle(1)
+        cluster.turn_with_crashes(random)
         for name in LEAF:
             named = (each["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == name for each in cluster.pods())
             members = [each for each, mine in zip(cluster.pods(), named, strict=True) if mine]

@@ -124,14 +124,7 @@ def test_of_gangs_all_of_the_minimum_pass_or_none_whatever_crashes(seed: int) ->
                 cluster.gone(key)
         if random.random() < 0.5:
             cluster.ask()
-        for _ in range(random.randint(0, 2)):
-            cluster.crash_after = 1
-            try:
-                cluster.settle(1)
-            except Crash:
-                cluster.start()
-        cluster.crash_after = None
-        cluster.settle(1)
+        cluster.turn_with_crashes(random)
         assert sum(not gated(each) and not over(each) for each in cluster.pods()) <= 5
         for app in ("x", "y"):
             _is_whole([each for each in cluster.pods() if each["metadata"]["name"].startswith(app)])

@@ -47,10 +47,11 @@ def manifests(queues: int, workloads: int) -> Iterator[Manifest]:
             "spec": {"clusterQueue": name},
         }
     for turn in range(workloads):
-        yield _workload(turn, names[turn % len(names)], runs=turn < workloads // 2)
+        yield workload(turn, names[turn % len(names)], runs=turn < workloads // 2)
 
 
-def _workload(turn: int, queue: str, runs: bool) -> Manifest:
+def workload(turn: int, queue: str, *, runs: bool) -> Manifest:
+    """One of 20 shapes; `turn` is its number."""
     amounts = {"cpu": "3", "memory": f"{1 + turn % _SHAPES}Gi"}
     container = {
         "name": "main",

@@ -5,12 +5,18 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import time
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.apiserver.harness import ControlPlane
+from tests.bench.admission import gauges
+
 Manifest = dict[str, Any]
+_LONG = 600.0
+"""Seconds after which it is not waited for any more."""
 _AT_ONCE = 128
 """As many operations as etcd takes in one transaction."""
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
@@ -29,6 +35,16 @@ def fill(etcd_url: str, manifests: Iterable[Manifest]) -> int:
         count += len(some)
     connection.close()
     return count
+
+
+def until_calm(server: ControlPlane) -> None:
+    """The API server takes in by and by what was put into etcd; waits until it has little left to do."""
+    pid, ends = server.pids()["kube-apiserver"], time.monotonic() + _LONG
+    while time.monotonic() < ends:
+        before = gauges.cpu_seconds(pid)
+        time.sleep(1)
+        if gauges.cpu_seconds(pid) - before < 0.2:
+            return
 
 
 def _put(manifest: Manifest, number: int) -> Manifest:

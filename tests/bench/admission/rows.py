@@ -2,75 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
 
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, install
-from tests.apiserver.processes import Processes
 from tests.bench import starting
 from tests.bench.admission import filled, gauges, offered
 from tests.bench.admission.lines import Group, Line
 from tests.bench.admission.offered import Manifest, Offer
 from tests.bench.admission.player import Creators, Player
+from tests.bench.admission.process import reconciling
 
-QUOTREE = str(Path(sys.executable).with_name("quotree"))
-_NAME = "reconciler"
-_LONG = 600.0
-"""Seconds after which a row is given up."""
 _SETTLE = 3.0
 """Seconds that statuses and Events may take after the last admission, to be counted as well."""
 _WORK = 10.0
 """Seconds for which it is watched after a start."""
 _OURS = ("workloads", "events", "clusterqueues", "localqueues", "cohorts", "leases")
-
-
-class Process:
-    """`quotree serve reconciler`, as users run it. It ends with this process, however that ends."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="quotree-bench-"))
-        self._address = folder / "address.json"
-        self._running = Processes(folder)
-        command = [QUOTREE, "serve", "reconciler", "--port=0", "--lease=default/bench"]
-        self._running.start(_NAME, [*command, f"--kubeconfig={kubeconfig}", f"--address-file={self._address}"])
-        self.pid = self._running.pids()[_NAME]
-
-    def working(self) -> bool:
-        """Whether it knows everything and holds the Lease."""
-        return self._get("/readyz") is not None and "\nquotree_reconciler_writes 1" in (self._get("/metrics") or "")
-
-    def ready(self) -> bool:
-        return self._get("/readyz") is not None
-
-    def until(self, holds: Callable[[], bool], what: Callable[[], str]) -> None:
-        """Raises RuntimeError where that does not come about in time, or the process ends."""
-        ends = time.monotonic() + _LONG
-        while not holds():
-            if self._running.exit_code(_NAME) is not None or time.monotonic() > ends:
-                raise RuntimeError(f"waited for {what()}; the log ends:\n{self._running.log_tail(_NAME)}")
-            time.sleep(0.05)
-
-    def stop(self) -> None:
-        self._running.stop_all()
-
-    def _get(self, path: str) -> str | None:
-        if not self._address.exists():
-            return None
-        try:
-            with urllib.request.urlopen(json.loads(self._address.read_text())["url"] + path, timeout=5) as answer:
-                return str(answer.read().decode())
-        except (urllib.error.URLError, ConnectionError):
-            return None
 
 
 def rows() -> None:
@@ -102,7 +52,7 @@ def _start(queues: int, workloads: int) -> None:
         login = server.kubeconfig
         server.kubectl("create", "namespace", "team")
         filled.fill(server.etcd_url, starting.manifests(queues, workloads))
-        _until_calm(server)
+        filled.until_calm(server)
         began = time.monotonic()
         with reconciling(login) as running, Line(login) as line:
 
@@ -126,16 +76,6 @@ def _start(queues: int, workloads: int) -> None:
         f"{name:44} {ready:8.1f} {first:8.1f} {cpu:6.1f} {peak:6.0f}   {count:5} admitted, {cost}, {most:.0f} MiB",
         flush=True,
     )
-
-
-def _until_calm(server: ControlPlane) -> None:
-    """The API server takes in by and by what was put into etcd; waits until it has little left to do."""
-    pid, ends = server.pids()["kube-apiserver"], time.monotonic() + _LONG
-    while time.monotonic() < ends:
-        before = gauges.cpu_seconds(pid)
-        time.sleep(1)
-        if gauges.cpu_seconds(pid) - before < 0.2:
-            return
 
 
 def _row(server: ControlPlane, offer: Offer) -> None:
@@ -179,15 +119,6 @@ def _print(
     )
     reported = ", ".join(f"{verb} {kind} {count}" for (verb, kind), count in sorted(ours.items(), key=lambda x: -x[1]))
     print(f"    {reported}; evictions {player.evictions}", flush=True)
-
-
-@contextmanager
-def reconciling(kubeconfig: Path) -> Iterator[Process]:
-    process = Process(kubeconfig)
-    try:
-        yield process
-    finally:
-        process.stop()
 
 
 def _make(kubeconfig: Path, manifests: list[Manifest]) -> None:

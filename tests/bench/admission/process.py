@@ -1,0 +1,68 @@
+"""The reconciler as users run it, in a process of its own that is measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.apiserver.processes import Processes
+
+QUOTREE = str(Path(sys.executable).with_name("quotree"))
+_NAME = "reconciler"
+_LONG = 600.0
+"""Seconds after which a row is given up."""
+
+
+class Process:
+    """`quotree serve reconciler`, as users run it. It ends with this process, however that ends."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="quotree-bench-"))
+        self._address = folder / "address.json"
+        self._running = Processes(folder)
+        command = [QUOTREE, "serve", "reconciler", "--port=0", "--lease=default/bench"]
+        self._running.start(_NAME, [*command, f"--kubeconfig={kubeconfig}", f"--address-file={self._address}"])
+        self.pid = self._running.pids()[_NAME]
+
+    def working(self) -> bool:
+        """Whether it knows everything and holds the Lease."""
+        return self._get("/readyz") is not None and "\nquotree_reconciler_writes 1" in (self._get("/metrics") or "")
+
+    def ready(self) -> bool:
+        return self._get("/readyz") is not None
+
+    def until(self, holds: Callable[[], bool], what: Callable[[], str]) -> None:
+        """Raises RuntimeError where that does not come about in time, or the process ends."""
+        ends = time.monotonic() + _LONG
+        while not holds():
+            if self._running.exit_code(_NAME) is not None or time.monotonic() > ends:
+                raise RuntimeError(f"waited for {what()}; the log ends:\n{self._running.log_tail(_NAME)}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        self._running.stop_all()
+
+    def _get(self, path: str) -> str | None:
+        if not self._address.exists():
+            return None
+        try:
+            with urllib.request.urlopen(json.loads(self._address.read_text())["url"] + path, timeout=5) as answer:
+                return str(answer.read().decode())
+        except (urllib.error.URLError, ConnectionError):
+            return None
+
+
+@contextmanager
+def reconciling(kubeconfig: Path) -> Iterator[Process]:
+    process = Process(kubeconfig)
+    try:
+        yield process
+    finally:
+        process.stop()

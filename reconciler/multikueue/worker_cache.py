@@ -46,9 +46,12 @@ class WorkerCache:
     def take(self, observed: Observed) -> str | None:
         """The workload that this is news of; empty where it is of all that wait, None where it is no news."""
         kind = observed.key[0]
-        known = self._of(kind)
-        known.progress.advance(kind, observed.version)
-        if not known.take(observed):
+        self._of(kind).progress.advance(kind, observed.version)
+        return self._keep(observed)
+
+    def _keep(self, observed: Observed) -> str | None:
+        kind = observed.key[0]
+        if not self._of(kind).take(observed):
             return None
         if kind in _QUEUES:
             self._tree = None
@@ -66,8 +69,11 @@ class WorkerCache:
         return [name for observed in before.replaced(listed) if (name := self.take(observed)) is not None]
 
     def answered(self, observed: Observed) -> str | None:
-        """The same of what a request of ours brought; a watch that is past it knows better."""
-        return self.take(observed) if self._of(observed.key[0]).is_news(observed) else None
+        """The same of what a request of ours brought; a watch that is past it knows better.
+
+        Answers overtake each other, so one says nothing of how far the watch has come.
+        """
+        return self._keep(observed) if self._of(observed.key[0]).is_news(observed) else None
 
     def _take_job(self, observed: Observed) -> str:
         before = self._job_at.pop(observed.key, None)

@@ -29,14 +29,19 @@ _SETTLE = 3.0
 """Seconds that what follows the last placement may take, to be counted as well."""
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _KINDS = ("workloads", "jobs", "events")
+_CONFLICT = "409"
 
 
 @dataclass(frozen=True)
 class _Gauge:
-    """What was needed up to a moment: processor seconds of each reconciler, and requests that each API server took."""
+    """What was needed up to a moment: processor seconds of each reconciler, and requests that each API server took.
+
+    `conflicts` are those of them that were answered with 409.
+    """
 
     cpu: Mapping[str, float]
     requests: Mapping[str, Counter[Group]]
+    conflicts: Mapping[str, Counter[Group]]
 
 
 def rows(folder: Path) -> None:
@@ -49,16 +54,17 @@ def rows(folder: Path) -> None:
         after = _gauge(world, logins)
         peaks = {each.name: gauges.peak_mib(each.process.pid) for each in world.clusters}
         runs = Counter(world.placed(name) for name in list(placed)[:: _COUNT // 10])
-        _judge(world, runs)
+        shares = _judge(world, runs)
     _print(created, placed, before, after, peaks)
+    _print_workers(shares, before, after)
 
 
 def _gauge(world: World, logins: Mapping[str, Path]) -> _Gauge:
-    requests = {}
+    requests, conflicts = {}, {}
     for name, login in logins.items():
         with Line(login) as line:
-            requests[name] = gauges.requests(line)
-    return _Gauge({each.name: gauges.cpu_seconds(each.process.pid) for each in world.clusters}, requests)
+            requests[name], conflicts[name] = gauges.requests(line), gauges.requests(line, _CONFLICT)
+    return _Gauge({each.name: gauges.cpu_seconds(each.process.pid) for each in world.clusters}, requests, conflicts)
 
 
 def _placed(login: Path, world: World) -> tuple[dict[str, float], dict[str, float]]:
@@ -106,11 +112,13 @@ def _admitted(manifest: dict[str, Any]) -> str:
     return str(owners[0]["name"]) if owners and "Admitted" in held and status.get("clusterName") else ""
 
 
-def _judge(world: World, runs: Counter[str]) -> None:
-    """Raises RuntimeError where a placement is none."""
-    there = [name for worker in world.workers.values() for name in worker.names("Job")]
+def _judge(world: World, runs: Counter[str]) -> dict[str, int]:
+    """How many Jobs each worker has. Raises RuntimeError where a placement is none."""
+    jobs = {name: worker.names("Job") for name, worker in world.workers.items()}
+    there = [name for names in jobs.values() for name in names]
     if len(there) != len(set(there)) or len(there) != _COUNT or "" in runs:
         raise RuntimeError(f"{len(there)} jobs on the workers, {len(set(there))} different ones; {runs}")
+    return {name: len(names) for name, names in jobs.items()}
 
 
 def _print(
@@ -127,6 +135,14 @@ def _print(
         wrote = _writes(after.requests[name] - before.requests[name], own=name == "manager")
         print(f"{name:44} {spent:6.1f} {sum(wrote.values()) / _COUNT:7.2f} {peaks[name]:7.0f}")
         print(f"    {', '.join(f'{verb} {kind} {count}' for (verb, kind), count in wrote.most_common())}", flush=True)
+
+
+def _print_workers(shares: Mapping[str, int], before: _Gauge, after: _Gauge) -> None:
+    """Who got the Jobs, and how many of them were posted although they were there."""
+    print(f"\n{'worker':44} {'Jobs %':>6} {'POSTs of Jobs with 409':>24}")
+    for name, count in shares.items():
+        conflicts = after.conflicts[name] - before.conflicts[name]
+        print(f"{f'worker {name}':44} {100 * count / _COUNT:6.1f} {conflicts['POST', 'jobs']:24}", flush=True)
 
 
 def _writes(requests: Counter[Group], *, own: bool) -> Counter[Group]:

@@ -14,12 +14,14 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _VERBS = {"APPLY": "PATCH"}
 
 
-def requests(line: Line) -> Counter[Group]:
-    """All that the API server has answered so far; open watches are not in it."""
+def requests(line: Line, code: str = "") -> Counter[Group]:
+    """All that the API server has answered so far, or those with this status; open watches are not in it."""
     _, text = line.send("GET", "/metrics")
     found: Counter[Group] = Counter()
     for labels, value in _SAMPLE.findall(text.decode()):
         of: dict[str, str] = dict(_LABEL.findall(labels))
+        if code not in ("", of["code"]):
+            continue
         kind = of["resource"] + (f"/{of['subresource']}" if of["subresource"] else "")
         found[_VERBS.get(of["verb"], of["verb"]), kind] += int(float(value))
     return found

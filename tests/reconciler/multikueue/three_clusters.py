@@ -162,8 +162,8 @@ class Cluster:
 
 
 class Links:
-    """The connections of the manager. `refusing`: writes of these (cluster, kind) never arrive; `silent`: they arrive,
-    but their answer does not."""
+    """The connections of the manager. `silent`: writes of these (cluster, kind) arrive, but their answer does not.
+    `slow_watches`: answers come before what watches report, and overtake each other."""
 
     def __init__(
         self, workers: dict[str, Cluster], clock: Callable[[], int], origin: str, kinds: tuple[JobKind, ...]
@@ -172,17 +172,20 @@ class Links:
         self.clock = clock
         self.cut: set[str] = set()
         self.silent: set[tuple[str, str]] = set()
+        self.slow_watches = False
         jobs = watched_jobs(kinds)
         self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS)).kinds}
         self.manager: Loop | None = None
         self.reported: list[Callable[[], None]] = []
+        self.watched_later: list[Callable[[], None]] = []
         for name, worker in workers.items():
             self._listen(name, worker.server)
 
     def _listen(self, name: str, server: Server) -> None:
         def hear(key: Key) -> None:
             if name not in self.cut and self.manager is not None:
-                self.reported.append(lambda: self._pass(name, key))
+                later = self.watched_later if self.slow_watches else self.reported
+                later.append(lambda: self._pass(name, key))
 
         hear.foreign = True  # type: ignore[attr-defined]
         server.listeners.append(hear)
@@ -246,6 +249,10 @@ class Links:
 
     def flow(self) -> bool:
         reported, self.reported = self.reported, []
+        if self.slow_watches:
+            reported.reverse()
+        if not reported:
+            reported, self.watched_later = self.watched_later, []
         for each in reported:
             each()
         return bool(reported)

@@ -1,0 +1,36 @@
+"""What a placement costs in writes, here and on the workers, whatever order their answers come in."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.reconciler.multikueue.three_clusters import World3, job
+
+
+def placed_at_once(count: int, *, slow_watches: bool = False) -> World3:
+    world = World3()
+    world.links.slow_watches = slow_watches
+    for number in range(count):
+        world.manager.server.put("Job", job(f"train-{number}"))
+    world.settle()
+    return world
+
+
+def created(world: World3, kind: str) -> Counter[str]:
+    """How often a worker was asked to create each object of the kind, by its name."""
+    return Counter(
+        f"{cluster} {key[1]}"
+        for cluster, worker in world.workers.items()
+        for verb, key in worker.server.writes
+        if verb == "Create" and key[0] == kind
+    )
+
+
+@pytest.mark.parametrize("kind", ["Job", "Workload"])
+def test_nothing_is_created_twice_when_answers_overtake_each_other(kind: str) -> None:
+    world = placed_at_once(4, slow_watches=True)
+
+    assert {each for _, each in created(world, kind).items()} == {1}
+    assert sum(len(world.runs_on(f"train-{number}")) for number in range(4)) == 4

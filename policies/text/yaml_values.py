@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
+from policies.text import yaml_shapes
 from policies.text.field_paths import Kind, Step
 from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
 from policies.text.yaml_events import (
@@ -31,6 +32,7 @@ from policies.text.yaml_events import (
     syntax_error,
 )
 from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
+from policies.text.yaml_shapes import Known
 
 MAX_COPIED = 300_000
 """Values of one file that aliases may repeat: beyond any real use, and still about 70 MiB of memory only."""
@@ -70,20 +72,17 @@ def read_shared(text: str) -> Iterator[Root | BadText]:
             yield from (_moved(root, start) for root in known.roots)
 
 
-class _Known(NamedTuple):
-    """What a document holds, and how many values its aliases repeat."""
-
-    roots: list[Root]
-    copies: int
-
-
 @lru_cache(maxsize=2**14)  # the documents of a large organisation, at most some 100 MiB
-def _known(text: str) -> _Known | None:
+def _known(text: str) -> Known | None:
+    return yaml_shapes.read(text, _alone)
+
+
+def _alone(text: str) -> Known | None:
     """None where something is wrong with the document: a message needs the places of the whole text."""
     copies = _Copies(MAX_COPIED)
     found = list(_roots(text, 0, len(text), copies))
     roots = [each for each in found if isinstance(each, Root)]
-    return _Known(roots, copies.made) if len(roots) == len(found) else None
+    return Known(roots, copies.made) if len(roots) == len(found) else None
 
 
 def _moved(root: Root, by: int) -> Root:

@@ -12,8 +12,8 @@ from cluster.client import PAGE, Cluster
 from cluster.errors import BadAnswer, ClusterError, Gone, NotFound
 from cluster.resource import Resource
 from cluster.retry import Backoff, asked_wait
-from cluster.sightings import is_newer
 from cluster.stream import Event, Manifest, Watch
+from cluster.versions import is_newer
 
 T = TypeVar("T")
 State = Literal["new", "listing", "watching", "waiting", "absent", "stopped"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from cluster.stream import Manifest
+from cluster.versions import is_newer
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.forest import Forest
 from policies.model.objects import Ref
@@ -41,17 +42,6 @@ def scope(ref: Ref) -> str:
     """The watch that shows this object: one for each kind, and for ConfigMaps one for each object."""
     kind = ".".join(filter(None, (ref.kind, ref.group)))
     return f"{kind}/{ref.namespace}/{ref.name}" if ref.group_kind == CONFIG_MAP else kind
-
-
-def is_newer(version: str, than: str | None) -> bool:
-    """Whether `version` is newer; the versions of one resource are growing decimal numbers.
-
-    Anything else is opaque and counts as newer. Source: KEP-5504, Comparable Resource Version.
-    """
-    known = than or ""
-    if not (version.isdecimal() and known.isdecimal()):
-        return True
-    return (len(version), version) > (len(known), known)
 
 
 _NOTHING: Trie[Ref, Sighting, None] = Trie(no_total)

@@ -13,8 +13,7 @@ from typing import TypeVar
 from cluster.client import Cluster
 from cluster.reflector import Reflector
 from cluster.resource import PODS
-from policies.configuration.settings import Configuration, Dialect, Enforce
-from policies.dialects import volcano_gates, yunikorn_gates
+from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs import JobsController
@@ -26,13 +25,7 @@ from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
-from reconciler.controllers.volcano.gates import VolcanoGatesController
-from reconciler.controllers.volcano.kinds import QUEUE
-from reconciler.controllers.volcano.pod_comparison import ComparedPods as ComparedVolcanoPods
-from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.controllers.watched_jobs import watched_jobs
-from reconciler.controllers.yunikorn.comparison import ComparedPods as ComparedYuniKornPods
-from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
@@ -97,25 +90,10 @@ def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue
     if Dialect.KUEUE in settings.dialects:
         yield from _of_kueue(settings, state)
         yield from _of_workers(settings, state, multikueue)
-    if Dialect.VOLCANO in settings.dialects:
-        yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), settings.configuration)
-    yield from _at_gates(settings, state)
+    if settings.dialects - {Dialect.KUEUE}:
+        from reconciler.other_queues import controllers_of_others  # here, since it takes long to load
 
-
-def _at_gates(settings: Settings, state: ClusterState) -> Iterator[Controller]:
-    """What lets Pods pass that wait for the quota of a project without its scheduler, or compares what that does."""
-    configuration, gates = settings.configuration, Enforce.GATES
-    volcano = Dialect.VOLCANO in settings.dialects and configuration.volcano.enforce is gates
-    yunikorn = Dialect.YUNIKORN in settings.dialects and configuration.yunikorn.enforce is gates
-    if volcano:
-        yield VolcanoGatesController(state.records, frozenset([yunikorn_gates.MARKED] if yunikorn else []))
-    elif settings.observes and Dialect.VOLCANO in settings.dialects:
-        yield ComparedVolcanoPods()
-    if yunikorn:
-        others = frozenset([volcano_gates.MARKED] if volcano else [])
-        yield QuotaGatesController(state.records, configuration.yunikorn, others)
-    elif settings.observes and Dialect.YUNIKORN in settings.dialects:
-        yield ComparedYuniKornPods()
+        yield from controllers_of_others(settings.dialects, settings.configuration, state, observes=settings.observes)
 
 
 def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:
@@ -181,6 +159,7 @@ class Reconciler:
         writes: Cluster | None = None,
     ) -> None:
         settings = settings or Settings()
+        self.dialects = settings.dialects
         self._cluster = cluster
         self._permit = lease or Alone()
         self._ended = threading.Event()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -88,3 +90,14 @@ def test_a_circle_is_found_wherever_its_imports_stand(tmp_path: Path, late: str)
     found = circle(graph(modules(tmp_path, ("house",))))
 
     assert found == ["house.first", "house.second", "house.third", "house.first"]
+
+
+def test_the_reconciler_starts_without_what_only_others_need() -> None:
+    """Loading is half of what it takes from the exec of the process to its first decision."""
+    started = "import cli.main, cli.commands.serve, cli.serving.reconciler, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", started], cwd=ROOT, check=True, capture_output=True, text=True)
+
+    rooms = ("scheduling.volcano", "scheduling.yunikorn", "policies.rules", "policies.dialects.yunikorn_config", "certs")
+    others = {*rooms, "policies.dialects.readers", "reconciler.api.routes", "jsonschema", "flask", "cryptography"}
+    assert "reconciler.process" in loaded.stdout.split()
+    assert [] == [module for module in loaded.stdout.split() if any(module.startswith(each) for each in others)]

@@ -9,7 +9,7 @@ import click
 
 from cli.exits import Misused, OutOfReach
 from cli.input import reconciler_api
-from cli.input.context import Against, AgainstType
+from cli.input.against import Against, AgainstType
 from cli.input.options import kubeconfig, output
 from cli.output import emit, json_text
 from policies.model.printing import plain

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import click
 
 from cli.exits import Exit, Misused, strongest
-from cli.input.context import Against, load
+from cli.input.against import Against
+from cli.input.context import load
 from cli.input.documents import read
 from cli.input.given import identify
 from cli.input.options import against as against_option

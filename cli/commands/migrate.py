@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from cli.exits import Exit, Misused, strongest
-from cli.input.context import Against
+from cli.input.against import Against
 from cli.input.migration import Migrated, Origin, migrated, totals
 from cli.input.options import against as against_option
 from cli.input.options import inputs, output

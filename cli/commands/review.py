@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import Exit, OutOfReach, strongest
-from cli.input.context import Against, Context, load
+from cli.input.against import Against
+from cli.input.context import Context, load
 from cli.input.options import against as against_option
 from cli.input.options import configured, output
 from cli.input.settings import settings

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.exits import Misused
-from cli.input.context import Against, AgainstType
+from cli.input.against import Against, AgainstType
 from cli.input.options import context as context_option
 from cli.input.settings import settings as read_settings
 from policies.model.errors import PolicyError
@@ -238,8 +238,6 @@ def reconciler(
       quotree serve reconciler --config kueue.yaml --lease quotree-system/quotree-reconciler
     """
     from cli.input.settings import read_file, read_gates
-    from cli.serving.api import ApiSettings
-    from cli.serving.certificates import Certificates
     from cli.serving.reconciler import ProcessSettings, run  # here, since servers take long to load
     from reconciler.configured import DEFAULTS, read_configured
 
@@ -259,7 +257,12 @@ def reconciler(
         configured = read_file(config, read) if config else read(DEFAULTS)
     except PolicyError as error:
         raise Misused(str(error)) from error
-    certificates = Certificates(folder, supplied, names, secret, service) if folder else None
-    api = None if api_port is None else ApiSettings(api_host, api_port, certificates)
+    api = None
+    if api_port is not None:
+        from cli.serving.api import ApiSettings  # here, since most of what it loads serves /v1 alone
+        from cli.serving.certificates import Certificates
+
+        certificates = Certificates(folder, supplied, names, secret, service) if folder else None
+        api = ApiSettings(api_host, api_port, certificates)
     process = ProcessSettings(host, port, lease, kubeconfig, context, address_file, api, metrics_auth)
     click.get_current_context().exit(run(configured, process))

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.input.context import Against, AgainstType, collect
+from cli.input.against import Against, AgainstType
+from cli.input.context import collect
 from cli.input.options import kubeconfig as kubeconfig_option
 from cli.input.settings import settings
 from cli.input.snapshot_file import MAX_SIZE, Snapshot

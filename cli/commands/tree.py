@@ -9,7 +9,8 @@ import click
 
 from cli.exits import Exit, OutOfReach, strongest
 from cli.input import elsewhere
-from cli.input.context import DECLARED, Against, Context, load
+from cli.input.against import Against
+from cli.input.context import DECLARED, Context, load
 from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import against as against_option

@@ -8,7 +8,7 @@ import click
 
 from cli.exits import Misused
 from cli.input import snapshot
-from cli.input.context import Against, AgainstType
+from cli.input.against import Against, AgainstType
 from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.simulation import Others, Simulations, start

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from cli.exits import Misused
-from cli.input.context import DECLARED, Against, Context, load
+from cli.input.against import Against
+from cli.input.context import DECLARED, Context, load
 from cli.input.documents import Unreadable
 from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import against as against_option

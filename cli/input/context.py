@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
-from click.shell_completion import CompletionItem
 
 from cli.exits import OutOfReach
 from cli.input import snapshot_file
-from cli.input.contexts import complete_context
+from cli.input.against import Against
 from cli.input.documents import Unreadable
 from cli.input.given import gather
 from cli.input.snapshot_file import WORK, Snapshot
@@ -44,61 +40,6 @@ DECLARED = (
 
 Keep = Callable[[Ref, Manifest], None]
 """Is shown an object, and keeps of it what it wants."""
-
-
-@dataclass(frozen=True, slots=True)
-class Against:
-    """What --against names: `kind` is nothing, files, snapshot or cluster.
-
-    `name` is a folder, a file or a kubeconfig context; it may be empty for a cluster.
-    """
-
-    kind: str = "nothing"
-    name: str = ""
-
-    @property
-    def of_cluster(self) -> bool:
-        """Whether it shows a cluster with its work: as that is, or as it was in a snapshot."""
-        return self.kind in ("cluster", "snapshot")
-
-    def __str__(self) -> str:
-        """For the head line of a report: judged against ..."""
-        if self.kind == "nothing":
-            return "nothing but the given files"
-        if self.kind == "snapshot":
-            return f"snapshot {self.name}"
-        return f"the files in {self.name}" if self.kind == "files" else f"cluster {self.name or '(current context)'}"
-
-
-_KINDS = ("nothing", "files:", "snapshot:", "cluster", "cluster:")
-"""How a value begins, for completion."""
-
-
-class AgainstType(click.ParamType[Against]):
-    """Reads `nothing`, `files:DIR`, `snapshot:FILE`, `cluster` and `cluster:CONTEXT`."""
-
-    name = "against"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002, click's signature
-        return "nothing|files:DIR|snapshot:FILE|cluster[:CONTEXT]"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        kind, colon, name = incomplete.partition(":")
-        if not colon:
-            return [CompletionItem(each) for each in _KINDS if each.startswith(incomplete)]
-        return complete_context(ctx, param, name, "cluster:") if kind == "cluster" else []
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Against:
-        if isinstance(value, Against):
-            return value
-        kind, colon, name = str(value).partition(":")
-        if kind in ("files", "snapshot") and name and not Path(name).exists():
-            self.fail(f"{name}: no such file or folder", param, ctx)
-        named = bool(name) and kind in ("files", "snapshot", "cluster")
-        bare = not colon and kind in ("nothing", "cluster")
-        if not named and not bare:
-            self.fail(f"{value!r} is none of nothing, files:DIR, snapshot:FILE, cluster, cluster:CONTEXT", param, ctx)
-        return Against(kind, name)
 
 
 @dataclass(frozen=True, slots=True)

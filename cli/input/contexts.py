@@ -9,10 +9,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from policies.dialects.reading import listing, mapping, text
-from policies.text.positions import BadText
-from policies.text.yaml_values import single
-
 _DEFAULT = "~/.kube/config"
 _MOST = 16 * 2**20
 """Bytes of one file."""
@@ -28,6 +24,10 @@ def complete_context(
 
 def _names(kubeconfig: str | None) -> Iterator[str]:
     """What cannot be read has none: a completion reports nothing."""
+    from policies.dialects.reading import listing, mapping, text  # here, since these take long to load
+    from policies.text.positions import BadText
+    from policies.text.yaml_values import single
+
     files = kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT
     for file in filter(None, files.split(os.pathsep)):
         path = Path(file).expanduser()

@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from cli.exits import OutOfReach
-from cli.input.context import Against
+from cli.input.against import Against
 from cli.input.simulation import Others
 from cli.output import note
 from policies.configuration.settings import Configuration

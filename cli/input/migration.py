@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Final
 
 from cli.exits import Misused
-from cli.input.context import Against, collect
+from cli.input.against import Against
+from cli.input.context import collect
 from cli.input.documents import Unreadable
 from cli.input.given import Given, gather
 from cli.input.settings import settings

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.exits import Misused
-from cli.input.context import AgainstType
+from cli.input.against import AgainstType
 from cli.input.contexts import complete_context
 from policies.model.findings import Profile
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cli.exits import Misused
-from cli.input.context import Against
+from cli.input.against import Against
 from cli.input.options import against as against_option
 from cli.input.options import configured
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import click
 
 from cli.exits import Misused, OutOfReach
-from cli.input.context import Against
+from cli.input.against import Against
 
 F = TypeVar("F", bound=Callable[..., Any])
 

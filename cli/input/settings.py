@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cli.exits import Misused
-from cli.input.documents import read
-from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
-from policies.rules import registry
 
 T = TypeVar("T")
 FILE = ".quotree.yaml"
@@ -46,6 +43,9 @@ def _upward(paths: Sequence[str]) -> str | None:
 
 
 def _load(file: str) -> Configuration:
+    from policies.configuration.file import read_configuration  # here, since it takes all rules
+    from policies.rules import registry
+
     return read_file(file, lambda manifest: read_configuration(manifest, registry()))
 
 
@@ -64,6 +64,8 @@ def read_file(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
     """The result of `reader` for the one document of a file. Raises Misused, naming file, line and key."""
     if not Path(file).is_file():
         raise Misused(f"{file}: no such configuration file")
+    from cli.input.documents import read  # here, since a process without a file needs no YAML
+
     documents, unreadable = read([file], io.BytesIO())
     for failure in unreadable:
         raise Misused(f"{failure.place}: {failure.message}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input import elsewhere, snapshot_file
-from cli.input.context import Against
+from cli.input.against import Against
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import Others, engine_settings, start

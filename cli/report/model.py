@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from cli.input.context import Against, Context, Revision
+from cli.input.against import Against
+from cli.input.context import Context, Revision
 from cli.input.documents import Place, Unreadable
 from cli.input.given import Given
 from cli.report.places import Places

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from cli.input.context import Against
+from cli.input.against import Against
 from cli.output import paint
 from policies.judging.sentence import sentence
 from policies.model.findings import Severity

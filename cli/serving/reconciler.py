@@ -14,13 +14,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.serving.api import ApiSettings, Identity, serving
-from cluster.access import metrics_guard
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.health import HealthServer
@@ -29,7 +27,7 @@ from cluster.reflector import Pacing
 from cluster.wire import Timeouts
 from policies.configuration.settings import Dialect
 from reconciler.configured import Configured
-from reconciler.controllers.volcano.kinds import MANAGER_LEASE
+from reconciler.controllers.volcano import MANAGER_LEASE
 from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.export import export
@@ -38,6 +36,9 @@ from reconciler.metrics.registry import ChosenRegistry
 from reconciler.process import Reconciler
 from reconciler.shell.permit import KUEUE_LEASE, Manage, Never, NoRival, Rival
 from webhook.logs import log_as_json
+
+if TYPE_CHECKING:
+    from cli.serving.api import ApiSettings, Identity
 
 log = logging.getLogger(__name__)
 _LEASE_WATCH = Pacing(first=0.2, longest=3.0, watch=20)
@@ -112,6 +113,7 @@ def run(configured: Configured, process: ProcessSettings) -> Exit:
                     labels=labels,
                     queues=queues,
                     kueue=manage,
+                    gates=bool(settings.dialects - {Dialect.KUEUE}),
                     yunikorn=settings.configuration.yunikorn,
                 ),
                 opened.enter_context(_writing(process, times)),
@@ -158,8 +160,11 @@ class _Running:
     def until_signalled(self, process: ProcessSettings) -> Exit:
         """Serve until a signal arrives or the loop fails. Raises OSError where the address is not available."""
         with ExitStack() as opened:
-            settings = process.api
-            identity = opened.enter_context(Identity.opened(settings, process.connect)) if settings else None
+            settings, identity = process.api, None
+            if settings:
+                from cli.serving.api import Identity, serving  # here, since most processes serve no /v1
+
+                identity = opened.enter_context(Identity.opened(settings, process.connect))
             server = self._health(process, identity)
             opened.callback(server.close)
             opened.enter_context(_signals(self._ended))
@@ -178,6 +183,8 @@ class _Running:
     def _health(self, process: ProcessSettings, identity: Identity | None) -> HealthServer:
         more: dict[str, Any] = {}
         if process.metrics_auth and identity:
+            from cluster.access import metrics_guard  # here, with what serves /v1
+
             more = {"tls": identity.tls, "guard": metrics_guard(identity.reviews)}
         host = process.host.strip("[]")
         server = HealthServer(host, process.port, self.live, self.ready, self.registry, self.notes, **more)

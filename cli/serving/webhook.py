@@ -7,7 +7,8 @@ from functools import partial
 from typing import Protocol
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.input.context import Against, load
+from cli.input.against import Against
+from cli.input.context import load
 from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import Cluster

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import click
 
 from cli.exits import Misused
-from cli.input.context import Against
+from cli.input.against import Against
 from cli.input.documents import expand
 from cli.input.settings import configuration_file
 from cli.output import discard, note

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cli.exits import OutOfReach
-from cli.input.context import Against, read_kinds
+from cli.input.against import Against
+from cli.input.context import read_kinds
 
 if TYPE_CHECKING:
     from cluster.sources import Source

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.input.context import Against, Context, load
+from cli.input.against import Against
+from cli.input.context import Context, load
 from cli.input.documents import read
 from cli.input.given import Given, gather
 from cli.input.settings import FILE, settings

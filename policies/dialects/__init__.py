@@ -1,69 +1,21 @@
-"""From manifest to typed object, natively in every version that the three projects serve or have served."""
+"""From manifest to typed object, natively in every version that the three projects serve or have served.
+
+The readers of all kinds are loaded when they are first asked for: a process that starts needs few of the dialects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from policies.dialects import (
-    core,
-    kueue,
-    kueue_checks,
-    kueue_jobs,
-    volcano,
-    yunikorn_pods,
-    yunikorn_shares,
-    yunikorn_work,
-)
-from policies.dialects.kueue_flavor import read_resource_flavor
-from policies.dialects.kueue_pods import marks as marks_of
-from policies.dialects.kueue_pods import sized
-from policies.dialects.kueue_workload import read_workload
-from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
-from policies.dialects.quota_gates import mark_of
-from policies.dialects.reading import Manifest, exemptions, metadata
-from policies.dialects.yunikorn_config import configmap
-from policies.model.objects import GroupKind, KubeObject
+if TYPE_CHECKING:
+    from policies.dialects.readers import READERS, group_kind, read
+
+__all__ = ["READERS", "group_kind", "read"]
 
 
-def _read_pod(manifest: Manifest) -> core.Pod:
-    pod, owner, marks = (
-        yunikorn_pods.read_pod(manifest),
-        kueue_jobs.managed_owner(metadata(manifest)),
-        marks_of(manifest),
-    )
-    held = bool(marks) or mark_of(manifest) != ""
-    return replace(pod, owner=owner, marks=marks, sized=sized(manifest)) if owner or held else pod
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from policies.dialects import readers
 
-
-READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
-    core.NAMESPACE: yunikorn_shares.read_namespace,
-    core.POD: _read_pod,
-    configmap.CONFIG_MAP: configmap.read_config_map,
-    kueue.COHORT: kueue.read_cohort,
-    kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,
-    kueue.LOCAL_QUEUE: kueue.read_local_queue,
-    kueue.WORKLOAD: read_workload,
-    kueue.RESOURCE_FLAVOR: read_resource_flavor,
-    PRIORITY_CLASS: read_priority_class,
-    **yunikorn_work.READERS,
-    **kueue_checks.READERS,
-    **kueue_jobs.READERS,
-    volcano.QUEUE: volcano.read_queue,
-    volcano.POD_GROUP: volcano.read_pod_group,
-    volcano.JOB: volcano.read_job,
-}
-
-
-def group_kind(manifest: Manifest) -> GroupKind:
-    """The group is the part of apiVersion before the slash; core kinds have none."""
-    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
-    return GroupKind(group if slash else "", str(manifest.get("kind", "")))
-
-
-def read(manifest: Manifest) -> KubeObject | None:
-    """The typed object, with the defects of its manifest; None for kinds that carry no quota."""
-    reader = READERS.get(group_kind(manifest))
-    obj = reader(manifest) if reader else None
-    asked = exemptions(manifest) if obj else ()
-    return replace(obj, exemptions=asked) if obj and asked else obj
+    return getattr(readers, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import reconciler.metrics.families  # noqa: F401  registers every source
+import reconciler.metrics.families  # noqa: F401  registers the sources
 from cluster.metrics import Family
 from reconciler.metrics.source import REGISTERED, Source
 
@@ -13,12 +13,18 @@ T = TypeVar("T")
 
 def families() -> tuple[Family, ...]:
     """Each metric once, by name. Raises ValueError where two have the same name."""
+    register_other_queues()
     found = [family for sources in REGISTERED.values() for source in sources for family in source.families]
     names = [family.name for family in found]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ValueError(f"declared by two sources: {', '.join(sorted(twice))}")
     return tuple(sorted(found, key=lambda family: family.name))
+
+
+def register_other_queues() -> None:
+    """Have the metrics of Volcano's and YuniKorn's queues as well, which take long to load."""
+    import reconciler.metrics.families.other_queues  # noqa: F401
 
 
 def sources(occasion: type[T]) -> tuple[Source[T], ...]:

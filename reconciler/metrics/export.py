@@ -11,9 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from policies.configuration.settings import Dialect
 from reconciler.api.clusters import clusters, dispatched
-from reconciler.controllers.volcano.gates import VolcanoGatesController
-from reconciler.controllers.volcano.queues import VolcanoQueuesController
-from reconciler.controllers.yunikorn.gates import QuotaGatesController
+from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.collector import Ask, Read, Scraped
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import (
@@ -46,7 +44,8 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
     registry.register(Scraped(Process, lambda read: read(Process(reconciler, may_write()))))
     if reconciler.multikueue is not None:
         registry.register(Scraped(Workers, lambda read: read(_workers(reconciler))))
-    _export_other_queues(registry, reconciler)
+    if reconciler.dialects - {Dialect.KUEUE}:
+        _export_other_queues(registry, reconciler)
     if kueue:
         build = Build(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
         registry.register(Scraped(Build, lambda read: read(build)))
@@ -57,6 +56,11 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
 
 def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) -> None:
     """What the leader says of the queues of YuniKorn and of Volcano, and of Pods at their gates."""
+    from reconciler.controllers.volcano.gates import VolcanoGatesController  # here, since these take long to load
+    from reconciler.controllers.volcano.queues import VolcanoQueuesController
+    from reconciler.controllers.yunikorn.gates import QuotaGatesController
+
+    register_other_queues()
     standing: dict[Dialect, Counts] = {}
     for each in reconciler.core.controllers:
         if isinstance(each, QuotaGatesController):

@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from cluster.metrics import Family, Sample, Type
-from reconciler.controllers.yunikorn.kinds import NAMESPACE
+from reconciler.controllers.yunikorn import QUOTA_NAMESPACE
 from reconciler.metrics.catalogue import sources
 from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, LEADER, LOCAL_QUEUE, ROLE
 
@@ -15,7 +15,7 @@ _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
     "ClusterQueue": ((CLUSTER_QUEUE,), ("preempting_cluster_queue",)),
     "Cohort": ((COHORT,),),
     "LocalQueue": (LOCAL_QUEUE[::-1],),
-    NAMESPACE.kind: (("namespace",),),
+    QUOTA_NAMESPACE: (("namespace",),),
 }
 """By kind, the labels that name an object of it, in the order of its key."""
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from policies.configuration.settings import Dialect, YuniKornSettings
-from reconciler.controllers.gates.comparison import Judge, PodComparison
-from reconciler.controllers.volcano.comparison import QueueComparison
-from reconciler.controllers.volcano.pod_comparison import VolcanoJudge
-from reconciler.controllers.yunikorn.comparison import YuniKornJudge
 from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
 from reconciler.metrics.chosen_queues import ChosenQueues
@@ -33,12 +30,15 @@ from reconciler.metrics.occasions import (
     WorkloadChange,
     WorkloadCreated,
 )
-from reconciler.metrics.passing import PassingObserver
 from reconciler.metrics.standing import Standing
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import PATIENCE, Comparison, Difference, Result
 from reconciler.observer.observer import Observer, Observers
 from scheduling.world.decisions import Decision
+
+if TYPE_CHECKING:
+    from reconciler.controllers.gates.comparison import Judge, PodComparison
+    from reconciler.controllers.volcano.comparison import QueueComparison
 
 log = logging.getLogger(__name__)
 _YUNIKORN = YuniKornSettings()
@@ -47,6 +47,7 @@ _YUNIKORN = YuniKornSettings()
 class MetricsObserver:
     """Times each round. With `kueue` it also keeps what Kueue's manager exports; without, it compares what another
     controller decides. `leads`: whether this process writes. `labels` and `queues` are kept for the registry.
+    `gates`: it keeps Pods at gates, and counts those that pass.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class MetricsObserver:
         queues: ChosenQueues | None = None,
         *,
         kueue: bool,
+        gates: bool = False,
         yunikorn: YuniKornSettings = _YUNIKORN,
     ) -> None:
         inner: Observer = (
@@ -70,7 +72,10 @@ class MetricsObserver:
             )
         )
         self._rounds = Instruments(registry, RoundPassed)
-        inner = Observers(inner, PassingObserver(leads, registry))
+        if gates:
+            from reconciler.metrics.passing import PassingObserver  # here, since it takes long to load
+
+            inner = Observers(inner, PassingObserver(leads, registry))
         self._inner = inner
         self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
 
@@ -141,6 +146,8 @@ class KueueObserver:
 
 def comparing_queues(registry: CollectorRegistry) -> QueueComparison:
     """Compares the states of Volcano's queues; each difference is logged and counted."""
+    from reconciler.controllers.volcano.comparison import QueueComparison  # here, since only `observe` compares
+
     instruments = Instruments(registry, QueueStateCompared)
 
     def report(queue: str, theirs: str, ours: str) -> None:
@@ -167,6 +174,10 @@ def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: 
 
     `namespace` is that of YuniKorn's ConfigMaps.
     """
+    from reconciler.controllers.gates.comparison import PodComparison  # here, since only `observe` compares
+    from reconciler.controllers.volcano.pod_comparison import VolcanoJudge
+    from reconciler.controllers.yunikorn.comparison import YuniKornJudge
+
     instruments = Instruments(registry, PodCompared)
 
     def comparison(dialect: Dialect, judge: Judge) -> PodComparison:

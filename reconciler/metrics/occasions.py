@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from policies.configuration.settings import Dialect
 from reconciler.observer.comparison import Difference, Result
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
-from scheduling.volcano.gates.gatekeeper import Gatekeeper as VolcanoGatekeeper
-from scheduling.volcano_queues.tree import QueueTree
 from scheduling.world.decisions import Decision
-from scheduling.yunikorn.gates.gatekeeper import Gatekeeper as YuniKornGatekeeper
+
+if TYPE_CHECKING:  # these take long to load, and most processes have none
+    from scheduling.volcano.gates.gatekeeper import Gatekeeper as VolcanoGatekeeper
+    from scheduling.volcano_queues.tree import QueueTree
+    from scheduling.yunikorn.gates.gatekeeper import Gatekeeper as YuniKornGatekeeper
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from policies.configuration.settings import Dialect
 from reconciler.controllers.volcano import gate_kinds as volcano
 from reconciler.controllers.yunikorn import kinds as yunikorn
+from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.occasions import PodPassed
 from reconciler.objects.observed import Observed
@@ -23,6 +24,7 @@ class PassingObserver(NullObserver):
 
     def __init__(self, leads: Callable[[], bool], registry: CollectorRegistry) -> None:
         self._leads = leads
+        register_other_queues()
         self._instruments = Instruments(registry, PodPassed)
 
     def changing(self, before: Observed | None, after: Observed, now: int) -> None:  # noqa: ARG002

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from cluster.client import Cluster
-from cluster.sightings import Sighting, is_newer, scope
+from cluster.sightings import Sighting, scope
 from cluster.store import Store
+from cluster.versions import is_newer
 from policies.dialects import core, volcano
 from policies.dialects.volcano import queue_ref
 from policies.model.objects import Ref

@@ -16,8 +16,8 @@ from policies.dialects.yunikorn_config.configmap import CONFIGS, read_config_map
 from policies.model.printing import plain
 from reconciler.controllers.volcano import gates as volcano_gates
 from reconciler.controllers.yunikorn.reasons import reason_text
-from reconciler.metrics.families.quota_gates import at_the_gates, of_namespaces
-from reconciler.metrics.families.yunikorn_queues import queues
+from reconciler.metrics.families.other_queues.quota_gates import at_the_gates, of_namespaces
+from reconciler.metrics.families.other_queues.yunikorn_queues import queues
 from reconciler.metrics.occasions import QuotaGates, YuniKornGates
 from scheduling.volcano.gates import gatekeeper as volcano
 from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queue

@@ -16,7 +16,8 @@ from wsgiref.util import setup_testing_defaults
 
 import jsonpatch
 
-from cli.input.context import Against, load
+from cli.input.against import Against
+from cli.input.context import load
 from cli.input.documents import read
 from cli.input.given import gather
 from cli.input.migration import Origin, migrated

@@ -13,7 +13,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.input.context import Against, Context
+from cli.input.against import Against
+from cli.input.context import Context
 from cli.input.given import Given, gather
 from cli.judgement import judge
 from policies.configuration.settings import Configuration

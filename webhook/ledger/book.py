@@ -8,7 +8,8 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from cluster.sightings import Sightings, Snapshot, covers, is_newer
+from cluster.sightings import Sightings, Snapshot, covers
+from cluster.versions import is_newer
 from policies.dialects import core, kueue, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP

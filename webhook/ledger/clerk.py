@@ -8,7 +8,8 @@ from enum import Enum
 from typing import Protocol
 
 from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
-from cluster.sightings import Snapshot, is_newer, scope
+from cluster.sightings import Snapshot, scope
+from cluster.versions import is_newer
 from policies.judge import Judgement
 from policies.model.change import Change
 from policies.model.forest import Forest

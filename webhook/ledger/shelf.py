@@ -13,8 +13,8 @@ from cluster.client import Cluster
 from cluster.errors import ApiError
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import CONFIG_MAPS
-from cluster.sightings import is_newer
 from cluster.stream import Manifest
+from cluster.versions import is_newer
 from webhook.ledger.book import Book
 from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.entry import Entry, UnreadableEntry, entry

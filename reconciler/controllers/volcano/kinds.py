@@ -10,6 +10,7 @@ from policies.amounts.requests import pod_requests
 from policies.dialects.reading import mapping, metadata, text, texts
 from policies.dialects.volcano import GROUP
 from policies.dialects.volcano_gates import group_of
+from reconciler.controllers.volcano import MANAGER_LEASE, SCHEDULER_LEASE
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.stored import read_stored
 from scheduling.objects.times import parse
@@ -18,8 +19,6 @@ from scheduling.volcano_queues.queue_object import OPERATION, read_queue_object
 BUS = "bus.volcano.sh"
 QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False)
 COMMANDS = Resource(BUS, "v1alpha1", "commands", namespaced=True)
-MANAGER_LEASE, SCHEDULER_LEASE = "vc-controller-manager", "volcano"
-"""The Leases of Volcano's controllers and of its scheduler, by their default names."""
 _LEASE_SECONDS = 15
 
 

@@ -1,4 +1,4 @@
-"""The metrics, one file by topic; importing this package registers all of them."""
+"""The metrics, one file by topic; importing this package registers all but those of `other_queues`."""
 
 from __future__ import annotations
 
@@ -6,4 +6,5 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 for _module in iter_modules(__path__, f"{__name__}."):
-    import_module(_module.name)
+    if not _module.ispkg:
+        import_module(_module.name)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.input.context import Against, load
+from cli.input.against import Against
+from cli.input.context import load
 from cli.input.settings import settings
 from policies.dialects.core import YUNIKORN as PREFIX
 from tests.builders import namespace, queue

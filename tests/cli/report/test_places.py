@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cli.input.context import Against, Context
+from cli.input.against import Against
+from cli.input.context import Context
 from cli.input.documents import Place
 from cli.input.given import gather
 from cli.judgement import judge

@@ -74,7 +74,7 @@ def types(registry: CollectorRegistry) -> dict[str, str]:
 
 def test_what_is_declared_is_exported_and_nothing_else() -> None:
     registry, observing = CollectorRegistry(), CollectorRegistry()
-    MetricsObserver(ClusterState(world()), lambda: False, observing, kueue=False)
+    MetricsObserver(ClusterState(world()), lambda: False, observing, kueue=False, gates=True)
     observing.register(Scraped(Workers, lambda read: read(Workers([]))))
     observing.register(Scraped(Dispatches, lambda read: read(Dispatches({}))))
     with reconciler(registry, kueue=True):

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from policies.configuration.settings import Dialect
 from reconciler.metrics.collector import Scraped
-from reconciler.metrics.families.volcano_gates import queues
+from reconciler.metrics.families.other_queues.volcano_gates import queues
 from reconciler.metrics.occasions import QuotaGates, VolcanoGates
 from reconciler.metrics.passing import PassingObserver
 from tests.reconciler.controllers.gates.both import BothGates

@@ -1,0 +1,12 @@
+"""The metrics of Volcano's and YuniKorn's queues, one file by topic; importing this package registers them.
+
+They are apart since what they read takes long to load, and most processes look after Kueue's queues alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -1,0 +1,43 @@
+"""What looks after the queues of Volcano and of YuniKorn; apart, since it takes long to load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.configuration.settings import Configuration, Dialect, Enforce
+from policies.dialects import volcano_gates, yunikorn_gates
+from reconciler.controllers.volcano.gates import VolcanoGatesController
+from reconciler.controllers.volcano.kinds import QUEUE
+from reconciler.controllers.volcano.pod_comparison import ComparedPods as ComparedVolcanoPods
+from reconciler.controllers.volcano.queues import VolcanoQueuesController
+from reconciler.controllers.yunikorn.comparison import ComparedPods as ComparedYuniKornPods
+from reconciler.controllers.yunikorn.gates import QuotaGatesController
+from reconciler.core.controller import Controller
+from reconciler.core.state import ClusterState
+
+
+def controllers_of_others(
+    dialects: frozenset[Dialect], configuration: Configuration, state: ClusterState, *, observes: bool
+) -> Iterator[Controller]:
+    """`observes`: nothing is written, and what others do is compared."""
+    if Dialect.VOLCANO in dialects:
+        yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), configuration)
+    yield from _at_gates(dialects, configuration, state, observes)
+
+
+def _at_gates(
+    dialects: frozenset[Dialect], configuration: Configuration, state: ClusterState, observes: bool
+) -> Iterator[Controller]:
+    """What lets Pods pass that wait for the quota of a project without its scheduler, or compares what that does."""
+    gates = Enforce.GATES
+    volcano = Dialect.VOLCANO in dialects and configuration.volcano.enforce is gates
+    yunikorn = Dialect.YUNIKORN in dialects and configuration.yunikorn.enforce is gates
+    if volcano:
+        yield VolcanoGatesController(state.records, frozenset([yunikorn_gates.MARKED] if yunikorn else []))
+    elif observes and Dialect.VOLCANO in dialects:
+        yield ComparedVolcanoPods()
+    if yunikorn:
+        others = frozenset([volcano_gates.MARKED] if volcano else [])
+        yield QuotaGatesController(state.records, configuration.yunikorn, others)
+    elif observes and Dialect.YUNIKORN in dialects:
+        yield ComparedYuniKornPods()

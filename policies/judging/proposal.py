@@ -11,6 +11,9 @@ from policies.model.change import Change, Circumstances
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Node, Ref
 
+_LOOKS = 10
+"""Looks at the forest for each change, at the least: some rules look, and look at the parents too."""
+
 N = TypeVar("N", bound=Node)
 Thing = TypeVar("Thing", bound=KubeObject)
 
@@ -84,6 +87,8 @@ def propose(
     before = before.put_all(change.before for change in changes if change.before is not None)
     after = before.drop_all(change.ref for change in changes if change.after is None)
     after = after.put_all(change.after for change in changes if change.after is not None)
+    if len(changes) * _LOOKS > len(after):
+        after = after.indexed()
     return Proposal(
         before,
         after,

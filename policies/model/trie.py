@@ -93,6 +93,10 @@ class Trie(Generic[K, V, T]):
     def values(self) -> Iterator[V]:
         return (value for _, value in _pairs(self._page))
 
+    def indexed(self) -> Trie[K, V, T]:
+        """The same map, quicker to ask many times. Costs a look at every pair."""
+        return _Indexed(self._join, self._page)
+
     def put(self, key: K, value: V, owner: object | None = None) -> Trie[K, V, T]:
         """The map with this pair. An `owner` must not use the map itself any more."""
         return Trie(self._join, _put(self._page, hash(key), 0, key, value, owner))
@@ -102,6 +106,17 @@ class Trie(Generic[K, V, T]):
         if self.get(key) is None:
             return self
         return Trie(self._join, _drop(self._page, hash(key), key))
+
+
+class _Indexed(Trie[K, V, T]):
+    __slots__ = ("_all",)
+
+    def __init__(self, join: Callable[[Iterable[Any]], T], page: _Page[K, V]):
+        super().__init__(join, page)
+        self._all = dict(_pairs(page))
+
+    def get(self, key: K) -> V | None:
+        return self._all.get(key)
 
 
 def _total(page: _Page[K, V], join: Callable[[Iterable[Any]], T]) -> T:

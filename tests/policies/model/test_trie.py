@@ -123,3 +123,19 @@ def test_a_change_among_many_totals_a_few_pages_only() -> None:
 
     assert trie.total == 5006
     assert counted <= 4 * 16
+
+
+@given(steps, keys)
+def test_an_indexed_trie_answers_and_changes_as_the_trie_does(
+    steps: list[tuple[Clash, int | None]], key: Clash
+) -> None:
+    trie: Trie[Clash, int, int] = Trie(total)
+    for other, value in steps:
+        trie = trie.put(other, value or 1)
+    indexed = trie.indexed()
+
+    assert all(indexed.get(other) == trie.get(other) for other, _ in [*steps, (key, None)])
+    assert (len(indexed), indexed.total) == (len(trie), trie.total)
+    assert dict(indexed.put(key, 5).items()) == dict(trie.put(key, 5).items())
+    assert indexed.put(key, 5)[key] == 5
+    assert dict(indexed.drop(key).items()) == dict(trie.drop(key).items())

@@ -39,6 +39,7 @@ from scheduling.placement.decisions import (
     Again,
     ClearClusterName,
     CopyStatus,
+    CreateClone,
     Decision,
     Finish,
     Local,
@@ -90,6 +91,7 @@ class PlacementController(Controller):
         self._left: set[str] = set()
         self._waiting: dict[str, None] = {}
         self._dirty: dict[str, None] = {}
+        self._later: list[WorkerWrite] = []
         self._all_waiting_at = 0
         self._collect_at = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()
@@ -136,6 +138,7 @@ class PlacementController(Controller):
 
     def workload_changed(self, workload: str) -> None:
         observed = self._stored(workload)
+        self.snapshot.loads.observe(workload, observed.value if observed is not None else None)
         if observed is None:
             self._forget(workload)
             return
@@ -274,6 +277,8 @@ class PlacementController(Controller):
                 yield wanted
                 if isinstance(wanted, WantedWrite):
                     yield WaitFor((WORKLOAD, name), wanted.key)
+        later, self._later = self._later, []
+        yield from later
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """Whom it is time to look at again."""
@@ -307,6 +312,7 @@ class PlacementController(Controller):
         self, name: str, observed: Observed | None, owner: Key | None, job: Any, group: Group, steps: list[Decision]
     ) -> Iterator[Wanted]:
         mine: list[Local] = []
+        first = next((step for step in steps if isinstance(step, CreateClone)), None)
         for step in steps:
             match step:
                 case Again():
@@ -315,8 +321,12 @@ class PlacementController(Controller):
                     mine.append(step)
                 case CopyStatus() | ReportStopped():
                     yield from self._told(step, name, owner, job)
+                case CreateClone() if step is not first:
+                    self._later += self._write_there(step, name, observed, owner, job, group.now)
                 case _:
                     yield from self._write_there(step, name, observed, owner, job, group.now)
+        if first is not None:
+            self.snapshot.loads.ask(name, first.cluster)
         if mine and observed is not None and group.check is not None:
             yield from self._local(name, observed.value, group.check.name, mine, group.now)
 
@@ -338,6 +348,8 @@ class PlacementController(Controller):
         after = local
         for step in steps:
             after = applied(after, check, step, now)
+        if after.cluster:
+            self.snapshot.loads.choose(name, after.cluster)
         if after.checks_ready and not local.checks_ready:
             after = sync_admitted(after, now)  # which the loop would write by itself soon after
         patch = status_patch(local, after, MANAGER)

@@ -14,6 +14,7 @@ from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
+from scheduling.placement.first import with_moment
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import Observability
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
@@ -92,6 +93,8 @@ class Decider:
             self.reasons.pop(decision.workload.key, None)
             queue = world.state.queues[decision.queue].settings
             after = reserved(world.workloads[decision.workload.key], decision, queue, moment, self._observability)
+            if after.origin:
+                after = with_moment(after, now)
             world.put_workload(after, moment)
             self._writes.decide(after, now)
         elif isinstance(decision, Preempt):

@@ -8,6 +8,7 @@ from typing import Any
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_writes import KIND as POD
 from reconciler.multikueue.copies import owner_job, remote_job
+from reconciler.multikueue.loads import Loads
 from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
 from reconciler.multikueue.pods import UNIT, PodUnits
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
@@ -38,6 +39,7 @@ class PlacementSnapshot:
         self.checks: dict[str, CheckSettings] = {}
         self.jobs: dict[Key, Observed] = {}
         self.pods = PodUnits()
+        self.loads = Loads()
         self._writes = writes
 
     def cache(self, cluster: str) -> WorkerCache:
@@ -127,6 +129,8 @@ class PlacementSnapshot:
             namespace=local is None or cache.has_namespace(local.namespace),
             **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
             free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
+            load=self.loads.placed[cluster],
+            asked=self.loads.asked[cluster],
         )
 
     def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:

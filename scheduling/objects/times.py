@@ -34,3 +34,8 @@ def of(moment: datetime) -> int:
 def written(moment: int) -> str:
     """As Kubernetes writes a time: whole seconds, UTC; at most the end of the year 9999."""
     return (_EPOCH + timedelta(seconds=min(moment // SECOND, _LAST))).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def exactly(moment: int) -> str:
+    """The same with microseconds; `parse` gives the moment back, down to these."""
+    return f"{written(moment)[:-1]}.{moment % SECOND // 1000:06}Z"

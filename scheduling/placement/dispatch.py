@@ -28,7 +28,10 @@ class ClusterNomination(NamedTuple):
 
 
 def dispatch(group: Group, local: Workload) -> list[Decision]:
-    """Nominate workers, create copies there, remove copies elsewhere, and explain why no worker admits it."""
+    """Nominate workers, create copies there, remove copies elsewhere, and explain why no worker admits it.
+
+    The worker with the least work comes first: of workers that are alike, whoever is asked first admits first.
+    """
     if nominated_elsewhere(group.check, local, elastic=group.elastic) or not _others_ready(group, local):
         return []
     blocked = _leftovers(group, local)
@@ -38,7 +41,7 @@ def dispatch(group: Group, local: Workload) -> list[Decision]:
     if nomination.exhausted:
         return [SetCheck(REJECTED, _exhausted(group))]
     steps = _written(local, nomination)
-    for worker in group.reachable():
+    for worker in sorted(group.reachable(), key=lambda worker: worker.load + worker.asked):
         if worker.name not in nomination.clusters:
             steps += remove(worker)
         elif worker.workload is None and worker.namespace and not worker.taken:

@@ -80,7 +80,8 @@ class Worker:
     `credentials`: why its kubeconfig cannot be used. `workload` and `job` have our origin label; for an unreachable
     worker they are the last known ones. `uncertain`: we tried to create a job and do not know whether it exists.
     `taken`: an object of that name exists that is not ours. `free`: the fraction of its quota that is free, None if
-    unknown.
+    unknown. `load`: how many workloads this manager has there that are not finished; `asked`: how many are not placed
+    yet that it was the first to be asked for.
     """
 
     name: str
@@ -98,6 +99,8 @@ class Worker:
     local_queue: QueueState = QueueState()
     cluster_queue: QueueState = QueueState()
     free: Fraction | None = None
+    load: int = 0
+    asked: int = 0
 
     @property
     def admitted(self) -> Condition | None:

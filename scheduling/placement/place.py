@@ -4,7 +4,8 @@ The caller may carry out all returned steps at once, and asks again after any wr
 a partition between any two writes loses no job and runs none twice, because:
 
 - Only one job is created: on the cluster that the manager's workload names, and only after the copy there is admitted.
-  The name is written before the job is created, and after the copies on all other reachable workers are gone.
+  The name is written before the job is created, and after the jobs on all other reachable workers are gone; the copies
+  there are gone before the job is created.
 - The condition `group.PLACED_ON` keeps the name of that cluster through an eviction, until the cluster is known to have
   no job, or was unreachable for the worker lost timeout.
 - The check becomes Ready only after the job was observed. So a job that is missing later was deleted on the worker.
@@ -33,6 +34,7 @@ from scheduling.placement.decisions import (
     UpdateJob,
 )
 from scheduling.placement.dispatch import dispatch
+from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, Worker, placed_on
 from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
@@ -212,11 +214,8 @@ class _Placement:
     @cached_property
     def winner(self) -> Worker | None:
         """The worker that admitted it first; once a cluster is named, only that one."""
-        reachable = (w for w in self.group.reachable() if w.configured and (self.started or not w.spent))
-        found = [(worker.admitted.since, worker.name) for worker in reachable if worker.admitted]
-        if self.local.cluster:
-            found = [entry for entry in found if entry[1] == self.local.cluster]
-        return self.group.worker(min(found)[1]) if found else None
+        usable = (w for w in self.group.reachable() if w.configured and (self.started or not w.spent))
+        return admitted_first(worker for worker in usable if self.local.cluster in ("", worker.name))
 
     def _won(self) -> list[Decision] | None:
         winner = self.winner
@@ -224,7 +223,8 @@ class _Placement:
             return None
         others = [worker for worker in self.group.reachable() if worker.name != winner.name and worker.holds]
         leaving = [step for worker in others for step in remove(worker)]
-        if self.state == RETRY or (others and not self.started):
+        jobs = any(worker.job is not None for worker in others)
+        if self.state == RETRY or jobs or (others and self.local.cluster and not self.started):
             return leaving
         return [*leaving, *(self._run(winner) if self.local.cluster else self._choose(winner))]
 

@@ -34,3 +34,27 @@ def test_nothing_is_created_twice_when_answers_overtake_each_other(kind: str) ->
 
     assert {each for _, each in created(world, kind).items()} == {1}
     assert sum(len(world.runs_on(f"train-{number}")) for number in range(4)) == 4
+
+
+def running(world: World3, count: int) -> Counter[str]:
+    return Counter(cluster for number in range(count) for cluster in world.runs_on(f"train-{number}"))
+
+
+def test_what_comes_at_once_is_spread_over_workers_that_are_alike() -> None:
+    world = placed_at_once(6)
+
+    assert running(world, 6) == {"east": 3, "west": 3}
+
+
+def test_what_comes_later_goes_where_the_least_is_unfinished() -> None:
+    world = placed_at_once(4)
+    for number in range(4):
+        if world.runs_on(f"train-{number}") == ["west"]:
+            world.report("west", {"conditions": [{"type": "Complete", "status": "True"}]}, f"train-{number}")
+    world.manager.start(world.clock)
+    world.settle()
+    for number in (4, 5):
+        world.submit(f"train-{number}")
+
+    assert running(world, 6) == {"east": 2, "west": 2}
+    assert [world.runs_on(f"train-{number}") for number in (4, 5)] == [["west"], ["west"]]

@@ -93,7 +93,8 @@ def test_the_first_to_admit_wins_and_the_others_go_first() -> None:
     early, late = copy(ADMITTED, since=NOW - SECOND), copy(ADMITTED, since=NOW)
     local = replace(RESERVED, nominated=("east", "west"))
 
-    assert steps(local, Worker("east", workload=late), Worker("west", workload=early)) == [DeleteClone("east")]
+    found = steps(local, Worker("east", workload=late), Worker("west", workload=early))
+    assert found == [DeleteClone("east"), SetClusterName("west")]
     assert steps(local, Worker("east"), Worker("west", workload=early)) == [SetClusterName("west")]
 
 
@@ -101,7 +102,27 @@ def test_admitted_at_the_same_moment_the_name_decides() -> None:
     local = replace(RESERVED, nominated=("east", "west"))
     both = [Worker(name, workload=copy(ADMITTED)) for name in ("west", "east")]
 
+    assert steps(local, *both) == [DeleteClone("west"), SetClusterName("east")]
+
+
+def test_the_job_waits_for_the_copies_elsewhere_to_go() -> None:
+    local = applied(replace(RESERVED, nominated=("east", "west")), "elsewhere", SetClusterName("east"), NOW)
+    both = [Worker(name, workload=copy(ADMITTED)) for name in ("west", "east")]
+
     assert steps(local, *both) == [DeleteClone("west")]
+
+
+def test_no_cluster_is_named_while_another_has_a_job() -> None:
+    local = replace(RESERVED, nominated=("east", "west"))
+    west = Worker("west", workload=copy(ADMITTED, since=NOW + SECOND), job=RemoteJob())
+
+    assert steps(local, west, Worker("east", workload=copy(ADMITTED))) == [DeleteJob("west")]
+
+
+def test_the_worker_with_the_least_work_is_asked_first() -> None:
+    made = steps(RESERVED, Worker("east", load=2, asked=1), Worker("north", load=3), Worker("west", load=2))
+
+    assert made[1:] == [CreateClone("west"), CreateClone("east"), CreateClone("north")]
 
 
 def test_the_job_is_made_once_its_cluster_is_written_down() -> None:

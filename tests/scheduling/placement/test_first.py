@@ -1,0 +1,85 @@
+"""Who wins where several workers have admitted a workload in the same second."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.objects import times
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import ADMITTED, Admission, Workload
+from scheduling.placement.first import admitted_first, reserved_at, with_moment
+from scheduling.placement.group import Worker
+from scheduling.status.conditions import with_condition
+from scheduling.status.reservation import reserve, sync_admitted, unreserve
+
+NOW = 10_000 * SECOND
+MILLISECOND = SECOND // 1000
+
+
+def admitted(at: int, *, exact: bool = True) -> Workload:
+    """A copy, as a worker's reconciler writes it; `exact`: that is Quotree's."""
+    copy = Workload(namespace="ns", name="work", queue="main")
+    held = sync_admitted(reserve(copy, Admission("cq"), at // SECOND * SECOND), at // SECOND * SECOND)
+    return with_moment(held, at) if exact else held
+
+
+def winner(*workers: Worker) -> str:
+    found = [admitted_first(workers), admitted_first(workers[::-1])]
+    names = {worker.name for worker in found if worker is not None}
+    assert len(names) == 1, "the order in which they are listed does not count"
+    return names.pop()
+
+
+def test_the_earlier_second_wins_whatever_the_load() -> None:
+    early, late = admitted(NOW - 1), admitted(NOW)
+
+    assert winner(Worker("east", workload=late), Worker("west", workload=early, load=99)) == "west"
+
+
+def test_in_the_same_second_the_earlier_moment_wins() -> None:
+    early, late = admitted(NOW + 3 * MILLISECOND), admitted(NOW + 4 * MILLISECOND)
+
+    assert winner(Worker("east", workload=late), Worker("west", workload=early, load=99)) == "west"
+
+
+def test_beside_a_worker_that_runs_kueue_the_load_decides() -> None:
+    east = Worker("east", workload=admitted(NOW), load=1)
+
+    assert winner(east, Worker("west", workload=admitted(NOW + 4, exact=False), load=0)) == "west"
+    assert winner(east, Worker("west", workload=admitted(NOW + 4, exact=False), load=2)) == "east"
+
+
+def test_the_name_comes_last() -> None:
+    level = admitted(NOW)
+
+    assert winner(Worker("east", workload=level, load=3), Worker("west", workload=level, load=3)) == "east"
+    assert winner(Worker("east", workload=level, load=4), Worker("west", workload=level, load=3)) == "west"
+
+
+def test_nobody_wins_what_nobody_admitted() -> None:
+    assert admitted_first([Worker("east"), Worker("west", workload=Workload(namespace="ns", name="work"))]) is None
+
+
+def test_the_moment_is_kept_down_to_microseconds() -> None:
+    moment = NOW + 123_456_000
+
+    assert reserved_at(admitted(moment)) == moment
+    assert times.exactly(moment).endswith(".123456Z")
+
+
+@pytest.mark.parametrize("later", [0, 5 * SECOND])
+def test_the_moment_of_an_earlier_reservation_does_not_count(later: int) -> None:
+    lost = unreserve(admitted(NOW + 7 * MILLISECOND), "Pending", "no quota", NOW + SECOND)
+    again = reserve(lost, Admission("cq"), NOW + SECOND + later)
+
+    assert reserved_at(lost) == 0
+    assert reserved_at(again) == 0
+    assert reserved_at(with_moment(again, NOW + SECOND + later + MILLISECOND)) == NOW + SECOND + later + MILLISECOND
+
+
+@pytest.mark.parametrize("told", ["", "soon", "2027-01-15T08:00:00", "1970-01-01T00:00:00.5Z"])
+def test_what_somebody_else_writes_there_is_no_advantage(told: str) -> None:
+    forged = with_condition(admitted(NOW, exact=False), "quotree.dev/ReservedAt", "True", "QuotaReserved", told, NOW)
+
+    assert forged.holds(ADMITTED)
+    assert reserved_at(forged) == 0

@@ -1,8 +1,8 @@
 """The address and credentials of an API server, from a kubeconfig or a service account.
 
-The `kubernetes` package reads them, but only its configuration loaders are used: its API classes would cost a second
-and 139 MiB. It is imported on the first call, so that programs without a cluster do not pay for it. There is no global
-configuration: each call returns its own endpoint.
+What needs no plugin is read by `cluster.plain_login`. The `kubernetes` package reads the rest; of it only the loaders
+of its configuration are used, since its API classes would cost a second and 139 MiB, and it is imported when needed.
+There is no global configuration: each call returns its own endpoint.
 """
 
 import ipaddress
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import urllib3
@@ -20,6 +21,7 @@ from urllib3.connection import HTTPConnection
 
 from cluster import guarded_connections
 from cluster.errors import NotConfigured
+from cluster.plain_login import NotPlain, of_kubeconfig, of_service_account
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
@@ -50,16 +52,11 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
 
     Raises NotConfigured. Like kubectl, it writes back a renewed OIDC token, since the old one may not work again.
     """
-    from cluster.kubeconfig import load_files
-
     files = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
     if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
         raise NotConfigured(f"{files}: no such kubeconfig; name one with --kubeconfig or KUBECONFIG")
     try:
-        with _LOADING:
-            settings = _new_configuration()
-            load_files(files, context, settings)
-            return _endpoint(settings)
+        return _plain_endpoint(files, context) or _endpoint_of_package(files, context)
     except Exception as error:  # third-party code parses a hand-edited file: any exception means "not readable"
         chosen = f"context {context!r}" if context else "the current context"
         raise NotConfigured(f"{files}: {chosen} cannot be used: {_text(error)}") from error
@@ -70,26 +67,33 @@ def from_content(content: Mapping[str, Any], called: str, *, link_local: bool = 
 
     `link_local`: whether it may be connected to at such an address. Writes nothing back. Raises NotConfigured.
     """
+    try:
+        with TemporaryDirectory(prefix="quotree-") as scratch:
+            made = _endpoint(of_kubeconfig(content, None, Path(), Path(scratch)))
+    except NotPlain:
+        made = _endpoint_of_content(content, called)
+    except Exception as error:  # as above
+        raise NotConfigured(f"{called} cannot be used: {_text(error)}") from error
+    return replace(made, link_local=link_local)
+
+
+def _endpoint_of_content(content: Mapping[str, Any], called: str) -> Endpoint:
     from kubernetes import config
 
     try:
         with _LOADING:
             settings = _new_configuration()
             config.load_kube_config_from_dict(dict(content), client_configuration=settings, persist_config=False)
-            return replace(_endpoint(settings), link_local=link_local)
+            return _endpoint(settings)
     except Exception as error:  # as above
         raise NotConfigured(f"{called} cannot be used: {_text(error)}") from error
 
 
 def from_service_account() -> Endpoint:
     """The endpoint of the pod's service account; its token is read again each minute. Raises NotConfigured."""
-    from kubernetes import config
-
     try:
-        settings = _new_configuration()
-        config.load_incluster_config(client_configuration=settings)
-        return _endpoint(settings)
-    except (config.ConfigException, OSError, ssl.SSLError) as error:
+        return _endpoint(of_service_account())
+    except (ValueError, OSError, ssl.SSLError) as error:
         cure = "run in a pod with a mounted service account token, or use a kubeconfig"
         raise NotConfigured(f"no service account: {_text(error)}; {cure}") from error
 
@@ -113,6 +117,30 @@ def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
     if not endpoint.link_local:
         pools.pool_classes_by_scheme = guarded_connections.POOLS
     return pools
+
+
+def _plain_endpoint(files: str, context: str | None) -> Endpoint | None:
+    """None where it takes the package. Raises what `read_file` raises."""
+    from cluster.kubeconfig_file import read_file  # here, since a pod needs no YAML
+
+    paths = [path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).exists()]
+    if len(paths) != 1:
+        return None
+    try:
+        with TemporaryDirectory(prefix="quotree-") as scratch:
+            config = read_file(str(paths[0]))
+            return _endpoint(of_kubeconfig(config, context, paths[0].absolute().parent, Path(scratch)))
+    except NotPlain:
+        return None
+
+
+def _endpoint_of_package(files: str, context: str | None) -> Endpoint:
+    from cluster.kubeconfig import load_files
+
+    with _LOADING:
+        settings = _new_configuration()
+        load_files(files, context, settings)
+        return _endpoint(settings)
 
 
 def _new_configuration() -> Any:

@@ -19,7 +19,7 @@ from urllib3 import exceptions
 from urllib3.connection import HTTPSConnection
 
 from certs.pki import KeyPair, new_authority, new_server
-from cluster import endpoint
+from cluster import endpoint, plain_login
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
 from cluster.errors import NotConfigured, Unreachable
@@ -174,7 +174,7 @@ def test_threads_may_log_in_at_the_same_time(tmp_path: Path, monkeypatch: pytest
     temporary = Dawdling()
     monkeypatch.setattr(kube_config, "_temp_files", temporary)
     trust = {"server": "https://127.0.0.1:1", "certificate-authority-data": encoded(AUTHORITY.certificate)}
-    path = kubeconfig(tmp_path, trust)
+    path = kubeconfig(tmp_path, trust, {"username": "someone", "password": "secret"})  # which the package reads
 
     with ThreadPoolExecutor(4) as pool:
         logins = list(pool.map(lambda _: from_kubeconfig(kubeconfig=path), range(4)))
@@ -299,15 +299,12 @@ def test_the_variable_kubeconfig_is_read_at_the_time_of_the_call(
 @pytest.fixture
 def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files and variables that Kubernetes gives to a pod; returns the token file."""
-    from kubernetes.config import incluster_config
-
     token, authority = tmp_path / "token", tmp_path / "ca.crt"
     token.write_text("first\n")
     authority.write_bytes(AUTHORITY.certificate)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(authority))
+    monkeypatch.setattr(plain_login, "SERVICE_ACCOUNT", tmp_path)
     return token
 
 

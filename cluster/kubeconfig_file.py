@@ -1,0 +1,33 @@
+"""Kubeconfig files, read by our own YAML reader: that of the `kubernetes` package sets no bounds to aliases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cluster.errors import NotConfigured
+from policies.dialects.kubeconfig import MAX_COPIED
+from policies.text.positions import BadText, position
+from policies.text.yaml_values import single
+
+MAX_SIZE = 16 * 2**20
+"""Bytes of one file: a thousand clusters with their certificates take about 5 MiB."""
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """Raises NotConfigured, OSError, UnicodeDecodeError."""
+    with Path(path).open("rb") as file:
+        content = file.read(MAX_SIZE + 1)
+    if len(content) > MAX_SIZE:
+        raise NotConfigured(f"{path}: it has more than {MAX_SIZE} bytes")
+    text = content.decode("utf-8-sig")
+    try:
+        value = single(text, MAX_COPIED)
+    except BadText as bad:
+        raise NotConfigured(f"{path}, {position(text, bad.offset)}: {bad.message}") from None
+    if not isinstance(value, dict):
+        raise NotConfigured(f"{path}: it is no mapping")
+    # a number with a fraction is exact here; the package, which writes the file again, knows floats only
+    plain: dict[str, Any] = json.loads(json.dumps(value, default=float))
+    return plain

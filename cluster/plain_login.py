@@ -1,0 +1,160 @@
+"""Logins that need no plugin: a pod's service account, and a kubeconfig with its credentials in it or in files.
+
+The `kubernetes` package reads these the same way, but takes a quarter of a second of processor time to load; it reads
+the rest and, with its own words, whatever is wrong.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_TOKEN_LASTS = 60.0
+"""Seconds after which the token of a service account is read again; the kubelet renews it long before it ends."""
+_PLAIN = {"token", "tokenFile", "client-certificate", "client-certificate-data", "client-key", "client-key-data"}
+
+
+class NotPlain(Exception):
+    """It needs the package: to read it, or to say what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLogin:
+    """What a login says, under the names that the package's Configuration has for it. `proxy_url`: its own proxy."""
+
+    host: str
+    ssl_ca_cert: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    verify_ssl: bool = True
+    tls_server_name: str | None = None
+    proxy_url: str | None = None
+    token: Callable[[], str | None] = field(default=lambda: None, repr=False)
+
+    def get_api_key_with_prefix(self, _: str, alias: str | None = None) -> str | None:
+        """The header `Authorization` of the next request."""
+        del alias
+        return self.token()
+
+    @property
+    def proxy(self) -> str | None:
+        return self.proxy_url or getproxies().get(urlsplit(self.host).scheme) or getproxies().get("all")
+
+    @property
+    def no_proxy(self) -> str | None:
+        return getproxies().get("no")
+
+
+def of_service_account(folder: Path | None = None) -> PlainLogin:
+    """Raises ValueError or OSError where this is no pod with a service account."""
+    folder = folder or SERVICE_ACCOUNT
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise ValueError("Service host/port is not set.")
+    authority = folder / "ca.crt"
+    if not authority.read_text():
+        raise ValueError(f"{authority} is empty")
+    token = _RenewedToken(folder / "token")
+    token()
+    return PlainLogin(
+        f"https://[{host}]:{port}" if ":" in host or "%" in host else f"https://{host}:{port}",
+        ssl_ca_cert=str(authority),
+        token=token,
+    )
+
+
+class _RenewedToken:
+    """Raises ValueError or OSError where there is none."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._header = ""
+        self._read_at = float("-inf")
+
+    def __call__(self) -> str:
+        if time.monotonic() >= self._read_at + _TOKEN_LASTS:
+            content = self._file.read_text()
+            if not content:
+                raise ValueError(f"{self._file} is empty")
+            self._header, self._read_at = f"bearer {content}", time.monotonic()
+        return self._header
+
+
+def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, scratch: Path) -> PlainLogin:
+    """Of a context, by default the current one. `base`: where its relative paths begin. `scratch`: a folder for
+    certificates and keys, which are needed until the connections are set up. Raises NotPlain.
+    """
+    chosen = _named(config, "contexts", context or config.get("current-context"), "context")
+    cluster = _named(config, "clusters", chosen.get("cluster"), "cluster")
+    user = _named(config, "users", chosen["user"], "user") if chosen.get("user") and config.get("users") else {}
+    host, insecure = _text(cluster, "server"), cluster.get("insecure-skip-tls-verify", False)
+    if not host or not isinstance(insecure, bool) or not user.keys() <= _PLAIN:
+        raise NotPlain
+    secure = host.startswith("https")
+
+    def file(entry: Mapping[str, Any], key: str) -> str | None:
+        return _file(entry, key, base, scratch) if secure else None
+
+    token = _token(user, base)
+    return PlainLogin(
+        host.rstrip("/"),
+        file(cluster, "certificate-authority"),
+        file(user, "client-certificate"),
+        file(user, "client-key"),
+        not insecure,
+        _text(cluster, "tls-server-name"),
+        _text(cluster, "proxy-url"),
+        lambda: f"Bearer {token}" if token else None,
+    )
+
+
+def _named(config: Mapping[str, Any], many: str, name: object, one: str) -> Mapping[str, Any]:
+    """The one entry of that name."""
+    entries = config.get(many)
+    if not isinstance(entries, list) or not all(isinstance(each, dict) and "name" in each for each in entries):
+        raise NotPlain
+    found = [each.get(one) for each in entries if each["name"] == name]
+    if len(found) != 1 or not isinstance(found[0], dict) or not isinstance(name, str):
+        raise NotPlain
+    return found[0]
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str | None:
+    value = entry.get(key)
+    if value is not None and not isinstance(value, str):
+        raise NotPlain
+    return value
+
+
+def _token(user: Mapping[str, Any], base: Path) -> str | None:
+    """Data go before a file, here and below."""
+    if "token" in user:
+        return _text(user, "token")
+    name = _text(user, "tokenFile")
+    try:
+        return (base / name).read_text() if name else None
+    except OSError:
+        raise NotPlain from None
+
+
+def _file(entry: Mapping[str, Any], key: str, base: Path, scratch: Path) -> str | None:
+    data = _text(entry, f"{key}-data")
+    if data:
+        path = scratch / key
+        try:
+            path.write_bytes(base64.b64decode(data))
+        except ValueError:
+            raise NotPlain from None
+        return str(path)
+    name = _text(entry, key) if f"{key}-data" not in entry else None
+    if name and not (base / name).is_file():
+        raise NotPlain
+    return os.path.normpath(base / name) if name else None

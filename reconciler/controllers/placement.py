@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from cluster.actions import Create, Delete
@@ -258,6 +259,13 @@ class PlacementController(Controller):
         return key[1] if key[0] == WORKLOAD else self.snapshot.pods.workload_of(key) or self._of_job.get(key, key[1])
 
     # --- what is to be written
+
+    def completed(self, reserved: Workload, now: int) -> Workload:
+        """Who is nominated is known with the quota, and stored with it: before any copy is made, or not at all."""
+        observed = self._stored(reserved.key)
+        if observed is None or self.snapshot.state(reserved) is None:
+            return reserved
+        return self.snapshot.nominated(replace(observed, value=reserved), self._owner(reserved), now)
 
     def wake(self, item: Key) -> None:
         self._dirty[item[1]] = None

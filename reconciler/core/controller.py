@@ -17,6 +17,7 @@ from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.workers import FromWorker, WorkerCommand
+from scheduling.objects.workload import Workload
 
 Busy: TypeAlias = Callable[[str, str], bool]
 """Whether nothing can be written of the object (kind, `namespace/name`): a write is in flight, or it rests."""
@@ -67,6 +68,11 @@ class Controller:
     def commands(self) -> list[WorkerCommand]:
         """What is to be done at once about what was observed, also while another process leads."""
         return []
+
+    def completed(self, reserved: Workload, now: int) -> Workload:
+        """The Workload for which quota is about to be stored, with what can be stored along (whole second)."""
+        del now
+        return reserved
 
     def written(self, action: Action, observed: Observed) -> None:
         """A write that it wanted was answered with this object."""

@@ -69,7 +69,10 @@ class Core:
         )
         self.writes = Writes(self.informer, self._recorder, self._commands, self.stats)
         self.fencing = LeaderFencing(world, records, self.writes)
-        self.decider = Decider(self.informer, self.writes, observer, self._recorder, waiting, observability, self.stats)
+        completing = [each for each in controllers if type(each).completed is not Controller.completed]
+        self.decider = Decider(
+            self.informer, self.writes, observer, self._recorder, waiting, observability, self.stats, completing
+        )
 
     def handle(self, events: Iterable[Event], now: int) -> list[Command]:
         """Take the events in; what is to be done now. Decisions are made when time passes."""
@@ -151,6 +154,7 @@ class Core:
         self.informer.renew_inputs()
         yield from self._reconcile(now, after_decisions=False)
         yield from self.decider.cycles(now)
+        self.decider.postponed_steps(now)
         self.decider.explain(now)
         yield from self._reconcile(now, after_decisions=True)
         for event in self._recorder.due(now):

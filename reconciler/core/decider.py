@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
 from reconciler.core.lifecycles import lifecycle_of, successor_of
 from reconciler.core.records import WORKLOAD
@@ -14,6 +16,7 @@ from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
+from scheduling.objects.workload import Workload
 from scheduling.placement.first import with_moment
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import Observability
@@ -26,7 +29,9 @@ _CYCLES = 100
 
 
 class Decider:
-    """`unfinished`: there are cycles left over for the next turn. `reasons`: why Workloads wait, to be written."""
+    """`unfinished`: there are cycles left over for the next turn. `reasons`: why Workloads wait, to be written.
+    `completing`: controllers that have something stored together with quota.
+    """
 
     def __init__(
         self,
@@ -37,6 +42,7 @@ class Decider:
         waiting: WaitForPodsReady | None,
         observability: Observability,
         stats: Stats,
+        completing: Sequence[Controller] = (),
     ) -> None:
         self.unfinished = False
         self.reasons: dict[str, Wait] = {}
@@ -49,27 +55,42 @@ class Decider:
         self._waiting = waiting
         self._observability = observability
         self._stats = stats
+        self._completing = completing
+        self._postponed: dict[str, None] = {}
         self._engine = Engine(self._world, block_admission=waiting is not None and waiting.block_admission)
 
     def steps(self, now: int) -> None:
         """The next step of each Workload about which something changed; of one that is busy when it is free."""
         names, self._informer.dirty = self._informer.dirty, {}
-        moment = whole_second(now)
         for name in names:
-            workload = self._world.workloads.get(name)
-            record = self._records.find((WORKLOAD, name))
-            if workload is None or record is None or self._records.busy((WORKLOAD, name), now):
-                continue
-            if record.owed is not None:
-                self.reasons.setdefault(name, record.owed)
-            successor = successor_of(self._world, self._records, workload)
-            around = lifecycle_of(self._world, workload, moment, self._waiting, self._observability, successor)
-            after = around.next(workload)
-            if workload.counts and not after.counts:
-                self._writes.give_back(after)
-            elif after != workload:
-                self._world.put_workload(after, moment)
-                self._writes.decide(after, now)
+            self._step(name, now, before_cycles=True)
+
+    def postponed_steps(self, now: int) -> None:
+        """Those that could have gone with the quota, of Workloads that got none."""
+        if self.unfinished:
+            return
+        names, self._postponed = self._postponed, {}
+        for name in names:
+            self._step(name, now)
+
+    def _step(self, name: str, now: int, *, before_cycles: bool = False) -> None:
+        workload = self._world.workloads.get(name)
+        record = self._records.find((WORKLOAD, name))
+        if workload is None or record is None or self._records.busy((WORKLOAD, name), now):
+            return
+        if record.owed is not None:
+            self.reasons.setdefault(name, record.owed)
+        moment = whole_second(now)
+        successor = successor_of(self._world, self._records, workload)
+        around = lifecycle_of(self._world, workload, moment, self._waiting, self._observability, successor)
+        after = around.next(workload)
+        if before_cycles and _lists_checks(workload, after):
+            self._postponed[name] = None
+        elif workload.counts and not after.counts:
+            self._writes.give_back(after)
+        elif after != workload:
+            self._world.put_workload(after, moment)
+            self._writes.decide(after, now)
 
     def cycles(self, now: int) -> Iterator[None]:
         """One cycle after the other until nothing is left to decide, or there were many."""
@@ -95,6 +116,8 @@ class Decider:
             after = reserved(world.workloads[decision.workload.key], decision, queue, moment, self._observability)
             if after.origin:
                 after = with_moment(after, now)
+            for controller in self._completing:
+                after = controller.completed(after, moment)
             world.put_workload(after, moment)
             self._writes.decide(after, now)
         elif isinstance(decision, Preempt):
@@ -131,3 +154,9 @@ class Decider:
         if not self._records.busy((WORKLOAD, name), now):
             self._world.put_workload(after, whole_second(now))
             self._writes.decide(after, now)
+
+
+def _lists_checks(before: Workload, after: Workload) -> bool:
+    """Whether the step of a Workload that waits is to list more checks, as the reservation of its quota does anyway."""
+    more = len(after.checks) > len(before.checks) and before.queueable
+    return more and after == replace(before, checks=after.checks)

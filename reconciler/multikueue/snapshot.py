@@ -17,8 +17,10 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.workload import CheckState, Workload
+from scheduling.placement.decisions import Nominate, applied
 from scheduling.placement.group import Group, OwnerJob, RemoteJob, Worker
 from scheduling.placement.objects import config_of, multikueue_state
+from scheduling.placement.place import place
 from scheduling.placement.refusals import Refusal, refusals
 from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
@@ -77,6 +79,15 @@ class PlacementSnapshot:
             configured=config is not None,
         )
         return group, job
+
+    def nominated(self, observed: Observed, owner: Key | None, now: int) -> Workload:
+        """The workload with the clusters that are nominated for it as it is; all other steps are left for later."""
+        local: Workload = observed.value
+        group, _ = self.group(local.key, observed, owner, now)
+        for step in place(group):
+            if isinstance(step, Nominate) and group.check is not None:
+                local = applied(local, group.check.name, step, now)
+        return local
 
     def _owner_job(self, local: Workload | None, owner: Key | None, job: Any) -> OwnerJob | None:
         if owner is not None and owner[0] == UNIT:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.reconciler.multikueue.three_clusters import World3, job
+from tests.reconciler.multikueue.three_clusters import World3, job, queues
 
 
 def placed_at_once(count: int, *, slow_watches: bool = False) -> World3:
@@ -34,6 +34,26 @@ def test_nothing_is_created_twice_when_answers_overtake_each_other(kind: str) ->
 
     assert {each for _, each in created(world, kind).items()} == {1}
     assert sum(len(world.runs_on(f"train-{number}")) for number in range(4)) == 4
+
+
+def test_a_placement_takes_five_writes_here() -> None:
+    """The Workload; quota, check and nomination together; where its job may be; its admission; the start of the job."""
+    world = placed_at_once(5)
+
+    written = Counter((verb, key[0]) for verb, key in world.manager.server.writes if key[0] in ("Workload", "Job"))
+    assert written == {("Create", "Workload"): 5, ("Patch", "Workload"): 15, ("Patch", "Job"): 5}
+
+
+def test_who_gets_no_quota_here_is_not_nominated_and_lists_its_check_all_the_same() -> None:
+    world = World3()
+    queues(world.manager.server, check="multi", cpus=0)
+    world.submit("train")
+
+    local = world.workload()
+    assert local is not None
+    assert world.check() == ("Pending", "")
+    assert "nominatedClusterNames" not in local["status"]
+    assert [world.workload(name) for name in world.workers] == [None, None]
 
 
 def running(world: World3, count: int) -> Counter[str]:

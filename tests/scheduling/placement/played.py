@@ -30,6 +30,7 @@ from scheduling.placement.decisions import (
     DeleteClone,
     DeleteJob,
     EvictRemote,
+    Nominate,
     ReportStopped,
     applied,
 )
@@ -118,10 +119,7 @@ class Played:
     def step(self) -> list[Decision]:
         """The manager looks, and sends what it decides on."""
         local, version = self.seen
-        group = Group(
-            local, local.check(CHECK) if local else None, self._owner(), self._workers(), self.now, self.placing
-        )
-        decisions = place(group)
+        decisions = place(self._group(local))
         locals_: list[Decision] = []
         for decision in decisions:
             match decision:
@@ -138,6 +136,10 @@ class Played:
         if locals_ and not self._busy("", "local"):
             self.writes.append(Write("", "local", tuple(locals_), version))
         return decisions
+
+    def _group(self, local: Workload | None) -> Group:
+        check = local.check(CHECK) if local is not None else None
+        return Group(local, check, self._owner(), self._workers(), self.now, self.placing)
 
     def _send(self, decision: Any) -> None:
         key = "job" if isinstance(decision, CreateJob | DeleteJob) else "clone"
@@ -290,12 +292,19 @@ class Played:
             return
         if not local.reserved:
             self.suspended = True
-            self._put(sync_admitted(reserve(local, Admission("q"), self.now), self.now))
+            self._put(self._nominated(sync_admitted(reserve(local, Admission("q"), self.now), self.now)))
             return
         acted = sync_admitted(act_on_checks(local, self.now), self.now)
         self._put(acted)
         if acted.admitted and self.managed:
             self.suspended = False
+
+    def _nominated(self, reserved: Workload) -> Workload:
+        """Who is nominated is stored together with the quota."""
+        for decision in place(self._group(reserved)):
+            if isinstance(decision, Nominate):
+                reserved = applied(reserved, CHECK, decision, self.now)
+        return reserved
 
     def preempt(self) -> None:
         if self.local is not None and self.local.reserved and not self.local.evicted and not self.local.finished:

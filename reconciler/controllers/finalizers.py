@@ -28,6 +28,9 @@ _MANAGERS = {
     ADMISSION_CHECK: "kueue-admissioncheck-controller",
 }
 
+GUARDED = frozenset(_RESOURCES)
+"""The kinds that have the finalizer."""
+
 
 def users(world: World, touch: Touch) -> list[str]:
     """Who still needs the object, by name."""

@@ -8,7 +8,7 @@ Source: Kueue v0.19, pkg/controller/core; KEP-79 for the condition CohortActive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from cluster.actions import Patch
@@ -179,34 +179,32 @@ def _present(status: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in status.items() if value is not None and value != [] and value != {}}
 
 
-# -- of all that was touched -------------------------------------------------------------------------------------------
+# -- of what was touched ----------------------------------------------------------------------------------------------
 
 
-def changes(
+def change(
     world: World,
-    touched: Iterable[Touch],
-    stored: Callable[[Touch], Stored | None],
+    touch: Touch,
+    before: Stored | None,
     now: int,
+    shares: Shares | None = None,
     cohorts_whole: bool = True,
-) -> Iterator[tuple[Touch, Patch]]:
-    """What is to be written of the objects that may show something else, one patch each.
+) -> Patch | None:
+    """What is to be written of an object; None where it shows that already, or there is no such object any more.
 
-    `stored` returns what was read of an object, None where it is gone. `cohorts_whole` as for `status_of_cohort`.
+    `before` is what was read of it, None where it is gone. `cohorts_whole` as for `status_of_cohort`.
     """
-    shares = Shares()
-    for touch in touched:
-        before = stored(touch)
-        after = _status(world, touch, before, now, shares, cohorts_whole) if before is not None else None
-        body = differences(before.status, after) if before is not None and after is not None else {}
-        if before is not None and body:
-            kind, key = touch
-            namespace, _, name = key.rpartition("/")
-            version, manager = before.version, MANAGERS[kind]
-            yield touch, Patch(RESOURCES[kind], namespace or None, name, {"status": body}, version, manager, "status")
+    after = _status(world, touch, before, now, shares, cohorts_whole) if before is not None else None
+    body = differences(before.status, after) if before is not None and after is not None else {}
+    if before is None or not body:
+        return None
+    kind, key = touch
+    namespace, _, name = key.rpartition("/")
+    return Patch(RESOURCES[kind], namespace or None, name, {"status": body}, before.version, MANAGERS[kind], "status")
 
 
 def _status(
-    world: World, touch: Touch, before: Stored, now: int, shares: Shares, cohorts_whole: bool
+    world: World, touch: Touch, before: Stored, now: int, shares: Shares | None, cohorts_whole: bool
 ) -> dict[str, Any] | None:
     kind, key = touch
     if kind == CLUSTER_QUEUE:

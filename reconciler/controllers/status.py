@@ -2,17 +2,20 @@
 
 A change is written at once. Many workloads change one status, so the next change of the same object is written a second
 later, once for all that came meanwhile; finalizers and statuses each have their own second. Nothing that may go waits.
+
+Few are under way at a time, and what an object shows is worked out when its turn comes: so a first start over thousands
+of queues writes each status once, with what admissions came to meanwhile. What nobody saw a status of comes first.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from cluster.actions import Action, Patch
-from reconciler.controllers.finalizers import finalizer_patch
+from reconciler.controllers.finalizers import GUARDED, finalizer_patch, users
 from reconciler.controllers.queue_events import QueueEvents
-from reconciler.controllers.queue_status import changes
+from reconciler.controllers.queue_status import change
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
 from reconciler.core.watched import WATCHED_KINDS
@@ -20,6 +23,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.times import SECOND
+from scheduling.quota.shares import Shares
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, Touch
 from scheduling.world.world import World
 
@@ -27,6 +31,10 @@ log = logging.getLogger(__name__)
 PERIOD = SECOND
 """At least so long, in nanoseconds, between two writes of one object's status, or of its finalizers."""
 KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
+_UNDER_WAY = 16
+"""So many writes are in flight at a time: each of the writer's threads has one, and one to come."""
+_LOOKED_AT = 64
+"""So many objects are looked at in one turn, some milliseconds; admissions need not wait for ten thousand."""
 
 
 class StatusController(Controller):
@@ -44,17 +52,20 @@ class StatusController(Controller):
         self._records = records
         self._events = QueueEvents()
         self._later: dict[Touch, None] = {}
+        self._line = Line()
         self._leaving: dict[Touch, None] = {}
         self._rests: dict[tuple[Touch, bool], int] = {}
+        self._under_way: list[Touch] = []
 
     def observe(self, observed: Observed) -> None:
         """What is on its way out may go as soon as a ClusterQueue no longer names it."""
         key = observed.key
         self._later[key] = None
         if observed.value is None:
+            self._line.forget(key)
             for is_status in (False, True):
                 self._rests.pop((key, is_status), None)
-        if observed.value is not None and observed.detail.deleting:
+        if key[0] in GUARDED and observed.value is not None and observed.detail.deleting:
             self._leaving[key] = None
         else:
             self._leaving.pop(key, None)
@@ -77,34 +88,94 @@ class StatusController(Controller):
             self.prunes_cohorts = True
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """One patch for each object that shows something else by now; its finalizer goes before its status."""
+        """One patch for each object that shows something else by now, as many as may be under way."""
         changed = dict.fromkeys([*self._later, *self._world.take_touched()])
         self._later = {}
-        for touch in [touch for touch in changed if busy(*touch)]:
-            del changed[touch]
-            yield WaitFor(touch, touch)
         yield from self._events.of(self._world, changed)
-        due = []
         for touch in changed:
-            guard = self._guard(touch)
-            rest = self._rests.get((touch, guard is None), 0)
-            if rest > now and not (guard is not None and touch in self._leaving):
-                yield WakeAt(touch, rest)
-            elif guard is not None:
-                yield self._write(touch, guard, now)
+            self._line.join(touch, leaves=touch in self._leaving)
+        self._under_way = [touch for touch in self._under_way if touch in self._records.in_flight]
+        shares = Shares()
+        for _ in range(_LOOKED_AT):
+            if len(self._under_way) >= _UNDER_WAY or not self._line:
+                return
+            touch = self._line.first
+            self._line.leave(touch)
+            if busy(*touch):
                 yield WaitFor(touch, touch)
             else:
-                due.append(touch)
-        for touch, patch in self._statuses(due, now):
-            yield self._write(touch, patch, now)
+                yield from self._look_at(touch, now, shares)
+        if self._line:
+            yield WakeAt(self._line.first, now)  # the rest in the next turn, which begins at once
+
+    def _look_at(self, touch: Touch, now: int, shares: Shares) -> Iterator[Wanted]:
+        """Its finalizer goes before its status where something needs the object, or it may go; else after it."""
+        guard, leaves = self._guard(touch), touch in self._leaving
+        if guard is not None and (leaves or users(self._world, touch)):
+            yield from self._write(touch, guard, now, again=True, rests=not leaves)
+            return
+        if self._rests.get((touch, True), 0) > now:
+            yield WakeAt(touch, self._rests[touch, True])
+        elif (patch := self._status(touch, now, shares)) is not None:
+            yield from self._write(touch, patch, now, again=guard is not None)
+            return
+        if guard is not None:
+            yield from self._write(touch, guard, now, again=True)
 
     def _guard(self, touch: Touch) -> Patch | None:
         before = self._records.detail(touch)
         return finalizer_patch(self._world, touch, before) if before is not None else None
 
-    def _statuses(self, due: Iterable[Touch], now: int) -> Iterator[tuple[Touch, Patch]]:
-        return changes(self._world, due, self._records.detail, whole_second(now), not self.prunes_cohorts)
+    def _status(self, touch: Touch, now: int, shares: Shares) -> Patch | None:
+        return change(
+            self._world, touch, self._records.detail(touch), whole_second(now), shares, not self.prunes_cohorts
+        )
 
-    def _write(self, touch: Touch, patch: Patch, now: int) -> WantedWrite:
-        self._rests[touch, patch.subresource is not None] = now + PERIOD
-        return WantedWrite(touch, patch)
+    def _write(self, touch: Touch, patch: Patch, now: int, *, again: bool, rests: bool = True) -> Iterator[Wanted]:
+        """Later, where the last write of the same was just now. `again`: the object is looked at once more after it."""
+        kind = touch, patch.subresource is not None
+        rest = self._rests.get(kind, 0)
+        if rests and rest > now:
+            yield WakeAt(touch, rest)
+            return
+        self._rests[kind] = now + PERIOD
+        self._under_way.append(touch)
+        yield WantedWrite(touch, patch)
+        if again:
+            yield WaitFor(touch, touch)
+
+
+class Line:
+    """The objects that are to be looked at, each once: those first that nobody has looked at yet or that may go."""
+
+    def __init__(self) -> None:
+        self._ahead: dict[Touch, None] = {}
+        self._others: dict[Touch, None] = {}
+        self._known: set[Touch] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._ahead or self._others)
+
+    @property
+    def first(self) -> Touch:
+        """Raises StopIteration where there is none."""
+        return next(iter(self._ahead or self._others))
+
+    def join(self, touch: Touch, *, leaves: bool) -> None:
+        """ClusterQueues and what they name come before what names them."""
+        if leaves or (touch[0] in GUARDED and touch not in self._known):
+            self._others.pop(touch, None)
+            self._ahead[touch] = None
+        elif touch not in self._ahead:
+            self._others[touch] = None
+
+    def leave(self, touch: Touch) -> None:
+        """It is being looked at."""
+        self._ahead.pop(touch, None)
+        self._others.pop(touch, None)
+        if touch[0] in GUARDED:
+            self._known.add(touch)
+
+    def forget(self, touch: Touch) -> None:
+        """The object is gone."""
+        self._known.discard(touch)

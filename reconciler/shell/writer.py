@@ -15,14 +15,16 @@ from cluster.retry import Backoff
 from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.shell.precedence import Precedence
 
 log = logging.getLogger(__name__)
 _THREADS = 8
 """As many writes at a time; one write waits for the API server, so this is its load and not ours."""
-_LATER_THREADS = 2
+_BESIDE = 2
+"""As many of them write reports while there is anything else to write."""
 _LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Queue")
 """Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
-wait behind a thousand statuses."""
+wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""
 
 
 class LeaseLost(ClusterError):
@@ -51,11 +53,15 @@ class Writer:
         self._known = known
         self._closed = threading.Event()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
-        self._later = ThreadPoolExecutor(_LATER_THREADS, thread_name_prefix="status")
+        self._later = ThreadPoolExecutor(_THREADS, thread_name_prefix="status")
+        self._precedence = Precedence(_BESIDE)
 
     def write(self, key: Key, action: Action) -> None:
-        pool = self._later if key[0] in _LATER else self._pool
-        pool.submit(self._perform, key, action)
+        if key[0] in _LATER:
+            self._later.submit(self._perform_later, key, action)
+        else:
+            self._precedence.begin()
+            self._pool.submit(self._perform_first, key, action)
 
     def read(self, key: Key, path: str) -> None:
         """Have the object read anew."""
@@ -68,8 +74,19 @@ class Writer:
     def close(self) -> None:
         """What was not begun is dropped; what was is waited for."""
         self._closed.set()
+        self._precedence.end()
         for pool in (self._pool, self._later):
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _perform_first(self, key: Key, action: Action) -> None:
+        try:
+            self._perform(key, action)
+        finally:
+            self._precedence.done()
+
+    def _perform_later(self, key: Key, action: Action) -> None:
+        with self._precedence.report():
+            self._perform(key, action)
 
     def _perform(self, key: Key, action: Action) -> None:
         try:

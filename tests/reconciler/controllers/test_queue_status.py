@@ -7,7 +7,7 @@ from typing import Any
 from reconciler.controllers.local_usage import remember, sample
 from reconciler.controllers.queue_status import (
     RESOURCES,
-    changes,
+    change,
     status_of_cluster_queue,
     status_of_cohort,
     status_of_local_queue,
@@ -136,8 +136,8 @@ def test_only_what_differs_is_written_and_what_is_over_is_taken_away() -> None:
     made = world()
     before = status_of_cluster_queue(made, "q", Stored(), NOW)
     stored = Stored("7", status={**before, "pendingWorkloads": 5, "fairSharing": {"weightedShare": 3}})
-    ((touch, patch),) = changes(made, [(CLUSTER_QUEUE, "q")], lambda _: stored, NOW)
-    assert touch == (CLUSTER_QUEUE, "q")
+    patch = change(made, (CLUSTER_QUEUE, "q"), stored, NOW)
+    assert patch is not None
     assert (patch.name, patch.resource_version, patch.subresource) == ("q", "7", "status")
     assert patch.body == {"status": {"pendingWorkloads": 0, "fairSharing": None}}
 
@@ -145,10 +145,10 @@ def test_only_what_differs_is_written_and_what_is_over_is_taken_away() -> None:
 def test_what_is_gone_or_as_stored_is_not_written() -> None:
     made = world()
     stored = Stored("7", status=status_of_cluster_queue(made, "q", Stored(), NOW))
-    assert not [*changes(made, [(CLUSTER_QUEUE, "q")], lambda _: stored, NOW + SECOND)]
-    everywhere = [(CLUSTER_QUEUE, "x"), (LOCAL_QUEUE, "ns/x"), (COHORT, "x"), ("Job", "x")]
-    assert not [*changes(made, everywhere, lambda _: stored, NOW)]
-    assert not [*changes(made, [(CLUSTER_QUEUE, "q")], lambda _: None, NOW)]
+    assert change(made, (CLUSTER_QUEUE, "q"), stored, NOW + SECOND) is None
+    for unknown in ((CLUSTER_QUEUE, "x"), (LOCAL_QUEUE, "ns/x"), (COHORT, "x"), ("Job", "x")):
+        assert change(made, unknown, stored, NOW) is None
+    assert change(made, (CLUSTER_QUEUE, "q"), None, NOW) is None
 
 
 def test_an_admission_touches_its_queue_its_local_queue_and_the_cohorts_above_alone() -> None:
@@ -165,7 +165,8 @@ def test_an_admission_touches_its_queue_its_local_queue_and_the_cohorts_above_al
 
 
 def test_a_local_queue_is_patched_in_its_namespace() -> None:
-    ((_, patch),) = changes(world(), [(LOCAL_QUEUE, "ns/q")], lambda _: Stored("7"), NOW)
+    patch = change(world(), (LOCAL_QUEUE, "ns/q"), Stored("7"), NOW)
+    assert patch is not None
     assert (patch.namespace, patch.name, patch.resource) == ("ns", "q", RESOURCES[LOCAL_QUEUE])
 
 

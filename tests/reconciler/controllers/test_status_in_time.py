@@ -47,7 +47,7 @@ def status(world: Prompt, key: Key) -> dict[str, Any]:
 
 
 def test_what_is_new_gets_its_finalizer_and_its_status_at_once(world: Prompt) -> None:
-    assert written(world, TEAM) == ["finalizers", "status"]
+    assert written(world, TEAM) == ["status", "finalizers"]
     assert written(world, LOCAL) == ["status"]
     assert written(world, FLAVOR) == ["finalizers"]
 
@@ -78,7 +78,7 @@ def test_the_rest_of_one_object_delays_no_other(world: Prompt) -> None:
     world.put(("ClusterQueue", "q1"), cluster_queue("q1", "", 3))
     world.rounds(5)
 
-    assert written(world, ("ClusterQueue", "q1")) == ["finalizers", "status"]
+    assert written(world, ("ClusterQueue", "q1")) == ["status", "finalizers"]
 
 
 def test_a_queue_that_nobody_needs_goes_at_once_though_its_status_was_just_written(world: Prompt) -> None:

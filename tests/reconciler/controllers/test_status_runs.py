@@ -7,8 +7,9 @@ from typing import Any
 from hypothesis import settings
 from hypothesis.stateful import initialize, invariant
 
-from reconciler.controllers.queue_status import changes
+from reconciler.controllers.queue_status import change
 from reconciler.objects.stored import Stored
+from scheduling.quota.shares import Shares
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
 from scheduling.world.world import World
 from tests.merging import merged
@@ -33,15 +34,17 @@ class Statuses(Runs):
         assert not world.take_touched()
 
     def _changes(self, touched: list[Touch], world: World) -> list[tuple[Touch, Any]]:
-        stored = self.stored
-        found = changes(world, touched, lambda touch: stored.get(touch, Stored(generation=1)), self.cluster.now)
-        return [(touch, patch.body["status"]) for touch, patch in found]
+        shares, now = Shares(), self.cluster.now
+        found = ((each, change(world, each, self._stored(each), now, shares)) for each in touched)
+        return [(touch, patch.body["status"]) for touch, patch in found if patch is not None]
+
+    def _stored(self, touch: Touch) -> Stored:
+        return self.stored.get(touch, Stored(generation=1))
 
     def _write(self, touched: list[Touch], world: World) -> None:
         self.stored = {touch: found for touch, found in self.stored.items() if touch in everything(world)}
         for touch, body in self._changes(touched, world):
-            before = self.stored.get(touch, Stored(generation=1))
-            self.stored[touch] = Stored(generation=1, status=merged(before.status, body))
+            self.stored[touch] = Stored(generation=1, status=merged(self._stored(touch).status, body))
 
 
 class FairStatuses(FairRuns, Statuses):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from cluster.actions import Action, Patch
 from cluster.client import Listing
 from cluster.errors import NotFound
 from cluster.retry import Backoff
-from reconciler.core.watched import by_kind
+from reconciler.core.watched import CLUSTER_QUEUES, by_kind
 from reconciler.objects.observed import Listed
 from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.objects.patches import WORKLOADS
@@ -82,3 +83,78 @@ def test_of_a_kind_that_is_not_installed_there_is_nothing() -> None:
     with writer(absent) as (made, reported):
         made.relist(WORKLOAD, 3)
         assert reported() == Listed("Workload", (), "", 3)
+
+
+class Held:
+    """Patches that are answered when they are let go; `begun` names them in their order."""
+
+    def __init__(self) -> None:
+        self.begun: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._open: dict[str, threading.Event] = {}
+
+    def patch(self, path: str, *_: object, **__: object) -> dict[str, Any]:
+        self.begun.put(path)
+        assert self._event(path).wait(30)
+        return {"metadata": {"name": "a", "resourceVersion": "2"}}
+
+    def let_go(self, path: str) -> None:
+        self._event(path).set()
+
+    def _event(self, path: str) -> threading.Event:
+        return self._open.setdefault(path, threading.Event())
+
+
+def status_of(name: str) -> tuple[tuple[str, str], Patch]:
+    return ("ClusterQueue", name), Patch(CLUSTER_QUEUES, None, name, {"status": {}}, "1", "m", "status")
+
+
+@contextmanager
+def held() -> Iterator[tuple[Held, Writer]]:
+    server = Held()
+    made = Writer(server, lambda _: None, lambda: True)  # type: ignore[arg-type]
+    try:
+        yield server, made
+    finally:
+        for name in range(20):
+            server.let_go(CLUSTER_QUEUES.item(f"q{name}", subresource="status"))
+        server.let_go(WORKLOADS.item("a", "ns"))
+        made.close()
+
+
+def test_statuses_use_all_threads_while_nothing_else_is_written() -> None:
+    with held() as (server, made):
+        for name in range(20):
+            made.write(*status_of(f"q{name}"))
+        for _ in range(8):
+            server.begun.get(timeout=30)
+        assert server.begun.empty()
+
+
+def test_beside_an_admission_few_statuses_are_written_and_it_waits_for_none() -> None:
+    with held() as (server, made):
+        for name in range(20):
+            made.write(*status_of(f"q{name}"))
+        first = [server.begun.get(timeout=30) for _ in range(8)]
+        made.write(KEY, PATCH)
+        assert server.begun.get(timeout=30) == WORKLOADS.item("a", "ns")
+
+        for path in first[:6]:
+            server.let_go(path)
+        with pytest.raises(queue.Empty):
+            server.begun.get(timeout=0.1)  # two are under way still
+        server.let_go(first[6])
+        server.begun.get(timeout=30)
+
+        server.let_go(WORKLOADS.item("a", "ns"))
+        for _ in range(6):
+            server.begun.get(timeout=30)
+
+
+def test_a_writer_that_closes_waits_for_nobody() -> None:
+    with held() as (server, made):
+        made.write(KEY, PATCH)
+        server.begun.get(timeout=30)
+        for name in range(20):
+            made.write(*status_of(f"q{name}"))
+        for _ in range(2):
+            server.begun.get(timeout=30)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from policies.model.pools import NO_TERMS
 from scheduling.cycle.fair_sharing import tournament
+from scheduling.cycle.known_assignments import KnownAssignments
 from scheduling.cycle.misconfigured import misconfigured
 from scheduling.cycle.nomination import Nomination, classic_order
 from scheduling.flavors.assigner import assign
@@ -18,6 +19,7 @@ from scheduling.flavors.assignment import Assignment, needed
 from scheduling.flavors.messages import assignment_text
 from scheduling.flavors.modes import Outcome
 from scheduling.flavors.partial_admission import search
+from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.inadmissible_reasons import (
     ADMISSION_GATED,
@@ -46,9 +48,11 @@ PREEMPTION_GATED = "Workload requires preemption, but it's gated"
 _FAILED_CHECKS = "The workload has failed admission checks"
 
 
-def run(world: World, heads: Iterable[tuple[str, Entry]], number: int) -> list[tuple[Entry, Decision]]:
+def run(
+    world: World, heads: Iterable[tuple[str, Entry]], number: int, known: KnownAssignments
+) -> list[tuple[Entry, Decision]]:
     """Decide on these heads, one of each ClusterQueue, in the order of the decisions; `number` counts cycles."""
-    cycle = _Cycle(world, number, Alternative(world.state.tree), Alternative(world.state.tree))
+    cycle = _Cycle(world, number, known, Alternative(world.state.tree), Alternative(world.state.tree))
     decided: list[tuple[Entry, Decision]] = []
     nominations: list[Nomination] = []
     for name, entry in heads:
@@ -70,7 +74,9 @@ def try_alone(world: World, name: str, entry: Entry | None) -> Wait | None:
     """
     if entry is None:
         return None
-    cycle = _Cycle(world, 0, Alternative(world.state.tree), Alternative(world.state.tree))
+    cycle = _Cycle(
+        world, 0, KnownAssignments(world.state), Alternative(world.state.tree), Alternative(world.state.tree)
+    )
     refused = cycle.refusal(name, entry)
     if refused is not None:
         return refused
@@ -93,6 +99,7 @@ class _Cycle:
 
     world: World
     number: int
+    known: KnownAssignments
     after: Alternative
     meanwhile: Alternative
     victims: dict[str, Reservation] = field(default_factory=dict)
@@ -124,8 +131,14 @@ class _Cycle:
     def nominate(self, queue: Queue, entry: Entry) -> Nomination:
         """The flavors and victims of the workload, by the state before the cycle."""
         replaced = self.world.slices.predecessor(entry.workload, queue)
-        with self.world.state.spared(replaced.key if replaced is not None else ""):
-            assignment, targets = self._best(queue, entry)
+        shape = self.known.shape(queue, entry, self._progress(queue, entry))
+        assignment = self.known.find(queue, shape) if shape is not None else None
+        targets: list[Target] = []
+        if assignment is None:
+            with self.world.state.spared(replaced.key if replaced is not None else ""):
+                assignment, targets = self._best(queue, entry)
+            if shape is not None:
+                self.known.keep(queue, shape, assignment)
         claims = self.world.queues.pending[queue.name].sticky == entry.key
         preemptor = claims and self.world.state.options.preemptors_first
         return Nomination(entry, queue, assignment, targets, preemptor, replaced)
@@ -151,22 +164,25 @@ class _Cycle:
         if entry.requests is None:
             entry.requests = total_requests(entry.workload, world.counting)
         replaced = world.slices.predecessor(entry.workload, queue)
-        progress = entry.progress
-        if progress is not None and progress.outdated(
-            world.state.generation(queue), self.number, entry.scheduling_hash
-        ):
-            progress = None
         return assign(
             world.state,
             queue,
             entry.workload,
             counts,
-            None if keep else progress,
+            None if keep else self._progress(queue, entry),
             oracle(world.state, queue, entry.workload, world.precedence),
             requests=entry.requests,
             nominated=keep.nominated if keep else None,
             predecessor=total_requests(replaced.workload, world.counting) if replaced is not None else (),
         )
+
+    def _progress(self, queue: Queue, entry: Entry) -> Progress | None:
+        """Where the search for flavors goes on; None if it begins anew."""
+        progress: Progress | None = entry.progress
+        if progress is None:
+            return None
+        generation = self.world.state.generation(queue)
+        return None if progress.outdated(generation, self.number, entry.scheduling_hash) else progress
 
     def _targets(self, queue: Queue, entry: Entry, assignment: Assignment) -> list[Target]:
         if assignment.outcome != Outcome.PREEMPT:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from scheduling.cycle.block_admission import BlockAdmission
 from scheduling.cycle.cycle import run
+from scheduling.cycle.known_assignments import KnownAssignments
 from scheduling.flavors.assignment import total_usage
 from scheduling.flavors.scan_progress import progress_of
 from scheduling.queues.pending import Entry, Requeue
@@ -33,6 +34,7 @@ class Engine:
     def __init__(self, world: World, *, block_admission: bool = False) -> None:
         self.world = world
         self.cycles = 0
+        self._known = KnownAssignments(world.state)
         self._block_admission = BlockAdmission(world) if block_admission else None
 
     def step(self, now: int) -> list[Decision]:
@@ -48,7 +50,7 @@ class Engine:
         if not heads:
             return []
         self.cycles += 1
-        decided = run(world, heads, self.cycles)
+        decided = run(world, heads, self.cycles, self._known)
         decisions = [*self._entered(decided, now)]
         entries = [entry for entry, _ in decided[: len(decisions)]]
         if all(_would_end_the_same(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):

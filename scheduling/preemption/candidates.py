@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TypeAlias
 
+from policies.dialects.kueue_state import NEVER
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.order import Ordering
 from scheduling.objects.queue_settings import ANY, LOWER_OR_NEWER, LOWER_PRIORITY
@@ -110,6 +112,27 @@ def eligible(
             uses = any(reservation.usage.get(pair, 0) > 0 for pair in short)
             if uses and by.allows(policy, preemptor, reservation.workload):
                 yield reservation
+
+
+def nobody_gives_way(
+    queue: Queue, path: Sequence[QuotaNode], pairs: Iterable[FlavorResource], preemptor: Workload, fair_sharing: bool
+) -> bool:
+    """Whether a search would find no candidates at all, whoever runs. False if it has to look at workloads.
+
+    `path` is that of the ClusterQueue, `pairs` all that the preemptor may request.
+    """
+    policy = queue.settings.preemption
+    within = policy.within_cluster_queue
+    if within != NEVER and any(_gives_up(within, priority, preemptor) for priority in queue.by_priority):
+        return False
+    if policy.reclaim_within_cohort == NEVER:
+        return True
+    for below, cohort in pairwise(path):
+        for pair in cohort.borrowers if fair_sharing else pairs:
+            borrowers = cohort.borrowers.get(pair)
+            if borrowers and (len(borrowers) > 1 or below not in borrowers):
+                return False
+    return True
 
 
 def _gives_up(policy: str, priority: int, preemptor: Workload) -> bool:

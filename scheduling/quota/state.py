@@ -113,7 +113,10 @@ class Queue:
 
 
 class State:
-    """Everything that has or uses quota. `away`: workloads that the current simulation leaves out."""
+    """Everything that has or uses quota. `away`: workloads that the current simulation leaves out.
+
+    `edits` counts the changes of quota, edges and flavors.
+    """
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
@@ -123,11 +126,13 @@ class State:
         self.reservations: dict[str, Reservation] = {}
         self.touched = Touched()
         self.away: set[str] = set()
+        self.edits = 0
         self._changes = 0
         self._changed_trees: dict[QuotaNode, int] = {}
 
     def put_queue(self, settings: QueueSettings) -> Queue:
         """Add or update a ClusterQueue; its reservations stay."""
+        self.edits += 1
         self.tree.put_queue(settings.name, settings.cohort, settings.terms, settings.weight)
         queue = self.queues.get(settings.name)
         if queue is None:
@@ -137,10 +142,25 @@ class State:
         return queue
 
     def put_cohort(self, settings: CohortSettings) -> None:
+        self.edits += 1
         self.tree.put_cohort(settings.name, settings.parent, settings.terms, settings.weight)
+
+    def drop_cohort(self, name: str) -> None:
+        self.edits += 1
+        self.tree.drop_cohort(name)
+
+    def put_flavor(self, flavor: Flavor) -> None:
+        self.edits += 1
+        self.flavors[flavor.name] = flavor
+
+    def drop_flavor(self, name: str) -> bool:
+        """False if there is none."""
+        self.edits += 1
+        return self.flavors.pop(name, None) is not None
 
     def drop_queue(self, name: str) -> None:
         """Remove a ClusterQueue with its reservations. Raises KeyError if there is none."""
+        self.edits += 1
         for key in self.queues.pop(name).reservations:
             del self.reservations[key]
         self.tree.drop_queue(name)

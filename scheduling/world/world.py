@@ -116,7 +116,7 @@ class World:
         self._reshape(settings.name, lambda: self.state.put_cohort(settings), now)
 
     def drop_cohort(self, name: str, now: int) -> None:
-        self._reshape(name, lambda: self.state.tree.drop_cohort(name), now)
+        self._reshape(name, lambda: self.state.drop_cohort(name), now)
 
     def _reshape(self, name: str, change: Callable[[], None], now: int) -> None:
         """Change a Cohort. Check all queues that were or are under a cycle, and flush the old and the new tree."""
@@ -177,11 +177,11 @@ class World:
     def put_flavor(self, flavor: Flavor) -> None:
         """Add or update a flavor. Queues that use it are tried again: its labels or taints may match now."""
         if self.state.flavors.get(flavor.name) != flavor:
-            self.state.flavors[flavor.name] = flavor
+            self.state.put_flavor(flavor)
             self._judge_all(self._references.to_flavor(flavor.name))
 
     def drop_flavor(self, name: str) -> None:
-        if self.state.flavors.pop(name, None) is not None:
+        if self.state.drop_flavor(name):
             self._judge_all(self._references.to_flavor(name))
 
     def put_check(self, check: CheckSettings) -> None:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from policies.model.pools import Terms
-from scheduling.objects.queue_settings import CohortSettings
+from scheduling.flavors.assigner import assign
+from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import Workload
 from tests.scheduling.calls import calls as called
 from tests.scheduling.cluster import Cluster, queue_settings
@@ -78,3 +79,23 @@ def test_what_is_set_aside_comes_back_at_the_cost_of_its_shapes_not_of_its_workl
     event: Callable[[Cluster], None],
 ) -> None:
     assert calls(_cluster(trees=1, alike=2), event) == calls(_cluster(trees=1, alike=60), event)
+
+
+def test_heads_that_meet_what_they_met_before_are_not_asked_again() -> None:
+    """Three levels, all full, and the same waits everywhere: each finish admits one."""
+    cluster = Cluster()
+    for name in ("c0", "c1"):
+        cluster.put_cohort(CohortSettings(name, "company", {}))
+    for place in range(10):
+        policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
+        cluster.put_queue(queue_settings(f"q{place}", f"c{place % 2}", {"spot": Terms(2, 100)}, preemption=policy))
+    for turn in range(100):
+        cluster.put(_job(f"j{turn}", f"q{turn % 10}", 1))
+    cluster.settle()
+
+    searches = []
+    for place in range(10):
+        searches.append(called(lambda place=place: cluster.finish(f"ns/j{place}"), cluster.settle, of=assign))
+
+    assert len(cluster.running()) == 20
+    assert searches[3:] == [0] * 7, "in each Cohort one has finished before"

@@ -1,0 +1,99 @@
+"""What the search for flavors found for the heads of ClusterQueues, known as long as it would find the same again.
+
+A finish lets every head of its tree be tried again, and most of them meet what they met before: the tree is full again,
+or one unit of it is free. So an assignment is kept by what the search reads: the shape of the workload, where the
+search begins, and the usage on the ClusterQueue's path. Quota, edges and flavors outdate all. Who runs matters only
+where somebody could be preempted, and there nothing is kept (docs/adr/2026-11-23-heads-that-meet-the-same.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+
+from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.scan_progress import Progress
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import QueueSettings
+from scheduling.preemption.candidates import nobody_gives_way
+from scheduling.queues.entry import Entry
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.state import Queue, State
+
+_MOST = 20_000
+"""KnownAssignments in all, of about 1 KiB each; then the collection begins anew."""
+
+Shape = tuple[Hashable, Hashable, tuple[int, ...]]
+"""The scheduling hash, where the search begins, and the usage by node and pair."""
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """A ClusterQueue with what its assignments depend on."""
+
+    path: tuple[QuotaNode, ...]
+    pairs: tuple[FlavorResource, ...]
+    found: dict[Shape, Assignment] = field(default_factory=dict)
+
+
+class KnownAssignments:
+    """Those of one engine, by ClusterQueue."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._edits = state.edits
+        self._places: dict[str, _Place] = {}
+        self._count = 0
+
+    def shape(self, queue: Queue, entry: Entry, resume: Progress | None) -> Shape | None:
+        """What the search depends on; None if it also depends on who runs, or on what it would take over."""
+        if not entry.scheduling_hash or entry.workload.replaces:
+            return None
+        place = self._place(queue)
+        begins = _begins(resume)
+        used = tuple([node.usage.get(pair, 0) for node in place.path for pair in place.pairs])
+        if not nobody_gives_way(queue, place.path, place.pairs, entry.workload, self._state.options.fair_sharing):
+            return None
+        return entry.scheduling_hash, begins, used
+
+    def find(self, queue: Queue, shape: Shape) -> Assignment | None:
+        found = self._place(queue).found.get(shape)
+        if found is None:
+            return None
+        generation = self._state.generation(queue)
+        return found if found.generation == generation else replace(found, generation=generation)
+
+    def keep(self, queue: Queue, shape: Shape, assignment: Assignment) -> None:
+        if self._count >= _MOST:
+            self._forget()
+        self._count += 1
+        self._place(queue).found[shape] = assignment
+
+    def _place(self, queue: Queue) -> _Place:
+        if self._edits != self._state.edits:
+            self._forget()
+        place = self._places.get(queue.name)
+        if place is None:
+            place = self._places[queue.name] = _Place(tuple(queue.node.path()), _pairs(queue.settings))
+        return place
+
+    def _forget(self) -> None:
+        self._places.clear()
+        self._count, self._edits = 0, self._state.edits
+
+
+def _pairs(settings: QueueSettings) -> tuple[FlavorResource, ...]:
+    """All that a search in the ClusterQueue may look at."""
+    return tuple(
+        FlavorResource(flavor, resource)
+        for group in settings.groups
+        for flavor in group.flavors
+        for resource in sorted(group.resources)
+    )
+
+
+def _begins(resume: Progress | None) -> Hashable:
+    """The same for all searches that begin with the same flavors."""
+    if resume is None or not resume.pending:
+        return None
+    return tuple(tuple(sorted(places.items())) for places in resume.tried)

@@ -16,12 +16,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench import compare, dialects, engine, load, ordering, organisation, placement
+from tests.bench import compare, dialects, engine, judging, load, ordering, organisation, placement
 from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 MIB = 1024
-PARTS = ("commands", "webhook", "engine", "dialects", "admission", "placement", "ledger")
+PARTS = ("commands", "judging", "webhook", "engine", "dialects", "admission", "placement", "ledger")
 RATE = 300  # requests a second, about what an API server sends of tree edits when somebody applies a whole organisation
 
 
@@ -41,6 +41,7 @@ def main() -> int:
         folder = Path(name)
         parts: dict[str, Callable[[], None]] = {
             "commands": lambda: commands(folder, options.runs),
+            "judging": judging.rows,
             "webhook": lambda: webhook(folder, options.requests),
             "engine": lambda: engine.rows(folder),
             "dialects": dialects.rows,

@@ -1,0 +1,175 @@
+"""Rows about what a review costs inside the webhook, from its body to the answer, in processor time: no server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from cluster.sources import FOLLOWED
+from policies.configuration.settings import Configuration
+from policies.dialects import read
+from policies.judge import evaluate
+from policies.judging.proposal import propose
+from policies.model.forest import Forest
+from tests.bench.organisation import Manifest, organisation, raised
+from tests.bench.stopwatch import Stopwatch
+from tests.builders.core import namespace
+from tests.builders.kueue import local_queue, queued_job, workload
+from webhook.answer import validated
+from webhook.decision import case, warm_up
+from webhook.review import parse
+
+_SIZES = (10, 1_000, 10_000, 100_000)
+_REVIEWS = 40
+"""Different ones in each lap: of one review alone every quantity would be found in a cache."""
+_LAPS = 30
+_FAN_OUT = 9
+_STEPS = ("parse", "read", "overlay", "rules", "answer")
+_CONFIGURATION = Configuration()
+
+Change = tuple[Manifest | None, Manifest]
+
+
+def rows() -> None:
+    """By kind and by the number of queues: a review must not cost more because the cluster is large."""
+    print(f"\n{'processor us of one review':40} {' '.join(f'{step:>8}' for step in (*_STEPS, 'all'))}")
+    warm_up()
+    for size in _SIZES:
+        manifests = _manifests(size)
+        forest = Forest.of((each for each in map(read, manifests) if each), known=FOLLOWED)
+        for name, changes in _kinds(manifests).items():
+            micros = _measured(forest, [_body(*each) for each in islice(changes, _REVIEWS)])
+            figures = " ".join(f"{each:8.1f}" for each in (*micros, sum(micros)))
+            print(f"{f'{name}, {size} queues':40} {figures}", flush=True)
+
+
+def _measured(forest: Forest, bodies: list[bytes]) -> list[float]:
+    """The median of each step in microseconds. Raises RuntimeError where a review is refused."""
+    watches = [Stopwatch() for _ in _STEPS]
+    for _ in range(_LAPS):
+        parsed = _timed(watches[0], parse, bodies)
+        cases = _timed(watches[1], lambda review: case(review, _CONFIGURATION), parsed)
+        changes = [(each.change, each.circumstances) for each in cases if each]
+        proposals = _timed(watches[2], lambda it: propose(forest, [it[0]], _CONFIGURATION, it[1]), changes)
+        verdicts = _timed(watches[3], evaluate, proposals)
+        pairs = list(zip(parsed, verdicts, strict=True))
+        answers = _timed(watches[4], lambda it: validated(it[0], it[1], _CONFIGURATION.profile), pairs)
+        if not all(b'"allowed": true' in each for each in answers):
+            raise RuntimeError(f"refused: {answers[0].decode()}")
+    return [watch.micros / len(bodies) for watch in watches]
+
+
+def _timed(watch: Stopwatch, step: Callable[[Any], Any], values: list[Any]) -> list[Any]:
+    with watch.lap():
+        return [step(value) for value in values]
+
+
+def _kinds(manifests: list[Manifest]) -> dict[str, Iterator[Change]]:
+    def leaves(kind: str, edit: Callable[[Manifest], Manifest]) -> Iterator[Change]:
+        return ((each, _edited(edit(each))) for each in manifests if each["kind"] == kind and _is_leaf(each))
+
+    works = [_stored(workload(f"work-{number}", f"queue-{number}", "1")) for number in range(_REVIEWS)]
+    jobs = [_stored(queued_job(f"job-{number}", f"queue-{number}", "1")) for number in range(_REVIEWS)]
+    return {
+        "Volcano Queue": leaves("Queue", _lowered),
+        "Volcano Queue, status": leaves("Queue", _counted),
+        "ClusterQueue": leaves("ClusterQueue", raised),
+        "Cohort": leaves("Cohort", _labelled),
+        "Namespace with quota": leaves("Namespace", _labelled),
+        "batch Job": ((None, job) for job in jobs),
+        "Workload": ((each, _labelled(each)) for each in works),
+    }
+
+
+def _manifests(size: int) -> list[Manifest]:
+    """Half of the queues Volcano's, half Kueue's, and as many Namespaces with YuniKorn's quota."""
+    return [_stored(each) for each in (*organisation(size, _FAN_OUT), *_namespaces(size), *_local_queues(size))]
+
+
+def _is_leaf(manifest: Manifest) -> bool:
+    return manifest["kind"] != "Queue" or str(manifest["spec"]["parent"]).startswith("team")
+
+
+def _namespaces(count: int) -> Iterator[Manifest]:
+    for number in range(count):
+        notes = {"namespace.quota": '{"cpu": "10", "memory": "40Gi"}', "parentqueue": f"root.team-{number % 100}"}
+        yield namespace(f"ns-{number}", {f"yunikorn.apache.org/{key}": text for key, text in notes.items()})
+
+
+def _local_queues(count: int) -> Iterator[Manifest]:
+    for number in range(max(_REVIEWS, count // 10)):
+        yield local_queue(f"queue-{number}", f"cq-{number % max(1, count // 2 // _FAN_OUT)}-0")
+
+
+def _lowered(manifest: Manifest) -> Manifest:
+    """A queue that deserves less: so much is left above it."""
+    spec = manifest["spec"]
+    amounts = {"cpu": str(int(spec["deserved"]["cpu"]) - 1), "memory": "36Gi"}
+    return {**manifest, "spec": {**spec, "deserved": amounts}}
+
+
+def _counted(manifest: Manifest) -> Manifest:
+    """What Volcano's scheduler writes after a Pod was bound."""
+    return {**manifest, "status": {"state": "Open", "running": 3, "allocated": {"cpu": "3", "pods": "3"}}}
+
+
+def _labelled(manifest: Manifest) -> Manifest:
+    metadata = manifest["metadata"]
+    return {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), "team": "blue"}}}
+
+
+def _edited(manifest: Manifest) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], "generation": 2}}
+
+
+def _stored(manifest: Manifest) -> Manifest:
+    """With the metadata that every object has that was applied once."""
+    metadata = manifest["metadata"]
+    manager = {
+        "manager": "kubectl",
+        "operation": "Apply",
+        "apiVersion": manifest["apiVersion"],
+        "time": "2026-11-01T08:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": _owned({"spec": manifest.get("spec", {})}),
+    }
+    stored = {
+        "uid": f"5bd1f9d4-7e0a-4a53-9c8e-{abs(hash(metadata['name'])) % 10**12:012}",
+        "resourceVersion": "123456789",
+        "generation": 1,
+        "creationTimestamp": "2026-11-01T08:00:00Z",
+        "managedFields": [manager],
+    }
+    return {**manifest, "metadata": {**metadata, **stored}}
+
+
+def _owned(value: Any) -> Any:
+    return {f"f:{key}": _owned(each) for key, each in value.items()} if isinstance(value, dict) else {}
+
+
+def _body(before: Manifest | None, after: Manifest) -> bytes:
+    """As an API server sends it."""
+    group, _, version = after["apiVersion"].rpartition("/")
+    kind = {"group": group, "version": version, "kind": after["kind"]}
+    resource = {"group": group, "version": version, "resource": f"{after['kind'].lower()}s"}
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": after["metadata"]["name"],
+        "namespace": after["metadata"].get("namespace", ""),
+        "operation": "CREATE" if before is None else "UPDATE",
+        "userInfo": {"username": "ada", "uid": "ada", "groups": ["developers", "system:authenticated"]},
+        "object": after,
+        "oldObject": before,
+        "dryRun": False,
+        "options": {"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl"},
+    }
+    if after.get("status"):
+        request["subResource"] = "status"
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return json.dumps(review).encode()

@@ -57,12 +57,16 @@ class Review:
     def change(self) -> Change | None:
         """The change of one object; None for a kind without quota."""
         change = changed(self.old_object, self.object, self.subresource)
-        return replace(change, before=_stored(change.before), after=_stored(change.after)) if change else None
+        if change is None:
+            return None
+        before, after = _stored(change.before), _stored(change.after)
+        same = before is change.before and after is change.after  # nearly always
+        return change if same else Change(before, after, change.defects)
 
 
 def _stored(found: KubeObject | None) -> KubeObject | None:
     """The object without warnings about unknown fields: the API server has dropped those that it does not know."""
-    if found is None or not any(defect.warning for defect in found.defects):
+    if found is None or not found.defects or not any(defect.warning for defect in found.defects):
         return found
     return replace(found, defects=tuple(defect for defect in found.defects if not defect.warning))
 
@@ -102,11 +106,15 @@ def _review(request: Mapping[str, Any], operation: Operation) -> Review:
     )
 
 
+_OPERATIONS = {str(operation): operation for operation in Operation}
+
+
 def _operation(request: Mapping[str, Any]) -> Operation:
     text = _text(request, "operation")
-    if text not in list(Operation):
+    operation = _OPERATIONS.get(text)
+    if operation is None:
         raise BadReview(f"request.operation is {text!r}; it must be one of {', '.join(Operation)}", "request.operation")
-    return Operation(text)
+    return operation
 
 
 def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: bool) -> Manifest | None:
@@ -119,7 +127,7 @@ def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: boo
     if not text(manifest.get("apiVersion")) or not text(manifest.get("kind")):
         raise BadReview(f"request.{key} has no apiVersion and kind", f"request.{key}")
     metadata = manifest.get("metadata")
-    if not namespace or group_kind(manifest) == NAMESPACE or not isinstance(metadata, Mapping):
+    if not namespace or not isinstance(metadata, Mapping) or group_kind(manifest) == NAMESPACE:
         return manifest  # (a request for a Namespace has that as its own namespace)
     if text(metadata.get("namespace")):
         return manifest
@@ -130,7 +138,7 @@ def _mapping(parent: Mapping[str, Any], key: str, path: str, *, needed: bool = T
     value = parent.get(key)
     if value is None and not needed:
         return {}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         raise BadReview(f"{path}{key} must be an object, it is {_name(value)}", path + key)
     return value
 

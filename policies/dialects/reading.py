@@ -29,7 +29,9 @@ class Parsed(NamedTuple):
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, (dict, Mapping)) else {}  # a dict first: to ask an abstract class takes long
+    if isinstance(value, dict) or value is None:  # first: to ask an abstract class takes long
+        return value or {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def listing(value: object) -> list[Any]:
@@ -67,7 +69,7 @@ class Reader:
     """Reads quantities and texts out of one manifest and gathers its defects."""
 
     def __init__(self, manifest: Manifest):
-        self._defects = list(defects(manifest))
+        self._defects = list(defects(manifest)) if manifest else []
 
     def defects(self) -> tuple[Defect, ...]:
         return tuple(self._defects)

@@ -9,11 +9,12 @@ sets and of lists keyed by a field.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from policies.schema.declarations import Schema
+from policies.schema.structure_rules import RULES, Twin
 
 Steps: TypeAlias = tuple[str, ...]
 
@@ -62,14 +63,49 @@ class PlacedRule:
     transition: bool
 
 
+@dataclass(slots=True)
+class Place:
+    """The keyed lists and rules of one place, and those below it by the next step: one walk meets all of them."""
+
+    below: dict[str, Place] = field(default_factory=dict)
+    keyed: list[KeyedList] = field(default_factory=list)
+    twins: list[Twin] = field(default_factory=list)
+
+    def at(self, steps: Steps) -> Place:
+        here = self
+        for step in steps:
+            here = here.below.setdefault(step, Place())
+        return here
+
+
 @dataclass(frozen=True)
 class Compiled:
-    """One version of one kind. `has_status` says that the status is a subresource."""
+    """One version of one kind. `rules` are those about the object alone, `transitions` those that also look at the one
+    before. `has_status` says that the status is a subresource."""
 
     document: Schema
     keyed: tuple[KeyedList, ...]
     rules: tuple[PlacedRule, ...]
+    transitions: tuple[PlacedRule, ...]
     has_status: bool
+
+    @cached_property
+    def lists(self) -> Place:
+        """Where keyed lists are."""
+        top = Place()
+        for keyed in self.keyed:
+            top.at(keyed.steps).keyed.append(keyed)
+        return top
+
+    @cached_property
+    def places(self) -> Place:
+        """Where keyed lists and rules are."""
+        top = Place()
+        for keyed in self.keyed:
+            top.at(keyed.steps).keyed.append(keyed)
+        for rule in self.rules:
+            top.at(rule.steps).twins.append(RULES[rule.id])
+        return top
 
     @cached_property
     def is_sound(self) -> Callable[[Any], bool]:
@@ -84,6 +120,7 @@ def compiled(version: Schema) -> Compiled:
     document = plain({**schema, "required": ["metadata", *schema.get("required", ())]})
     document["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
     places = list(_places(schema, ()))
+    rules = [rule for steps, node in places for rule in _rules(steps, node)]
     return Compiled(
         document=document,
         keyed=tuple(
@@ -91,7 +128,8 @@ def compiled(version: Schema) -> Compiled:
             for steps, node in places
             if node.get("x-kubernetes-list-type") in ("map", "set")
         ),
-        rules=tuple(rule for steps, node in places for rule in _rules(steps, node)),
+        rules=tuple(rule for rule in rules if not rule.transition),
+        transitions=tuple(rule for rule in rules if rule.transition),
         has_status=version.get("status", False),
     )
 

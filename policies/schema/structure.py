@@ -21,7 +21,7 @@ from policies.model.defect import Defect
 from policies.model.fields import Path
 
 if TYPE_CHECKING:
-    from policies.schema.compiled import Compiled
+    from policies.schema.compiled import Compiled, Place
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -42,6 +42,8 @@ def defects(manifest: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
     if compiled is None:
         known = ", ".join(versions)
         return (Defect("apiVersion", f"{kind} has no version {version!r} in {group}; known are {known}"),)
+    if _is_clean(compiled, manifest):
+        return ()
     drops_status = compiled.has_status and subresource != "status"
     found = _structural(compiled, manifest)
     if drops_status and any(path[:1] == _STATUS for path, _ in found):
@@ -61,7 +63,7 @@ def transition_defects(before: Manifest, after: Manifest, *, subresource: str = 
     """
     group, version, kind = _identity(after)
     compiled = (_versions(group, kind) or {}).get(version)
-    if compiled is None or before.get("apiVersion") != after.get("apiVersion"):
+    if compiled is None or not compiled.transitions or before.get("apiVersion") != after.get("apiVersion"):
         return ()
     if compiled.has_status and subresource != "status":
         after = {**after, "status": before.get("status")}
@@ -80,10 +82,15 @@ def _identity(manifest: Manifest) -> tuple[str, str, str]:
 
 
 def _versions(group: str, kind: str) -> Mapping[str, Compiled] | None:
+    file = _files().get((group, kind))
+    return _declared(file) if file else None
+
+
+@cache
+def _files() -> Mapping[tuple[str, str], str]:
     from policies.schema.declarations import FILES
 
-    file = FILES.get((group, kind))
-    return _declared(file) if file else None
+    return FILES
 
 
 @cache
@@ -94,13 +101,39 @@ def _declared(file: str) -> Mapping[str, Compiled]:
     return {version["name"]: compiled(version) for version in load(file)["versions"]}
 
 
-def _structural(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, Defect]]:
+def _is_clean(compiled: Compiled, manifest: Manifest) -> bool:
+    """Whether there is nothing to say of it, as of nearly every manifest. Of others it takes long to say what."""
+    return _is_sound(compiled, manifest) and not _breaks(compiled.places, manifest)
+
+
+def _is_sound(compiled: Compiled, manifest: Manifest) -> bool:
     try:
-        sound = compiled.is_sound(manifest)
+        return compiled.is_sound(manifest)
     except (ValueError, RecursionError):  # what JSON cannot hold, such as a key that is no text
-        sound = False
-    if sound:
-        return list(_duplicates(compiled, manifest))
+        return False
+
+
+def _breaks(place: Place, value: Any) -> bool:
+    """Whether the sound value breaks a rule of this place or below it, or has two entries that must differ."""
+    for keyed in place.keyed:
+        if _repeats(value, keyed.keys):
+            return True
+    for twin in place.twins:
+        for _ in twin(value):
+            return True
+    for step, below in place.below.items():
+        if step == "*":
+            for each in _entries(value):
+                if each is not None and _breaks(below, each):
+                    return True
+        elif isinstance(value, (dict, Mapping)) and (each := value.get(step)) is not None and _breaks(below, each):
+            return True
+    return False
+
+
+def _structural(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, Defect]]:
+    if _is_sound(compiled, manifest):
+        return list(_duplicates(compiled, manifest)) if _breaks(compiled.lists, manifest) else []
     from policies.schema.messages import explain, unreadable
 
     found = list(unreadable(manifest))
@@ -116,8 +149,6 @@ def _acceptable(found: list[tuple[Path, Defect]]) -> bool:
 def _duplicates(compiled: Compiled, manifest: Manifest) -> Iterator[tuple[Path, Defect]]:
     """Entries of sets and keyed lists that are, or have the key of, an earlier entry."""
     for keyed in compiled.keyed:
-        if not any(_repeats(entries, keyed.keys) for entries in _values(manifest, keyed.steps)):
-            continue  # nearly always, so paths are not made
         for path, entries in _located(manifest, keyed.steps):
             if isinstance(entries, list) and len(entries) > 1:
                 yield from _repeated(entries, keyed.keys, path)
@@ -127,7 +158,15 @@ def _repeats(entries: Any, keys: tuple[tuple[str, Any], ...]) -> bool:
     """Whether two entries of the list are told apart by nothing."""
     if not isinstance(entries, list) or len(entries) < 2:
         return False
-    found = [key for entry in entries if (key := _key(entry, keys)) is not None]
+    found: list[object]
+    if not keys:
+        found = [entry for entry in entries if isinstance(entry, str)]
+    elif len(keys) == 1:  # of nearly every list, so not by _key, which takes three times as long
+        ((name, default),) = keys
+        values = [default if (value := entry.get(name)) is None else value for entry in entries if type(entry) is dict]
+        found = [value for value in values if isinstance(value, str)]
+    else:
+        found = [key for entry in entries if (key := _key(entry, keys)) is not None]
     return len(set(found)) < len(found)
 
 
@@ -164,7 +203,6 @@ def _broken_rules(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, De
     return [
         ((*path, *below), Defect(fields.join("", *path, *below), rule.message))
         for rule in compiled.rules
-        if not rule.transition
         for path, value in _located(manifest, rule.steps)
         for below in RULES[rule.id](value)
     ]
@@ -173,28 +211,13 @@ def _broken_rules(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, De
 def _broken_transitions(compiled: Compiled, before: Manifest, after: Manifest) -> Iterator[tuple[Path, Defect]]:
     from policies.schema.structure_rules import TRANSITIONS
 
-    for rule in compiled.rules:
-        if not rule.transition:
-            continue
+    for rule in compiled.transitions:
         old = dict(_located(before, rule.steps))
         for path, value in _located(after, rule.steps):
             if path in old:
                 for below in TRANSITIONS[rule.id](value, old[path]):
                     at = (*path, *below)
                     yield at, Defect(fields.join("", *at), rule.message)
-
-
-def _values(value: Any, steps: tuple[str, ...]) -> list[Any]:
-    """The values at this place, without their paths."""
-    found = [value]
-    for step in steps:
-        if not found:
-            break
-        if step == "*":
-            found = [each for holder in found for each in _entries(holder)]
-        else:
-            found = [each for holder in found if isinstance(holder, (dict, Mapping)) and (each := holder.get(step))]
-    return found
 
 
 def _entries(holder: Any) -> Iterable[Any]:

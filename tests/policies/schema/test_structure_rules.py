@@ -172,9 +172,8 @@ def test_objects_of_two_versions_are_not_compared() -> None:
 
 
 def test_every_rule_of_the_schemas_has_a_twin_and_every_twin_a_rule() -> None:
-    placed = [rule for version in VERSIONS.values() for rule in version.rules]
-    assert {rule.id for rule in placed if not rule.transition} == set(RULES)
-    assert {rule.id for rule in placed if rule.transition} == set(TRANSITIONS)
+    assert {rule.id for version in VERSIONS.values() for rule in version.rules} == set(RULES)
+    assert {rule.id for version in VERSIONS.values() for rule in version.transitions} == set(TRANSITIONS)
 
 
 def test_every_rule_says_who_judges_it_offline() -> None:
@@ -191,7 +190,7 @@ def test_every_rule_says_who_judges_it_offline() -> None:
 
 
 def test_rules_that_compare_lie_where_before_and_after_can_be_told_apart() -> None:
-    placed = [rule for version in VERSIONS.values() for rule in version.rules if rule.transition]
+    placed = [rule for version in VERSIONS.values() for rule in version.transitions]
     assert [rule for rule in placed if EACH in rule.steps] == []
 
 

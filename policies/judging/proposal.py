@@ -83,10 +83,8 @@ def propose(
     Costs the depth of the tree for each change.
     """
     changes = tuple(changes)
-    before = world.drop_all(change.ref for change in changes if change.before is None)
-    before = before.put_all(change.before for change in changes if change.before is not None)
-    after = before.drop_all(change.ref for change in changes if change.after is None)
-    after = after.put_all(change.after for change in changes if change.after is not None)
+    before = _laid(world, [change.ref for change in changes if change.before is None], [c.before for c in changes])
+    after = _laid(before, [change.ref for change in changes if change.after is None], [c.after for c in changes])
     if len(changes) * _LOOKS > len(after):
         after = after.indexed()
     return Proposal(
@@ -97,6 +95,12 @@ def propose(
         configuration or Configuration(),
         circumstances or Circumstances(),
     )
+
+
+def _laid(world: Forest, gone: list[Ref], there: list[KubeObject | None]) -> Forest:
+    if gone:
+        world = world.drop_all(gone)
+    return world.put_all(obj for obj in there if obj is not None) if len(there) > len(gone) else world
 
 
 def _scope(changes: Iterable[Change]) -> list[Ref]:

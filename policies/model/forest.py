@@ -12,35 +12,15 @@ from typing import Any
 
 from policies.model.objects import NOTHING, Attached, GroupKind, KubeObject, Node, Ref, Share
 from policies.model.ordering import children_first
-from policies.model.pools import joined
+from policies.model.totals import exchanged, join
 from policies.model.trie import Trie, no_total
-
-
-def join(shares: Iterable[Share]) -> Share:
-    """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`; `pools` as they join."""
-    shares = list(shares)
-    nominal: dict[str, int] = {}
-    kept: dict[str, int] = {}
-    limit: dict[str, int] = {}
-    height = 0
-    for share in shares:
-        for name, amount in share.nominal.items():
-            nominal[name] = nominal.get(name, 0) + amount
-        for name, amount in share.kept.items():
-            kept[name] = kept.get(name, 0) + amount
-        for name, amount in share.limit.items():
-            if name not in limit or limit[name] < amount:
-                limit[name] = amount
-        height = max(height, share.height)
-    return Share(nominal, kept, limit, height, joined(share.pools for share in shares))
-
 
 Children = Trie[Ref, Share, Share]
 Attachments = Trie[Ref, Attached, None]
 Users = Trie[Ref, Ref, None]
 Groups = Trie[Ref, Children, None]
 _EMPTY: Trie[Any, Any, None] = Trie(no_total)
-NO_CHILDREN: Children = Trie(join)
+NO_CHILDREN: Children = Trie(join, exchanged)
 NONE_ATTACHED: Attachments = Trie(no_total)
 NO_USERS: Users = Trie(no_total)
 NO_GROUPS: Groups = Trie(no_total)
@@ -245,7 +225,7 @@ class _Draft:
 
     def put(self, obj: KubeObject) -> None:
         old = self.get(obj.ref)
-        if old == obj:
+        if old is obj or old == obj:
             return
         self.changed = True
         self.note(obj.ref, old, obj)
@@ -294,6 +274,12 @@ class _Draft:
 
     def place(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)
+        if old is not None and node is not None and node.parent == old.node.parent and not old.on_cycle:
+            share = node.share(self._below(ref))  # its way up is as it was, so no cycle opens or closes
+            self._set(ref, _Place(node, share, False))
+            if self._shown(ref, node.parent, share):
+                self._climb(node.parent)
+            return
         broken = self._loop(ref) if old and old.on_cycle else []
         if old:
             self._cut(old.node)
@@ -352,14 +338,23 @@ class _Draft:
         place = self.places.get(ref)
         if place is None:
             return False
-        below = NOTHING if on_cycle else (self.edges.get(ref) or NO_CHILDREN).total
-        share = place.node.share(below)
+        share = place.node.share(NOTHING if on_cycle else self._below(ref))
         self.looped += on_cycle - place.on_cycle
-        self._set(ref, _Place(place.node, share, on_cycle))
-        parent = place.node.parent
+        if share != place.share or on_cycle is not place.on_cycle:
+            self._set(ref, _Place(place.node, share, on_cycle))
+        return self._shown(ref, place.node.parent, share)
+
+    def _below(self, ref: Ref) -> Share:
+        children = self.edges.get(ref)
+        return NOTHING if children is None else children.total
+
+    def _shown(self, ref: Ref, parent: Ref | None, share: Share) -> bool:
+        """Hand the share to the parent; whether that changed anything for it."""
         if parent is None:
             return False
-        siblings = self.edges.get(parent) or NO_CHILDREN
+        siblings = self.edges.get(parent)
+        if siblings is None:
+            siblings = NO_CHILDREN
         if siblings.get(ref) == share:
             return False
         self.edges = self.edges.put(parent, siblings.put(ref, share, self.owner), self.owner)

@@ -49,14 +49,21 @@ class _Page(Generic[K, V]):
 class Trie(Generic[K, V, T]):
     """A persistent map from K to V; `total` is `join` over all values.
 
-    `join` takes the values of a leaf or the totals of the branches; it must not depend on their order.
+    `join` takes the values of a leaf or the totals of the branches; it must not depend on their order. `exchange`
+    makes of a total, a value in it and another value the total with that one instead; None where it cannot.
     Raises KeyError as a dict does. Equal content does not mean equal shape: compare `dict(trie.items())`.
     """
 
-    __slots__ = ("_join", "_page")
+    __slots__ = ("_exchange", "_join", "_page")
 
-    def __init__(self, join: Callable[[Iterable[Any]], T], page: _Page[K, V] | None = None):
+    def __init__(
+        self,
+        join: Callable[[Iterable[Any]], T],
+        exchange: Callable[[T, V, V], T | None] | None = None,
+        page: _Page[K, V] | None = None,
+    ):
         self._join = join
+        self._exchange = exchange
         self._page = page if page is not None else _Page({}, [], 0)
 
     @property
@@ -95,24 +102,32 @@ class Trie(Generic[K, V, T]):
 
     def indexed(self) -> Trie[K, V, T]:
         """The same map, quicker to ask many times. Costs a look at every pair."""
-        return _Indexed(self._join, self._page)
+        return _Indexed(self._join, self._exchange, self._page)
 
     def put(self, key: K, value: V, owner: object | None = None) -> Trie[K, V, T]:
         """The map with this pair. An `owner` must not use the map itself any more."""
-        return Trie(self._join, _put(self._page, hash(key), 0, key, value, owner))
+        page, exchange = self._page, self._exchange
+        old = self.get(key) if exchange is not None and page.total is not _UNKNOWN else None
+        if exchange is not None and old is not None:
+            made = _exchanged(page, hash(key), key, old, value, exchange, owner)
+        else:
+            made = _put(page, hash(key), 0, key, value, owner)
+        return Trie(self._join, exchange, made)
 
     def drop(self, key: K) -> Trie[K, V, T]:
         """The map without `key`; the map itself where it has no such key."""
         if self.get(key) is None:
             return self
-        return Trie(self._join, _drop(self._page, hash(key), key))
+        return Trie(self._join, self._exchange, _drop(self._page, hash(key), key))
 
 
 class _Indexed(Trie[K, V, T]):
     __slots__ = ("_all",)
 
-    def __init__(self, join: Callable[[Iterable[Any]], T], page: _Page[K, V]):
-        super().__init__(join, page)
+    def __init__(
+        self, join: Callable[[Iterable[Any]], T], exchange: Callable[[T, V, V], T | None] | None, page: _Page[K, V]
+    ):
+        super().__init__(join, exchange, page)
         self._all = dict(_pairs(page))
 
     def get(self, key: K) -> V | None:
@@ -152,6 +167,30 @@ def _put(page: _Page[K, V], path: int, level: int, key: K, value: V, owner: obje
         return _Page(None, pages, size, owner)
     page.size, page.total = size, _UNKNOWN
     return page
+
+
+def _exchanged(
+    page: _Page[K, V],
+    path: int,
+    key: K,
+    old: V,
+    value: V,
+    exchange: Callable[[Any, V, V], Any],
+    owner: object | None,
+) -> _Page[K, V]:
+    """The page with another value of a key that it has. A known total is not taken again over all values."""
+    own = owner is not None and page.owner is owner
+    made = page if own else _Page(page.entries and {**page.entries}, [*page.pages], page.size, owner)
+    if made.entries is not None:
+        made.entries[key] = value
+    else:
+        slot = path & _MASK
+        below = page.pages[slot]
+        assert below is not None, "the key is there"
+        made.pages[slot] = _exchanged(below, path >> _BITS, key, old, value, exchange, owner)
+    total = None if page.total is _UNKNOWN else exchange(page.total, old, value)
+    made.total = _UNKNOWN if total is None else total
+    return made
 
 
 def _drop(page: _Page[K, V], path: int, key: K) -> _Page[K, V] | None:

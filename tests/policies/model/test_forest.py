@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.volcano import Queue, queue_ref
-from policies.model.forest import Forest, join
+from policies.model.forest import Forest
 from policies.model.objects import NOTHING, Ref, Share
 from policies.model.quantity import Quantity
+from policies.model.totals import join
 from tests.builders import cluster_queue, forest, local_queue, queue, typed, world
 from tests.profiles import times
 

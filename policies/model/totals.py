@@ -1,0 +1,86 @@
+"""What siblings show together to the node above them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from policies.model.objects import Share
+from policies.model.pools import UNLIMITED, Pool, joined
+
+
+def join(shares: Iterable[Share]) -> Share:
+    """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`; `pools` as they join."""
+    shares = list(shares)
+    nominal: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    limit: dict[str, int] = {}
+    height = 0
+    for share in shares:
+        for name, amount in share.nominal.items():
+            nominal[name] = nominal.get(name, 0) + amount
+        for name, amount in share.kept.items():
+            kept[name] = kept.get(name, 0) + amount
+        for name, amount in share.limit.items():
+            if name not in limit or limit[name] < amount:
+                limit[name] = amount
+        height = max(height, share.height)
+    return Share(nominal, kept, limit, height, joined(share.pools for share in shares))
+
+
+def exchanged(total: Share, old: Share, new: Share) -> Share | None:
+    """The total with `new` in the place of `old`; None where that takes a look at the others.
+
+    Only sums can be kept without them: a maximum may have been that of `old`, and a name that nobody has any more
+    is not in a total.
+    """
+    if old.height != new.height or old.limit != new.limit:
+        return None
+    nominal, kept = _sums(total.nominal, old.nominal, new.nominal), _sums(total.kept, old.kept, new.kept)
+    pools = _pools(total.pools, old.pools, new.pools)
+    if nominal is None or kept is None or pools is None:
+        return None
+    return Share(nominal, kept, total.limit, total.height, pools)
+
+
+def _sums(total: Mapping[str, int], old: Mapping[str, int], new: Mapping[str, int]) -> Mapping[str, int] | None:
+    if old == new:
+        return total
+    if old.keys() != new.keys():
+        return None
+    return {**total, **{name: total[name] + amount - old[name] for name, amount in new.items()}}
+
+
+def _pools(total: Mapping[str, Pool], old: Mapping[str, Pool], new: Mapping[str, Pool]) -> Mapping[str, Pool] | None:
+    if old == new:
+        return total
+    if old.keys() != new.keys():
+        return None
+    made = dict(total)
+    for pair, after in new.items():
+        if after != old[pair]:
+            pool = _pool(total[pair], old[pair], after)
+            if pool is None:
+                return None
+            made[pair] = pool
+    return made
+
+
+def _pool(total: Pool, old: Pool, new: Pool) -> Pool | None:
+    lent, taken = total.lent + new.lent - old.lent, total.taken + new.taken - old.taken
+    if UNLIMITED in total or max(lent, taken) >= UNLIMITED:
+        return None  # a sum that was cut off says nothing of its parts
+    smallest, largest = _least(total.smallest, old.smallest, new.smallest), total.largest
+    if new.largest != old.largest:
+        if old.largest == largest > new.largest:
+            return None
+        largest = max(largest, new.largest)
+    return None if smallest is None else Pool(lent, taken, total.queues + new.queues - old.queues, smallest, largest)
+
+
+def _least(least: int, old: int, new: int) -> int | None:
+    """The least above 0 with `new` in the place of `old`; None where only the others know it."""
+    if old == new:
+        return least
+    if old == least != 0:
+        return new if 0 < new < least else None
+    return min(filter(None, (least, new)), default=0)

@@ -16,10 +16,11 @@ from policies.judging.proposal import Proposal, propose
 from policies.judging.ruling import silenced
 from policies.judging.verdict import Judged, Unjudged, Verdict
 from policies.model.change import Change, Circumstances
+from policies.model.findings import Action
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
 from policies.mutation.stored import completed, stored
-from policies.rules import about
+from policies.rules import concerned
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,15 @@ def evaluate(proposal: Proposal) -> Verdict:
     """All findings of all rules about this proposal."""
     found: list[Judged] = []
     unjudged: list[Unjudged] = []
-    for rule in about(proposal.kinds()):
-        if not silenced(rule, proposal.configuration):
-            judged, missed = findings(rule, proposal)
+    for rule in concerned(proposal.kinds(), proposal.occasions()):
+        if rule.default is Action.OFF and silenced(rule, proposal.configuration):
+            continue
+        if results := [*rule.check(proposal)]:
+            judged, missed = findings(rule, proposal, results)
             found += judged
             unjudged += missed
-    return Verdict(tuple(sorted(found, key=lambda judged: judged.rank)), tuple(unjudged))
+    found.sort(key=lambda judged: judged.rank)
+    return Verdict(tuple(found), tuple(unjudged))
 
 
 def _before(state: State, ref: Ref) -> Parsed | None:

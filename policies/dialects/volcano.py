@@ -207,8 +207,11 @@ def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Que
     """The nearest ancestor that limits the resource, and its limit; root is not considered. Walks up the tree."""
     for ref in islice(forest.ancestors(queue.ref), _FAR):
         ancestor = forest.node(ref)
-        if isinstance(ancestor, Queue) and ref != ROOT and resource in dict(ancestor.limits()):
-            return ancestor, ancestor.capability[resource]
+        if not isinstance(ancestor, Queue):
+            continue
+        limit = ancestor.capability.get(resource)
+        if limit is not None and limit.nano and ref != ROOT:
+            return ancestor, limit
     return None
 
 

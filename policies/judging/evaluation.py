@@ -15,11 +15,13 @@ from policies.model.findings import SEVERITY, Action, Finding, NotEvaluated, Pro
 _INDEX = re.compile(r"\[\d+\]")
 
 
-def findings(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]]:
-    """What one rule finds, and what it could not judge."""
+def findings(
+    rule: Rule, proposal: Proposal, results: Iterable[Finding | NotEvaluated]
+) -> tuple[list[Judged], list[Unjudged]]:
+    """What one rule finds, and what it could not judge; `results` are those of its check."""
     found: dict[object, Judged] = {}
     missed: dict[str, Unjudged] = {}
-    for result in rule.check(proposal):
+    for result in results:
         if isinstance(result, NotEvaluated):
             missed.setdefault(result.reason, Unjudged(rule, result.reason))
         elif (finding := _judged(rule, result, proposal)) is not None:

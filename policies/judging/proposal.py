@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from policies.configuration.settings import Configuration
-from policies.model.change import Change, Circumstances
+from policies.model.change import Change, Circumstances, Occasion
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Node, Ref
 
@@ -35,13 +35,13 @@ class Proposal:
         init=False, repr=False, compare=False, default_factory=dict
     )
     """What `changed` has found: a hundred rules ask for a dozen types."""
+    _touched: list[Node] | None = field(init=False, repr=False, compare=False, default=None)
 
     def touched(self, kind: type[N]) -> Iterator[N]:
         """The changed nodes and their parents, before and after, as they stand in `after`; each once."""
-        for ref in self.scope:
-            node = self.after.node(ref)
-            if isinstance(node, kind):
-                yield node
+        if self._touched is None:
+            object.__setattr__(self, "_touched", [node for ref in self.scope if (node := self.after.node(ref))])
+        return (node for node in self._touched or () if isinstance(node, kind))
 
     def changed(self, kind: type[Thing]) -> Iterator[tuple[Thing | None, Thing]]:
         """(before, after) of each created or updated object of this type."""
@@ -60,6 +60,24 @@ class Proposal:
 
     def kinds(self) -> frozenset[GroupKind]:
         return frozenset(change.ref.group_kind for change in self.changes)
+
+    def occasions(self) -> frozenset[Occasion]:
+        """What of it rules are about that need not be asked otherwise."""
+        found: set[Occasion] = set()
+        for change in self.changes:
+            before, after = change.before, change.after
+            if after is None:
+                found.add(Occasion.DELETION)
+                continue
+            if after.defects or change.defects:
+                found.add(Occasion.DEFECT)
+            if after.exemptions:
+                found.add(Occasion.EXEMPTION)
+            if isinstance(after, Node) and (not isinstance(before, Node) or before.parent != after.parent):
+                found.add(Occasion.PLACEMENT)
+        if self.after.has_cycles:
+            found.add(Occasion.CYCLE)
+        return frozenset(found)
 
     def unknown(self, *kinds: GroupKind) -> list[str]:
         """Those of the kinds of which the world does not hold every object: their absence proves nothing."""

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from policies.cel.expression import Expression
 from policies.judging.proposal import Proposal
+from policies.model.change import Occasion
 from policies.model.findings import Action, Finding, NotEvaluated
 from policies.model.objects import GroupKind
 
@@ -22,7 +23,7 @@ class Rule:
 
     `alone`: the changed object decides by itself, whatever else there is. Such a rule has a form in `cel`, for the time
     when the webhook is down, or says in `no_cel` why not. `status` is the HTTP status of a refusal: 422 for an object
-    that cannot be read, whoever else exists; 403 for policy.
+    that cannot be read, whoever else exists; 403 for policy. `only`: without that no change brings a finding.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Rule:
     cel: tuple[Expression, ...] = ()
     no_cel: str = ""
     status: HTTPStatus = HTTPStatus.FORBIDDEN
+    only: Occasion | None = None
 
     @property
     def reason(self) -> str:
@@ -64,6 +66,7 @@ def rule(
     cel: Iterable[Expression] = (),
     no_cel: str = "",
     status: HTTPStatus = HTTPStatus.FORBIDDEN,
+    only: Occasion | None = None,
 ) -> Callable[[Check], Check]:
     """Register a check under the id that names what is wrong. The docstring of the check is its page.
 
@@ -71,7 +74,7 @@ def rule(
     """
 
     def register(check: Check) -> Check:
-        made = Rule(id, source, frozenset(kinds), default, check, alone, tuple(cel), no_cel, status)
+        made = Rule(id, source, frozenset(kinds), default, check, alone, tuple(cel), no_cel, status, only)
         if fault := _fault(made):
             raise ValueError(f"rule {id}: {fault}")
         REGISTERED[id] = made

@@ -16,6 +16,16 @@ class Operation(StrEnum):
     DELETE = "DELETE"
 
 
+class Occasion(StrEnum):
+    """What only few changes have, and many rules are about."""
+
+    DELETION = "an object is deleted"
+    PLACEMENT = "a node is created or gets another parent"
+    DEFECT = "an object has a defect"
+    EXEMPTION = "an object asks for an exemption"
+    CYCLE = "a node lies on a cycle"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One object before and after; one of the two may be missing, never both.

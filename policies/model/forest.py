@@ -99,8 +99,14 @@ class Forest:
 
     def ancestors(self, ref: Ref) -> Iterator[Ref]:
         """Upward from the parent to the root, which may have no object; each once, so a cycle ends the walk."""
-        seen, places = {ref}, self._places
+        places = self._places
         place = places.get(ref)
+        if not self._looped:
+            while place is not None and place.node.parent is not None:
+                yield place.node.parent
+                place = places.get(place.node.parent)
+            return
+        seen = {ref}
         while place is not None and (parent := place.node.parent) is not None and parent not in seen:
             yield parent
             seen.add(parent)

@@ -10,6 +10,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 from policies.judging.rule import REGISTERED, Rule
+from policies.model.change import Occasion
 from policies.model.errors import UnknownRule
 from policies.model.objects import GroupKind
 
@@ -31,6 +32,12 @@ def about(kinds: frozenset[GroupKind]) -> tuple[Rule, ...]:
     names = {spelled(each) for each in kinds}
     _load(each for each in _modules() if each not in judged or not names.isdisjoint(judged[each]))
     return tuple(rule for _, rule in sorted(REGISTERED.items()) if kinds & rule.kinds)
+
+
+@lru_cache(maxsize=1024)
+def concerned(kinds: frozenset[GroupKind], occasions: frozenset[Occasion]) -> tuple[Rule, ...]:
+    """Those among them that may find anything in a change with these occasions."""
+    return tuple(rule for rule in about(kinds) if rule.only is None or rule.only in occasions)
 
 
 def find(id: str) -> Rule:

@@ -111,5 +111,6 @@ def _worst(rule: Rule, profile: Profile) -> Severity | None:
 def _severities(rule: Rule, profile: Profile) -> Iterator[Severity]:
     for case in sorted(_cases(rule), key=lambda case: not case["findings"]):
         if rule.default is Action.OFF or "rules" not in case.get("configuration", {}):
-            for finding in findings(rule, proposed({**case, "profile": profile.value}))[0]:
+            asked = proposed({**case, "profile": profile.value})
+            for finding in findings(rule, asked, rule.check(asked))[0]:
                 yield finding.severity

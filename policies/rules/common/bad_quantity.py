@@ -11,6 +11,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import QUEUE
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.cures import apart, patch
 from policies.model.findings import Finding
 from policies.model.objects import KubeObject
@@ -59,6 +60,7 @@ _OF_NODES = joined(_BAD_QUOTAS, _BAD_WEIGHT)
     alone=True,
     cel=[Expression((QUEUE,), _BAD_AMOUNTS, AMOUNTS), Expression((COHORT, CLUSTER_QUEUE), _OF_NODES, GROUPS)],
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
+    only=Occasion.DEFECT,
 )
 def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
     """A quantity cannot be read, or is negative.

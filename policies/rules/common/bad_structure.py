@@ -6,6 +6,7 @@ from http import HTTPStatus
 from policies.dialects import READERS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.cures import apart, patch
 from policies.model.findings import Action, Finding
 
@@ -17,6 +18,7 @@ from policies.model.findings import Action, Finding
     alone=True,
     no_cel="the CustomResourceDefinitions say it, and the API server checks them itself",
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
+    only=Occasion.DEFECT,
 )
 def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     """The object does not match the schema of its kind.

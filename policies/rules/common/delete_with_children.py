@@ -7,13 +7,14 @@ from policies.dialects.kueue import COHORT, Cohort
 from policies.dialects.volcano import QUEUE
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile
 from policies.model.objects import Node
 
 _NAMED = 10  # children that a message lists; the rest are counted
 
 
-@rule("delete-with-children", source="Volcano Q20; Kueue issue 3644", kinds=(COHORT, QUEUE))
+@rule("delete-with-children", source="Volcano Q20; Kueue issue 3644", kinds=(COHORT, QUEUE), only=Occasion.DELETION)
 def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     """A node is deleted while other nodes still have it as their parent.
 

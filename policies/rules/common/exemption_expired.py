@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from policies.dialects import READERS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject
 
 
-@rule("exemption-expired", source="Quotree: exemptions", kinds=READERS, default=Action.WARN)
+@rule("exemption-expired", source="Quotree: exemptions", kinds=READERS, default=Action.WARN, only=Occasion.EXEMPTION)
 def exemption_expired(proposal: Proposal) -> Iterator[Finding]:
     """The last day of an exemption has passed.
 

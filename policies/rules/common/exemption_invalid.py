@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from policies.dialects import READERS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.errors import UnknownRule
 from policies.model.exemptions import EXAMPLE, Exemption
 from policies.model.findings import STRICT_ONLY, Finding
@@ -12,7 +13,7 @@ from policies.model.objects import KubeObject
 from policies.rules import find
 
 
-@rule("exemption-invalid", source="Quotree: exemptions", kinds=READERS)
+@rule("exemption-invalid", source="Quotree: exemptions", kinds=READERS, only=Occasion.EXEMPTION)
 def exemption_invalid(proposal: Proposal) -> Iterator[Finding]:
     """An exemption names a rule that cannot be waived, or cannot be read.
 

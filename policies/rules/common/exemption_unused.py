@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from policies.dialects import READERS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject, Ref
 from policies.rules import find
 
 
-@rule("exemption-unused", source="Quotree: exemptions", kinds=READERS, default=Action.WARN)
+@rule("exemption-unused", source="Quotree: exemptions", kinds=READERS, default=Action.WARN, only=Occasion.EXEMPTION)
 def exemption_unused(proposal: Proposal) -> Iterator[Finding]:
     """An exemption excuses nothing: the rule does not report the object.
 

@@ -6,6 +6,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import QUEUE, Queue, moved
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Node, Ref
@@ -14,7 +15,7 @@ _WHOLE = 40  # members of a cycle that a message shows
 _NAMED = 6  # members that a fix offers
 
 
-@rule("parent-cycle", source="KEP-79; Volcano Q7 and gap C1", kinds=(COHORT, CLUSTER_QUEUE, QUEUE))
+@rule("parent-cycle", source="KEP-79; Volcano Q7 and gap C1", kinds=(COHORT, CLUSTER_QUEUE, QUEUE), only=Occasion.CYCLE)
 def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
     """The parents of a node lead back to it.
 

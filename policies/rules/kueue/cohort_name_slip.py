@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cohort_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.suggestion import slip
@@ -15,6 +16,7 @@ from policies.model.suggestion import slip
     source="Kueue: naming a cohort is enough to make it",
     kinds=(CLUSTER_QUEUE, COHORT),
     default=Action.WARN,
+    only=Occasion.PLACEMENT,
 )
 def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A node names a Cohort that nothing else uses, one letter off from one that is in use.

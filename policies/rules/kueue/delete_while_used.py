@@ -7,6 +7,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
@@ -20,7 +21,10 @@ _LOSS = {
 
 
 @rule(
-    "delete-while-used", source="Kueue issues 1253 and 13676", kinds=(CLUSTER_QUEUE, RESOURCE_FLAVOR, ADMISSION_CHECK)
+    "delete-while-used",
+    source="Kueue issues 1253 and 13676",
+    kinds=(CLUSTER_QUEUE, RESOURCE_FLAVOR, ADMISSION_CHECK),
+    only=Occasion.DELETION,
 )
 def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue, ResourceFlavor or AdmissionCheck is deleted while others refer to it.

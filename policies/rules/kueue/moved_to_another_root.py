@@ -6,6 +6,7 @@ from policies.amounts import quota as arithmetic
 from policies.dialects.kueue import QuotaNode
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
@@ -13,7 +14,7 @@ from policies.model.pools import NO_POOL
 from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, incomplete, named_amount
 
 
-@rule("moved-to-another-root", source="Kueue issue 15933", kinds=KINDS, default=Action.WARN)
+@rule("moved-to-another-root", source="Kueue issue 15933", kinds=KINDS, default=Action.WARN, only=Occasion.PLACEMENT)
 def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue or Cohort leaves its tree and takes along quota that others in the tree could use.
 

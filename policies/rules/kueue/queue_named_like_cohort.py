@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cluster_queue_ref, cohort_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 
 
@@ -13,6 +14,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
     source="A policy of Quotree; Kueue keeps the two kinds apart by kind alone",
     kinds=(CLUSTER_QUEUE, COHORT),
     default=Action.WARN,
+    only=Occasion.PLACEMENT,
 )
 def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue and a Cohort have the same name.

@@ -31,40 +31,42 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     for ref in sorted(proposal.after.upward(proposal.scope)):
         if not arithmetic.countable(proposal.after, ref):
             continue
-        for pair in _pairs(proposal, ref):
-            over, most, work = _over(proposal, proposal.after, ref, pair)
-            if over > 0 and over > _over(proposal, proposal.before, ref, pair)[0]:
+        for pair, work in sorted(_works(proposal, ref).items()):
+            over, most = _over(proposal.after, ref, pair, work)
+            if over > 0 and over > _over(proposal.before, ref, pair, held(proposal.before, ref, pair))[0]:
                 worse.add((ref, pair))
                 yield _finding(proposal, ref, pair, over, most, work)
     yield from _borrowers(proposal, worse)
 
 
-def _pairs(proposal: Proposal, ref: Ref) -> list[str]:
-    forests = (proposal.before, proposal.after)
-    return sorted({pair for f in forests for pair in (*f.share_of(ref).pools, *f.below(ref).pools)})
+def _works(proposal: Proposal, ref: Ref) -> dict[str, int]:
+    """What is held in the subtree, by pair; nearly always of few."""
+    forest = _source(proposal, proposal.after, ref)
+    node = forest.node(ref)
+    if isinstance(node, ClusterQueue):
+        return {pair: work for pair, work in node.reserved.items() if work > 0}
+    return {pair: pool.taken for pair, pool in forest.below(ref).pools.items() if pool.taken > 0}
 
 
-def _over(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> tuple[int, int, int]:
-    """(how much too much is held, what could be held, what is held)
+def _over(forest: Forest, ref: Ref, pair: str, work: int) -> tuple[int, int]:
+    """(how much too much is held, what could be held) where so much is held
 
     For a node that may borrow without limit only its root counts.
     """
-    work = _held(proposal, forest, ref, pair)
     if work <= 0:
-        return 0, 0, work
+        return 0, 0
     node, own, most = forest.node(ref), arithmetic.terms(forest, ref, pair), arithmetic.subtree(forest, ref, pair)
     if node is not None and node.parent is not None:
         if own.borrowing is None:
-            return 0, most, work
+            return 0, most
         most = plus(most, own.borrowing)
-    return max(0, minus(work, most)), most, work
+    return max(0, minus(work, most)), most
 
 
-def _held(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> int:
+def _source(proposal: Proposal, forest: Forest, ref: Ref) -> Forest:
     """A manifest from a file has no status; then what was held before the change counts."""
     node = forest.node(ref)
-    source = forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
-    return held(source, ref, pair)
+    return forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
 
 
 def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work: int) -> Finding:
@@ -88,8 +90,9 @@ def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Find
     for before, queue in proposal.changed(ClusterQueue):
         if before is None or queue.parent is None or not arithmetic.countable(proposal.after, queue.ref):
             continue
+        source = _source(proposal, proposal.after, queue.ref)
         for pair, terms in before.terms().items():
-            left, work = queue.terms().get(pair, NO_TERMS).nominal, _held(proposal, proposal.after, queue.ref, pair)
+            left, work = queue.terms().get(pair, NO_TERMS).nominal, held(source, queue.ref, pair)
             if left < work <= terms.nominal and (queue.ref, pair) not in worse:
                 yield Finding(
                     queue.ref,

@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from policies.dialects.volcano import QUEUE, Queue, moved, queue_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Finding
 
 _DEFAULT = queue_ref("default")
 
 
-@rule("default-queue-as-parent", source="Volcano section 4; J1", kinds=(QUEUE,), default=Action.WARN)
+@rule(
+    "default-queue-as-parent",
+    source="Volcano section 4; J1",
+    kinds=(QUEUE,),
+    default=Action.WARN,
+    only=Occasion.PLACEMENT,
+)
 def default_queue_as_parent(proposal: Proposal) -> Iterator[Finding]:
     """The queue `default` gets its first child, and so takes no more work.
 

@@ -27,7 +27,7 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
         above = list(islice(proposal.after.ancestors(queue.ref), most + _BEYOND))
         depth = sum(ref != ROOT for ref in above) + 1
         deepest = depth + proposal.after.below(queue.ref).height
-        endless = any(proposal.after.on_cycle(ref) for ref in above)
+        endless = proposal.after.has_cycles and any(proposal.after.on_cycle(ref) for ref in above)
         if deepest > most:
             where = f"is at depth {depth}" + (f", the deepest queue below it at {deepest}" if deepest > depth else "")
             yield Finding(

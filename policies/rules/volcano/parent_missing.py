@@ -49,5 +49,8 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _first_absent(proposal: Proposal, queue: Queue) -> Ref | None:
-    above = islice(proposal.after.ancestors(queue.ref), _FAR)
-    return next((ref for ref in above if not exists(proposal.after, ref)), None)
+    """The way up ends where a queue is missing, so only its last can be."""
+    last = None
+    for ref in islice(proposal.after.ancestors(queue.ref), _FAR):
+        last = ref
+    return last if last is not None and not exists(proposal.after, last) else None

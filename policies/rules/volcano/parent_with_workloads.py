@@ -5,12 +5,18 @@ from collections.abc import Iterator
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Queue, moved, work_in
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.change import Occasion
 from policies.model.findings import BOTH, STRICT_ONLY, Cause, Finding, NotEvaluated
 
 _NAMED = 5  # jobs and PodGroups that a message lists; the rest are counted
 
 
-@rule("parent-with-workloads", source="Volcano hierarchical queue: webhook checks; Q10 and gap C4", kinds=(QUEUE,))
+@rule(
+    "parent-with-workloads",
+    source="Volcano hierarchical queue: webhook checks; Q10 and gap C4",
+    kinds=(QUEUE,),
+    only=Occasion.PLACEMENT,
+)
 def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A queue gets its first child while work is queued or runs in it.
 

@@ -1,0 +1,87 @@
+"""Rules that are not called, because the change has not what they are about, would find nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from policies.configuration.settings import Configuration
+from policies.judge import evaluate
+from policies.judging.evaluation import findings
+from policies.judging.proposal import Proposal, propose
+from policies.judging.ruling import silenced
+from policies.judging.verdict import Verdict
+from policies.model.change import Change, Occasion
+from policies.model.findings import Profile
+from policies.rules import about, concerned
+from tests.builders import change, cluster_queue, forest, queue, typed, world
+from tests.policies.oracle_world import Edit, World
+from tests.policies.organisations import changes
+from tests.policies.rules.rule_cases import RULES, cases, proposed
+from tests.profiles import times
+
+NOTE = {"ignore.quotree.dev/depth-exceeded": "moving; until=2030-01-01"}
+
+
+def by_all(proposal: Proposal) -> Verdict:
+    """The verdict where every rule of the kinds is asked."""
+    asked = [rule for rule in about(proposal.kinds()) if not silenced(rule, proposal.configuration)]
+    found = [findings(rule, proposal, rule.check(proposal)) for rule in asked]
+    every = sorted((judged for some, _ in found for judged in some), key=lambda judged: judged.rank)
+    return Verdict(tuple(every), tuple(unjudged for _, some in found for unjudged in some))
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+@settings(times(3), suppress_health_check=[HealthCheck.too_slow])
+@given(edited=changes(sound=False))
+def test_random_changes_are_judged_as_if_every_rule_were_asked(edited: tuple[World, Edit], profile: Profile) -> None:
+    before, edit = edited
+    made = [
+        Change(typed(before[key]) if key in before else None, typed(manifest) if manifest else None)
+        for key, manifest in edit.items()
+        if manifest or key in before
+    ]
+
+    proposal = propose(world(*before.values()), made, Configuration(profile=profile))
+
+    assert evaluate(proposal) == by_all(proposal)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_cases_of_each_rule_are_judged_as_if_every_rule_were_asked(rule: str) -> None:
+    for case in cases(rule):
+        proposal = proposed(case)
+        assert evaluate(proposal) == by_all(proposal), case["name"]
+
+
+@pytest.mark.parametrize(
+    ("proposal", "occasions"),
+    [
+        (change(forest("eng"), queue("eng", weight="2")), {}),
+        (change(forest("eng"), queue("ml", "eng")), {Occasion.PLACEMENT}),
+        (change(forest("eng\nml"), queue("ml", "eng")), {Occasion.PLACEMENT}),
+        (change(forest("eng"), delete=[typed(queue("eng")).ref]), {Occasion.DELETION}),
+        (change(forest("eng"), queue("eng", deserved="cpu:x")), {Occasion.DEFECT}),
+        (change(forest("eng"), queue("eng", "eng")), {Occasion.PLACEMENT, Occasion.CYCLE}),
+    ],
+)
+def test_a_change_has_these_occasions(proposal: Proposal, occasions: set[Occasion]) -> None:
+    assert proposal.occasions() == frozenset(occasions)
+
+
+def test_an_edit_of_an_amount_asks_no_rule_about_anything_else() -> None:
+    proposal = change(forest("eng"), queue("eng", deserved="cpu:1"))
+
+    asked = {rule.id for rule in concerned(proposal.kinds(), proposal.occasions())}
+
+    assert "deserved-exceeds-capability" in asked
+    assert not asked & {"bad-quantity", "parent-cycle", "delete-with-children", "exemption-expired"}
+
+
+def test_an_exemption_is_looked_at_whatever_else_changes() -> None:
+    noted = cluster_queue("cq")
+    noted["metadata"]["annotations"] = NOTE
+
+    found = evaluate(change(world(), noted)).findings
+
+    assert "exemption-invalid" in {judged.rule.id for judged in found}

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from cluster.stream import Manifest
 from cluster.versions import is_newer
+from policies.dialects import group_kind
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.forest import Forest
-from policies.model.objects import Ref
+from policies.model.objects import KubeObject, Ref
 from policies.model.trie import Trie, no_total
 
 _REMEMBERED = 512
@@ -99,3 +100,17 @@ class Snapshot:
 
     forest: Forest
     sightings: Sightings
+
+    def holding(self, manifest: Mapping[str, Any]) -> KubeObject | None:
+        """What was read of this very state of the object, by uid, resource version and API version; None where the
+        snapshot has another state of it, or none."""
+        metadata = manifest.get("metadata")
+        if not isinstance(metadata, dict):
+            return None
+        seen = metadata.get("uid"), metadata.get("resourceVersion")
+        name, namespace = metadata.get("name"), metadata.get("namespace") or ""
+        if not (all(seen) and isinstance(name, str) and isinstance(namespace, str)):
+            return None
+        ref = Ref(*group_kind(manifest), namespace, name)
+        found = self.forest.get(ref) if self.sightings.of(ref) == seen else None
+        return found if found is not None and found.api_version == manifest.get("apiVersion") else None

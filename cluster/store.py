@@ -41,6 +41,9 @@ class ObjectCache(Protocol):
     def forest(self) -> Forest:
         """The present snapshot; costs nothing."""
 
+    def snapshot(self) -> Snapshot:
+        """The same with the versions of its objects."""
+
     def ready(self) -> list[str]:
         """What is not synced yet, in words; empty when everything is."""
 
@@ -60,11 +63,15 @@ class ObjectCache(Protocol):
 class FixedCache:
     """A cache that never changes, for example of files."""
 
-    def __init__(self, forest: Forest) -> None:
+    def __init__(self, forest: Forest, sightings: Sightings | None = None) -> None:
         self._forest = forest
+        self._sightings = sightings or Sightings()
 
     def forest(self) -> Forest:
         return self._forest
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self._forest, self._sightings)
 
     def ready(self) -> list[str]:
         return []

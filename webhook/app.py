@@ -212,7 +212,7 @@ class _Views:
     def _judged(self, review: Review) -> Judgement | None:
         """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
         forest, above = self._forest(), self._owners(review)
-        asked = decision.case(review, self._configuration)
+        asked = decision.case(review, self._configuration, self._cache().snapshot())
         if asked is not None and asked.ordered and self._order is not None:
             return self._order.decide(asked.change, asked.judged, asked.entry())
         found = asked.judged(forest.put_all(above)) if asked else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from cluster.sightings import Snapshot
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import kueue, read
@@ -48,9 +49,13 @@ class Case:
         return written(review.uid, self.change.ref, review.old_object, review.object, review.user.name, at)
 
 
-def case(review: Review, configuration: Configuration) -> Case | None:
-    """The request as the rules see it; None where the object is of a kind that carries no quota."""
-    change = review.change()
+def case(review: Review, configuration: Configuration, cache: Snapshot | None = None) -> Case | None:
+    """The request as the rules see it; None where the object is of a kind that carries no quota.
+
+    The object before is not read again where the cache has it in the same version.
+    """
+    old = review.old_object
+    change = review.change(cache.holding(old) if cache is not None and old is not None else None)
     if change is None:
         return None
     return Case(review, change, configuration, Circumstances(now=datetime.now(UTC), user=review.user))

@@ -54,9 +54,9 @@ class Review:
         assert manifest is not None
         return manifest
 
-    def change(self) -> Change | None:
-        """The change of one object; None for a kind without quota."""
-        change = changed(self.old_object, self.object, self.subresource)
+    def change(self, known: KubeObject | None = None) -> Change | None:
+        """The change of one object; None for a kind without quota. `known` is what was read of `old_object`."""
+        change = changed(self.old_object, self.object, self.subresource, known)
         if change is None:
             return None
         before, after = _stored(change.before), _stored(change.after)

@@ -14,12 +14,12 @@ from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.resource import Resource
+from cluster.sightings import Snapshot
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedCache, ObjectCache, Store
 from cluster.stream import Manifest
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
-from policies.model.objects import GroupKind
 from webhook.ledger.book import ORDERED
 from webhook.ledger.keeping import KeptLedger
 from webhook.ledger.ledger import Ledger, Order
@@ -73,8 +73,7 @@ class _Cluster:
         self._settings = settings
         self._connect = connect
         self._cluster = connect()
-        ordered = ORDERED if settings.configuration.ledger else frozenset[GroupKind]()
-        self._store = Store(following=sources(settings.configuration.yunikorn), sighted=ordered)
+        self._store = Store(following=sources(settings.configuration.yunikorn), sighted=ORDERED)
 
     def cache(self) -> ObjectCache:
         self._store.start(self._cluster)
@@ -124,6 +123,9 @@ class _WithRenewal:
 
     def forest(self) -> Forest:
         return self._world.forest()
+
+    def snapshot(self) -> Snapshot:
+        return self._world.snapshot()
 
     def ready(self) -> list[str]:
         return self._world.ready()

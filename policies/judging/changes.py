@@ -11,13 +11,15 @@ from policies.model.objects import KubeObject
 from policies.schema.structure import defects, transition_defects
 
 
-def changed(before: Manifest | None, after: Manifest | None, subresource: str = "") -> Change | None:
+def changed(
+    before: Manifest | None, after: Manifest | None, subresource: str = "", known: KubeObject | None = None
+) -> Change | None:
     """What a request does to one object; None for kinds that carry no quota.
 
     A manifest that is missing stands for creation or deletion. With `subresource="status"` the status is what is
-    written, so that its structure counts too.
+    written, so that its structure counts too. `known` is what was read of `before`, where that is at hand.
     """
-    old, new = _parsed(before), _parsed(after)
+    old, new = _parsed(before) if known is None else Parsed(known, before), _parsed(after)
     if old is None and new is None:
         return None
     if old is not None and new is not None and subresource == "status":

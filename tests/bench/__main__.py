@@ -125,6 +125,8 @@ def update(fan_out: int) -> dict[str, Any]:
     """An AdmissionReview that raises what a leaf deserves, within what its parent has left: nothing is found."""
     before = organisation._queue("team-0-0", "team-0", cpu=10)
     after = organisation._queue("team-0-0", "team-0", cpu=9)
+    for each in (before, after):
+        each["metadata"] |= {"uid": "team-0-0", "resourceVersion": "1"}
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",

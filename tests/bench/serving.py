@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from certs import pki
+from cluster.sightings import Sighting, Sightings
 from cluster.sources import FOLLOWED
 from cluster.store import FixedCache
 from policies.dialects import read
@@ -27,8 +28,9 @@ def main() -> int:
     (folder / "tls.key").write_bytes(server.key)
 
     def world() -> FixedCache:
-        objects = (read(manifest) for manifest in organisation(count, fan_out))
-        return FixedCache(Forest.of((obj for obj in objects if obj), known=FOLLOWED))
+        objects = [obj for obj in map(read, organisation(count, fan_out)) if obj]
+        seen = {obj.ref: Sighting(obj.ref.name, "1") for obj in objects}
+        return FixedCache(Forest.of(objects, known=FOLLOWED), Sightings().listed("", "1", (), seen))
 
     settings = WebhookSettings(
         port=0,

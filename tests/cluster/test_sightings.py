@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from cluster.client import Cluster
-from cluster.sightings import Sighting, scope
+from cluster.sightings import Sighting, Sightings, Snapshot, scope
+from cluster.sources import sources
 from cluster.store import Store
 from cluster.versions import is_newer
 from policies.dialects import core, volcano
 from policies.dialects.volcano import queue_ref
 from policies.model.objects import Ref
-from tests.builders import pod_group, queue
+from tests.builders import pod_group, queue, world
 from tests.cluster.quota_api import QUICK, QuotaApi, names
 from tests.waiting import eventually
+from webhook.ledger.book import ORDERED
 
 ENG = queue_ref("eng")
 
@@ -83,3 +85,53 @@ def test_each_config_map_has_a_watch_of_its_own() -> None:
 )
 def test_versions_are_compared_as_numbers(version: str, than: str, newer: bool) -> None:
     assert is_newer(version, than) is newer
+
+
+def stored(version: str = "2", uid: str = "one", **fields: Any) -> dict[str, Any]:
+    found = of("eng", uid)
+    return {**found, "metadata": {**found["metadata"], "resourceVersion": version}, **fields}
+
+
+def test_what_was_read_of_a_state_is_found_by_it(quota_api: QuotaApi, sighting_store: Store) -> None:
+    first = sighting_store.snapshot()
+    quota_api.tell("MODIFIED", {**of("eng", "one"), "spec": {"weight": 3, "parent": "up"}})
+    eventually(lambda: sighting_store.snapshot().sightings.of(ENG) == Sighting("one", "4"))
+
+    assert first.holding(stored()) is first.forest.get(ENG) is not None
+    assert first.holding(stored("4")) is None
+    assert sighting_store.snapshot().holding(stored()) is None
+    assert sighting_store.snapshot().holding(stored("4")) is sighting_store.snapshot().forest.get(ENG)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        stored("3"),
+        stored(uid="two"),
+        stored(""),
+        stored(uid=""),
+        stored(version=None),  # type: ignore[arg-type]
+        stored(version=["2"]),  # type: ignore[arg-type]
+        stored(apiVersion="scheduling.volcano.sh/v1alpha2"),
+        stored(kind="PodGroup"),
+        stored(metadata={"name": "eng"}),
+        stored(metadata=["name"]),
+        stored(metadata={"name": {}, "uid": "one", "resourceVersion": "2"}),
+        stored(metadata={"name": "eng", "namespace": "ns", "uid": "one", "resourceVersion": "2"}),
+        {**pod_group("group", "eng"), "metadata": {"name": "group", "namespace": "ns", "resourceVersion": "1"}},
+    ],
+)
+def test_another_state_is_not_what_was_read(sighting_store: Store, manifest: dict[str, Any]) -> None:
+    assert sighting_store.snapshot().holding(manifest) is None
+
+
+def test_an_object_without_uid_and_version_is_never_what_was_read() -> None:
+    snapshot = Snapshot(world(queue("eng")), Sightings().put(ENG, Sighting("", "")))
+
+    assert snapshot.holding(queue("eng")) is None
+    assert snapshot.holding(stored(version="", uid="")) is None
+
+
+def test_what_is_kept_of_the_kinds_with_versions_is_what_a_review_would_be_read_as() -> None:
+    """Nothing is trimmed: otherwise a review would be judged by less than it carries."""
+    assert [source.kind for source in sources() if source.trim is not None and source.kind in ORDERED] == []

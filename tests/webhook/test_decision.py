@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
 
+from cluster.sightings import Sighting, Sightings, Snapshot
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
+from policies.dialects import READERS, read
+from policies.dialects.volcano import queue_ref
+from policies.dialects.yunikorn_config.configmap import CONFIGS
 from policies.judging.proposal import Proposal
 from policies.model.change import User
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
-from tests.builders import forest, job, local_queue, queue, world
+from tests.builders import forest, job, local_queue, queue, typed, world
+from tests.webhook.random_manifests import manifests
 from tests.webhook.reviews import body, review
 from webhook import decision
 from webhook.decision import case, judged, warm_up
@@ -88,3 +95,51 @@ def test_warming_up_judges_one_object_of_each_kind_and_needs_no_world(monkeypatc
     warm_up()
 
     assert warmed == set(FOLLOWED)
+
+
+def version(manifest: dict[str, Any], version: str = "7") -> dict[str, Any]:
+    return {**manifest, "metadata": {**manifest["metadata"], "uid": "one", "resourceVersion": version}}
+
+
+def test_the_object_before_is_not_read_again_where_the_cache_has_that_version() -> None:
+    known = forest("eng")
+    cache = Snapshot(known, Sightings().put(queue_ref("eng"), Sighting("one", "7")))
+    raised = version(queue("eng", deserved="cpu:1"))
+
+    same = case(parse(body(review(raised, version(queue("eng"))))), Configuration(), cache)
+    other = case(parse(body(review(raised, version(queue("eng", state="Closed"), "8")))), Configuration(), cache)
+
+    assert same is not None
+    assert same.change.before is known.get(queue_ref("eng"))
+    assert other is not None
+    assert other.change.before == typed(queue("eng", state="Closed"))
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+def test_each_kind_is_known_by_the_api_version_that_it_was_read_in(kind: GroupKind) -> None:
+    version = f"{kind.group}/v9" if kind.group else "v1"
+
+    found = read({"apiVersion": version, "kind": kind.kind, "metadata": {"name": CONFIGS}})
+
+    assert found is not None
+    assert found.api_version == version
+
+
+@given(manifests, manifests)
+def test_a_change_is_judged_alike_whether_its_object_before_was_read_again_or_not(
+    new: dict[str, Any], old: dict[str, Any]
+) -> None:
+    old = version({**old, "metadata": {"name": "a"}})
+    sent = parse(body(review({**new, "metadata": {"name": "a"}}, old)))
+    kept = read(old)
+    assume(kept is not None)
+    assert kept is not None
+    known = world().put(kept)
+    seen = Snapshot(known, Sightings().put(kept.ref, Sighting("one", "7")))
+
+    found, again = (case(sent, Configuration(), cache) for cache in (seen, None))
+
+    assert (found is None) == (again is None)
+    if found is not None and again is not None:
+        assert found.change == again.change
+        assert found.judged(known).verdict == replace(again, circumstances=found.circumstances).judged(known).verdict

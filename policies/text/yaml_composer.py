@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from policies.text.positions import BadText
 from policies.text.yaml_events import (
@@ -21,6 +21,9 @@ MAX_DEPTH = 200
 """Levels of nesting, those that aliases repeat included; a queue of YuniKorn takes two. No real file has that many, and
 Python's stack can hold them."""
 
+_NEXT = "next"
+"""Stands for the entry after one that is read alone."""
+
 
 def first_document(text: str) -> Node | None:
     """The first document of the text, None where there is none; what follows it is not read, as in YuniKorn.
@@ -33,16 +36,46 @@ def first_document(text: str) -> Node | None:
         raise syntax_error(error, text, 0, len(text)) from None
 
 
+class Entry(NamedTuple):
+    """One entry of a list, and how many lines it takes."""
+
+    node: Node
+    lines: int
+
+
+def entry(text: str, line: int, depth: int) -> Entry | None:
+    """The entry of a list in block style that is all of the text, whole lines of which the first is in line `line`.
+
+    None for any other text, and for one that is not complete: whatever follows it in a list is read as without it.
+    `depth` counts the mappings and lists around the list. Raises BadText.
+    """
+    dash = text.find("-")
+    following = f"{' ' * dash}- {_NEXT}\n"
+    if dash < 0 or text[:dash].strip(" ") or not text.endswith("\n"):
+        return None
+    try:
+        found = _Nodes(text + following, 0, len(text + following), line, depth).document()
+    except YAMLError as error:
+        raise syntax_error(error, text + following, 0, len(text + following)) from None
+    if not isinstance(found, Listing) or len(found.items) != 2:
+        return None
+    node, after = found.items
+    is_next = isinstance(after, Scalar) and after.plain and after.text == _NEXT
+    return Entry(node, after.line - line) if is_next else None
+
+
 class _Nodes(Composer[Node]):
-    def __init__(self, text: str, start: int, end: int) -> None:
+    def __init__(self, text: str, start: int, end: int, line: int = 1, depth: int = 0) -> None:
         super().__init__(text, start, end)
+        self._line = line
+        self._depth = depth
         self._levels: dict[int, int] = {}  # by identity: all nodes live as long as their document is read
 
     def document(self) -> Node | None:
         while (event := self._next()).__class__ is not DocumentStartEvent:
             if event.__class__ is StreamEndEvent:
                 return None
-        return self._node(self._next(), 0)
+        return self._node(self._next(), self._depth)
 
     def _scalar(self, event: Any) -> Scalar:
         return Scalar(event.value, event.implicit[0] and event.tag is None, *self._place(event))
@@ -87,4 +120,4 @@ class _Nodes(Composer[Node]):
         return items
 
     def _place(self, event: Any) -> tuple[int, int]:
-        return event.start_mark.line + 1, self._offset(event)
+        return event.start_mark.line + self._line, self._offset(event)

@@ -39,7 +39,7 @@ from cluster.store import FixedCache
 from policies import dialects
 from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration, Enforce, KueueSettings, VolcanoSettings, YuniKornSettings
-from policies.dialects.yunikorn_config.decode import read_config
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.migration import Wish
 from policies.model.errors import PolicyError
 from policies.model.forest import Forest

@@ -5,9 +5,9 @@ config.queue("root.team.dev")               # a Queue of the default partition, 
 place(config, Application(queue="root.x"))  # the queue that the rules give, or why there is none
 """
 
-from policies.dialects.yunikorn_config.decode import read_config
 from policies.dialects.yunikorn_config.model import Config, Partition, PlacementRule, Problem, Queue
 from policies.dialects.yunikorn_config.placement import Application, Placement, place
+from policies.dialects.yunikorn_config.reading import read_config
 
 __all__ = [
     "Application",

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from policies.dialects.go_booleans import FALSE, TRUE
 from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
 from policies.dialects.yunikorn_config import patterns
-from policies.dialects.yunikorn_config.decode import read_config
 from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.reading import read_config
 from policies.dialects.yunikorn_config.settings import is_duration
 from policies.model import fields
 from policies.model.forest import Forest

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn import conf_quantity
 from policies.dialects.yunikorn_config.model import (
@@ -26,8 +25,16 @@ from policies.text.positions import BadText, position
 from policies.text.yaml_nodes import Node
 
 
-@lru_cache(maxsize=8)  # all rules read the same one or two texts of a request
-def read_config(text: str) -> Config:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text holds. `visited` counts its values, with what aliases repeat."""
+
+    text: str
+    config: Config
+    visited: int
+
+
+def read_whole(text: str) -> Reading:
     """The configuration that the text holds; the faults of the text itself are in `problems`.
 
     Only the first document counts, and a text without one has no partitions.
@@ -38,8 +45,9 @@ def read_config(text: str) -> Config:
     try:
         partitions = _config(first_document(text), faults)
     except BadText as bad:
-        return Config(problems=(*faults.problems, Problem("", position(text, bad.offset).line, bad.message)))
-    return Config(partitions, tuple(faults.problems))
+        problem = Problem("", position(text, bad.offset).line, bad.message)
+        return Reading(text, Config(problems=(*faults.problems, problem)), faults.visited)
+    return Reading(text, Config(partitions, tuple(faults.problems)), faults.visited)
 
 
 def _config(node: Node | None, faults: Faults) -> tuple[Partition, ...]:
@@ -88,12 +96,12 @@ def _rooted(queues: tuple[Queue, ...], limits: tuple[Limit, ...], entry: Fields)
     else:
         root = Queue(ROOT, ROOT, entry.at, entry.line, parent=True, queues=queues)
     root = root if root.limits else replace(root, limits=limits)
-    return _placed(root, ROOT)
+    return placed_at(root, ROOT)
 
 
-def _placed(queue: Queue, path: str) -> Queue:
+def placed_at(queue: Queue, path: str) -> Queue:
     """The queue with the paths of all below it."""
-    return replace(queue, path=path, queues=tuple(_placed(child, f"{path}.{child.name}") for child in queue.queues))
+    return replace(queue, path=path, queues=tuple(placed_at(child, f"{path}.{child.name}") for child in queue.queues))
 
 
 def _sort_policy(entry: Fields, faults: Faults) -> tuple[Text, dict[str, tuple[Text, float]]]:

@@ -31,6 +31,10 @@ class Faults:
     def add(self, at: str, line: int, message: str, fix: str = "", subject: str = "") -> None:
         self.problems.append(Problem(at, line, message, fix, subject))
 
+    @property
+    def visited(self) -> int:
+        return MAX_NODES - self._left
+
     def visit(self, node: Node) -> None:
         """Count one value. Raises BadText where aliases make too many of them."""
         self._left -= 1

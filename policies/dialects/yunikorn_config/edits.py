@@ -1,0 +1,169 @@
+"""A text that differs from another within one queue: only that queue is read.
+
+A queue in block style is an entry of a list, and takes whole lines. Where the text before it is the same, the YAML
+parser is in the same state at its first line. Where it is a complete entry in both texts, the parser is in the same
+state behind it too, and makes the same of the same text that follows. It is complete if, read alone before another
+entry of the list, it is one entry and that other is the next. What reaches beyond an entry is excluded: anchors,
+merges, further documents, and line breaks that are none elsewhere. Where either text has a fault, the whole is read.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from policies.dialects.yunikorn_config import moved
+from policies.dialects.yunikorn_config.decode import Reading, placed_at, read_queue
+from policies.dialects.yunikorn_config.model import Config, Partition, Queue
+from policies.dialects.yunikorn_config.moved import Move
+from policies.dialects.yunikorn_config.typed import MAX_NODES, Faults
+from policies.text.positions import BadText
+
+_REACHING_OUT = ("&", "<<", "\n---", "\n...", "\r", "\x85", "\u2028", "\u2029", "\ufeff")
+_DASH = re.compile(r" *- +(?![- #\n])").match
+
+
+class _Block(NamedTuple):
+    """The lines of a queue, the characters [start, end) of the text; the dash stands `indent` characters in."""
+
+    start: int
+    end: int
+    indent: int
+
+
+class _Alone(NamedTuple):
+    """A queue that was read by itself."""
+
+    queue: Queue
+    lines: int
+    visited: int
+
+
+def edited(last: Reading, text: str) -> Reading | None:
+    """The reading of the text by what differs from the last one; None where it has to be read from zero."""
+    old = last.text
+    if last.config.problems or any(each in one for one in (old, text) for each in _REACHING_OUT):
+        return None
+    first, after = _difference(old, text)
+    line = 1 + old.count("\n", 0, first)
+    for number, partition in enumerate(last.config.partitions):
+        way = _way(partition, line)
+        while way:
+            block = _block(old, _below(partition, way), first, line)
+            if block is None or (block.end - block.start) * 2 > len(old):
+                break
+            if block.end >= after and (found := _replaced(last, text, number, way, block)) is not None:
+                return found
+            way = way[:-1]
+    return None
+
+
+def _difference(old: str, new: str) -> tuple[int, int]:
+    """[first, after) are the characters of the old text that differ, from the end of a line where a line is new."""
+    shorter = min(len(old), len(new))
+    first = _longest(shorter, lambda size: old[:size] == new[:size])
+    start = old.rfind("\n", 0, first)
+    if not old[start + 1 : first].strip(" -"):
+        first = max(start, 0)
+    alike = _longest(shorter - first, lambda size: old[len(old) - size :] == new[len(new) - size :])
+    return first, len(old) - alike
+
+
+def _longest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number up to `most` of which it holds; it holds of every smaller one, and of 0."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _way(partition: Partition, line: int) -> tuple[int, ...]:
+    """Which child of root, which child of that, and so on, to the last queue that begins in this line or before."""
+    queue, way = partition.root, []
+    while queue is not None and (at := bisect_right(queue.queues, line, key=lambda child: child.line)):
+        way.append(at - 1)
+        queue = queue.queues[at - 1]
+    return tuple(way)
+
+
+def _below(partition: Partition, way: tuple[int, ...]) -> Queue:
+    queue = partition.root
+    assert queue is not None
+    for number in way:
+        queue = queue.queues[number]
+    return queue
+
+
+def _block(text: str, queue: Queue, first: int, line: int) -> _Block | None:
+    """The lines of the queue, where the character `first` of line `line` stands behind its dash."""
+    start = text.rfind("\n", 0, first) + 1
+    for _ in range(line - queue.line):
+        start = text.rfind("\n", 0, start - 1) + 1
+    dash = _DASH(text, start)
+    if dash is None or first < dash.end():
+        return None
+    indent = text.index("-", start) - start
+    end = re.compile(rf"^ {{0,{indent}}}(?![ #\n])", re.MULTILINE).search(text, dash.end())
+    return _Block(start, end.start(), indent) if end else None
+
+
+def _replaced(last: Reading, text: str, number: int, way: tuple[int, ...], block: _Block) -> Reading | None:
+    """The reading with another queue in the place of this block; None where one of the two is not complete."""
+    partition = last.config.partitions[number]
+    stood = _below(partition, way)
+    above = _below(partition, way[:-1]).path
+    end = block.end + len(text) - len(last.text)
+    was, now = (
+        _alone(each, stood, above, block.indent)
+        for each in (last.text[block.start : block.end], text[block.start : end])
+    )
+    if was is None or now is None or was.queue != stood:
+        return None
+    visited = last.visited - was.visited + now.visited
+    if visited > MAX_NODES:
+        return None
+    move = Move(stood.line + was.lines - 1, now.lines - was.lines)
+    partitions = list(last.config.partitions)
+    partitions[number] = _with(partition, way, now.queue, move)
+    if move.by:
+        partitions[number + 1 :] = [_with(each, (), each.root, move) for each in partitions[number + 1 :]]
+    return Reading(text, Config(tuple(partitions)), visited)
+
+
+def _alone(text: str, stood: Queue, above: str, indent: int) -> _Alone | None:
+    """The queue that the lines hold in the place of `stood`; None where they are not one complete entry, or faulty."""
+    from policies.text.yaml_composer import entry  # here, so that others need not load the YAML library
+
+    faults = Faults()
+    try:
+        found = entry(text, stood.line, 2 * stood.field.count("[") - 1)
+        if found is None or text.find("-") != indent:
+            return None
+        queue = read_queue(found.node, stood.field, faults)
+    except BadText:
+        return None
+    return None if faults.problems else _Alone(placed_at(queue, f"{above}.{queue.name}"), found.lines, faults.visited)
+
+
+def _with(partition: Partition, way: tuple[int, ...], queue: Queue | None, move: Move) -> Partition:
+    """The partition with the queue in its place; all behind it has moved. Without a way all of it has."""
+    root = partition.root
+    if way and root is not None and queue is not None:
+        root = _put(root, way, queue, move)
+    elif root is not None:
+        root = moved.tree(root, move)
+    return replace(moved.partition(partition, move) if move.by else partition, root=root)
+
+
+def _put(parent: Queue, way: tuple[int, ...], queue: Queue, move: Move) -> Queue:
+    at, *rest = way
+    child = _put(parent.queues[at], tuple(rest), queue, move) if rest else queue
+    later = parent.queues[at + 1 :]
+    if not move.by:
+        return replace(parent, queues=(*parent.queues[:at], child, *later))
+    behind = [moved.tree(each, move) for each in later]
+    return moved.queue(parent, move, (*parent.queues[:at], child, *behind))

@@ -1,0 +1,31 @@
+"""The configuration of a text: read from zero, or from the last text and what differs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from policies.dialects.yunikorn_config.decode import Reading, read_whole
+from policies.dialects.yunikorn_config.edits import edited
+from policies.dialects.yunikorn_config.model import Config
+
+_LARGE = 2**14
+"""Characters of a text of which the difference is worth a search; a shorter one is read in some ms."""
+_KEPT = 4
+"""A cluster has one tree, and changes to it that are being judged."""
+
+_last: tuple[Reading, ...] = ()
+
+
+@lru_cache(maxsize=8)  # all rules read the same one or two texts of a request
+def read_config(text: str) -> Config:
+    """The configuration that the text holds; the faults of the text itself are in `problems`.
+
+    Only the first document counts, and a text without one has no partitions. Costs what differs from a text that was
+    read lately where that is within one queue, and else the length of the text.
+    """
+    global _last
+    if len(text) < _LARGE:
+        return read_whole(text).config
+    found = next((reading for last in _last if (reading := edited(last, text)) is not None), None) or read_whole(text)
+    _last = (found, *_last[: _KEPT - 1])  # another thread may do so at this moment: then one of the two is not kept
+    return found.config

@@ -1,0 +1,180 @@
+"""A text that differs within one queue is read as from zero, but only that queue is read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policies.dialects.yunikorn_config import decode, edits, reading
+from policies.dialects.yunikorn_config.decode import read_whole
+from policies.dialects.yunikorn_config.edits import edited
+
+LINES = [
+    "parent: true",
+    "submitacl: '*'",
+    "adminacl: sue dev",
+    'submitacl: "a\nb"',
+    "adminacl: |",
+    "adminacl: |+",
+    "adminacl: >-",
+    "  folded",
+    "# a note",
+    "",
+    "maxapplications: 3",
+    "resources: {max: {vcore: 5}, guaranteed: {vcore: 2}}",
+    "resources:",
+    "  max:",
+    "    vcore: 7",
+    "  guaranteed: {memory: 1G}",
+    "properties: {priority.offset: '1'}",
+    "childtemplate: {resources: {max: {vcore: 1}}}",
+    "limits: [{limit: a, users: [sue], maxapplications: 2, maxresources: {vcore: 1}}]",
+    "limits:",
+    "- limit: b",
+    "  groups:",
+    "  - dev",
+    "queues: []",
+    "name: again",
+    "unknown: 1",
+    "'",
+    "[",
+    "}",
+    "\t",
+    "- next",
+    "<<: {parent: true}",
+    "parent: &a true",
+    "submitacl: *a",
+    "---",
+    "...",
+    "? x",
+    ": y",
+]
+INDENTS = st.integers(0, 14)
+HEADS = st.sampled_from(["- name: q", "-   name: q", "- # note\n  name: q", "- {name: q}", "- - name: q"])
+
+
+@st.composite
+def queue_lists(draw: st.DrawFn, depth: int, indent: int) -> str:
+    """The lines of some queues, most of them sound."""
+    text = ""
+    for _ in range(draw(st.integers(1, 3))):
+        text += f"{' ' * indent}- name: {draw(st.sampled_from('abcdefgh'))}\n"
+        for line in draw(st.lists(st.sampled_from(LINES[:19]), max_size=2)):
+            text += f"{' ' * (indent + 2)}{line}\n"
+        if depth and draw(st.booleans()):
+            inner = indent + draw(st.sampled_from([2, 4]))
+            text += f"{' ' * (indent + 2)}queues:\n{draw(queue_lists(depth - 1, inner))}"
+    return text
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    inner = draw(queue_lists(2, 6))
+    after = draw(
+        st.sampled_from(["", "    limits: []\n", "  placementrules: [{name: tag, value: namespace}]\n", "# end"])
+    )
+    other = draw(st.sampled_from(["", "- name: other\n  queues:\n  - name: x\n"]))
+    return f"partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n{inner}{after}{other}"
+
+
+@st.composite
+def changed(draw: st.DrawFn, text: str) -> str:
+    """The text with some lines taken out and others put in at one place."""
+    lines = text.split("\n")
+    at = draw(st.integers(0, len(lines)))
+    gone = draw(st.integers(0, 3))
+    new: list[str] = []
+    for _ in range(draw(st.integers(0, 3))):
+        way = draw(st.integers(0, 3))
+        if way == 0:
+            new.append(draw(st.sampled_from(lines)))
+        elif way == 1:
+            new.append(" " * draw(INDENTS) + draw(HEADS))
+        else:
+            new.append(" " * draw(INDENTS) + draw(st.sampled_from(LINES)))
+    return "\n".join([*lines[:at], *new, *lines[at + gone :]])
+
+
+@settings(max_examples=500)
+@given(st.data())
+def test_what_is_read_of_a_change_is_what_is_read_from_zero(data: st.DataObject) -> None:
+    last = read_whole(data.draw(texts()))
+    for _ in range(4):
+        text = data.draw(changed(last.text))
+        expected = read_whole(text)
+        assert edited(last, text) in (None, expected)
+        last = expected if not expected.config.problems else last
+
+
+TREE = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n" + "".join(
+    f"    - name: team-{team}\n      queues:\n"
+    + "".join(f"      - name: q-{n}\n        resources: {{max: {{vcore: {n}}}}}\n" for n in range(10))
+    for team in range(10)
+)
+LEAF = "      - name: q-5\n        resources: {max: {vcore: 5}}\n"
+
+
+def _at(team: int, part: str) -> int:
+    return TREE.index(part, TREE.index(f"team-{team}\n"))
+
+
+@pytest.mark.parametrize("team", [0, 4, 9])
+@pytest.mark.parametrize(
+    ("old", "new", "queues"),
+    [
+        (LEAF, LEAF.replace("5}", "6}"), 1),
+        (LEAF, LEAF + "        # a note\n", 1),
+        (LEAF, LEAF.replace("q-5", "renamed"), 1),
+        (LEAF, "", 11),
+        (LEAF, LEAF + LEAF.replace("q-5", "new"), 11),
+        (LEAF, LEAF + "        queues:\n        - name: leaf\n", 1),
+    ],
+)
+def test_only_the_queues_around_a_change_are_read(
+    team: int, old: str, new: str, queues: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = _at(team, old)
+    text = TREE[:at] + new + TREE[at + len(old) :]
+    last, expected = read_whole(TREE), read_whole(text)
+    names: list[str] = []
+    read = decode.read_queue
+    monkeypatch.setattr(decode, "read_queue", lambda *given: names.append(given[1]) or read(*given))
+    monkeypatch.setattr(edits, "read_queue", decode.read_queue)
+
+    assert edited(last, text) == expected
+    assert len(names) <= 2 * queues + 4  # what was there and what is there, and a leaf in vain
+
+
+def test_what_does_not_change_stays_the_very_same() -> None:
+    last = read_whole(TREE)
+    after = edited(last, TREE.replace(LEAF, LEAF.replace("5}", "6}"), 1))
+
+    assert after is not None
+    before, now = (each.config.queue("root") for each in (last, after))
+    assert before is not None
+    assert now is not None
+    assert now.queues[1] is before.queues[1]
+    assert now.queues[0].queues[4] is before.queues[0].queues[4]
+
+
+def test_one_value_too_many_is_found_as_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    last = read_whole(TREE)
+    monkeypatch.setattr(edits, "MAX_NODES", last.visited)
+
+    assert edited(last, TREE.replace("vcore: 5", "vcore: 6", 1)) is not None
+    assert edited(last, TREE.replace("{vcore: 5}", "{vcore: 6, memory: 5}", 1)) is None
+
+
+def test_the_last_trees_that_were_read_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LARGE", 100)
+    monkeypatch.setattr(reading, "_last", ())
+    reading.read_config.cache_clear()
+    whole: list[str] = []
+    monkeypatch.setattr(reading, "read_whole", lambda text: whole.append(text) or read_whole(text))
+    for number in range(6, 12):
+        text = TREE.replace("vcore: 5", f"vcore: {number}", 1)
+        assert reading.read_config(text) == read_whole(text).config
+    reading.read_config.cache_clear()
+
+    assert len(whole) == 1

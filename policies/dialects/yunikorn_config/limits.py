@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from policies.dialects.yunikorn_config.checking import once, throughout
 from policies.dialects.yunikorn_config.model import Limit, Partition, Problem, Queue, Text, amounts
 from policies.dialects.yunikorn_config.quotas import shown, written
 from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least, over
@@ -25,8 +26,11 @@ def partition_limits(partition: Partition) -> Iterator[Problem]:
         return
     if partition.limits and partition.limits != partition.root.limits:
         yield from limits_by_themselves(partition.limits, f"partition {partition.called}")
-    for queue in partition.root.walk():
-        yield from limits_by_themselves(queue.limits, queue.path)
+    yield from throughout(partition.root, _limits_of)
+
+
+def _limits_of(queue: Queue) -> Iterator[Problem]:
+    yield from limits_by_themselves(queue.limits, queue.path)
 
 
 def limits_by_themselves(limits: tuple[Limit, ...], whose: str) -> Iterator[Problem]:
@@ -132,6 +136,8 @@ def limits_above_ancestor(root: Queue) -> Iterator[Problem]:
 
 
 def _below(queue: Queue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Problem]:
+    if not held and not _has_limits(queue):
+        return
     own: dict[tuple[str, str], _Held] = {}
     for limit in queue.limits:
         wanted = amounts(limit.max_resources)
@@ -147,6 +153,11 @@ def _below(queue: Queue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Pro
     down = ChainMap(own, *held.maps)  # no copy, however many names there are above
     for child in queue.queues:
         yield from _below(child, down)
+
+
+def _has_limits(queue: Queue) -> bool:
+    """Whether the queue, or one below it, has any."""
+    return once(queue, "limits", lambda: bool(queue.limits) or any(map(_has_limits, queue.queues)))
 
 
 def _above(limit: Limit, wanted: Amounts, kind: str, name: Text, queue: Queue, above: _Held) -> Iterator[Problem]:

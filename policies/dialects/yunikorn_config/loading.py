@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config import acl
+from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Config, Partition, Problem, Queue
 from policies.dialects.yunikorn_config.structure import bad_amounts
 
@@ -16,9 +17,12 @@ def load_failures(config: Config) -> Iterator[Problem]:
         if partition.root is None:
             continue
         yield from _root_name(partition, partition.root)
-        for queue in partition.root.walk():
-            yield from _acls(queue)
-            yield from _template(queue)
+        yield from throughout(partition.root, _load_failures_of)
+
+
+def _load_failures_of(queue: Queue) -> Iterator[Problem]:
+    yield from _acls(queue)
+    yield from _template(queue)
 
 
 def _root_name(partition: Partition, root: Queue) -> Iterator[Problem]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as made
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from policies.dialects.yunikorn_config.resources import Amounts
 
@@ -109,6 +109,8 @@ class Queue:
     template: Template | None = None
     queues: tuple[Queue, ...] = ()
     limits: tuple[Limit, ...] = ()
+    known: dict[Hashable, Any] = made(init=False, repr=False, compare=False, default_factory=dict)
+    """What checks remember of this queue and all below it; of any other content `replace` makes a queue without it."""
 
     @property
     def is_leaf(self) -> bool:

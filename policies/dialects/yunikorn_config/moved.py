@@ -45,7 +45,10 @@ def partition(given: Partition, move: Move) -> Partition:
 
 def tree(given: Queue, move: Move) -> Queue:
     """The queue with all below it."""
-    return queue(given, move, tuple(tree(child, move) for child in given.queues))
+    made = queue(given, move, tuple(tree(child, move) for child in given.queues))
+    if given.known:
+        made.known.update(given.known)
+    return made
 
 
 def queue(given: Queue, move: Move, queues: tuple[Queue, ...]) -> Queue:

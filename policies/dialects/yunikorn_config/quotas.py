@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from policies.dialects.yunikorn import VCORE
+from policies.dialects.yunikorn_config.checking import once, remember, throughout, told
 from policies.dialects.yunikorn_config.model import Problem, Queue, Resources, amounts
 from policies.dialects.yunikorn_config.resources import Amounts, least, over, plus, total
 
@@ -31,11 +33,14 @@ def written(resources: Resources | None, name: str) -> str:
 
 def guaranteed_above_max(root: Queue) -> Iterator[Problem]:
     """Q5, and the same for child templates, which YuniKorn does not check."""
-    for queue in root.walk():
-        yield from _above_own_max(queue.guaranteed, queue.maximum, queue.path, accepted=False)
-        if queue.template is not None:
-            whose = f"the child template of {queue.path}"
-            yield from _above_own_max(queue.template.guaranteed, queue.template.maximum, whose, accepted=True)
+    return throughout(root, _guaranteed_within_max)
+
+
+def _guaranteed_within_max(queue: Queue) -> Iterator[Problem]:
+    yield from _above_own_max(queue.guaranteed, queue.maximum, queue.path, accepted=False)
+    if queue.template is not None:
+        whose = f"the child template of {queue.path}"
+        yield from _above_own_max(queue.template.guaranteed, queue.template.maximum, whose, accepted=True)
 
 
 def _above_own_max(
@@ -70,6 +75,18 @@ def max_above_parent(root: Queue) -> Iterator[Problem]:
 
 
 def _max_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
+    key = "max", told({name: held.amount for name, held in most.items()}) if queue.queues else None
+    if key in queue.known:
+        return
+    found = False
+    for problem in _max_beside_and_below(queue, most):
+        found = True
+        yield problem
+    if not found:
+        remember(queue, key, True)
+
+
+def _max_beside_and_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
     yield from _above_most(queue.maximum, queue.path, most, accepted=False)
     down = dict(most)
     for name, amount in amounts(queue.maximum).items():
@@ -113,6 +130,26 @@ def guaranteed_above_queue(root: Queue) -> Iterator[Problem]:
 
 
 def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _Sums]:
+    key = "guaranteed", told(most) if queue.queues else None
+    known: _Sums | None = queue.known.get(key)
+    if known is not None:
+        return known
+    checked = _guaranteed_beside_and_below(queue, most)
+    found = False
+    while True:
+        try:
+            problem = next(checked)
+        except StopIteration as end:
+            sums: _Sums = end.value
+            break
+        found = True
+        yield problem
+    if not found:
+        remember(queue, key, sums)
+    return sums
+
+
+def _guaranteed_beside_and_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _Sums]:
     own, ceiling = amounts(queue.guaranteed), least(amounts(queue.maximum), most)
     below: list[tuple[Queue, _Sums]] = []
     for child in queue.queues:
@@ -127,11 +164,25 @@ def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _
     return _Sums(own if any(amount > 0 for amount in own.values()) else counted, plus(own, hidden))
 
 
-def promised_below(queue: Queue, found: dict[str, Amounts]) -> Amounts:
-    """What the queue counts for at its parent; `found` gets what its children are guaranteed, by its path."""
-    own, below = amounts(queue.guaranteed), total(promised_below(child, found) for child in queue.queues)
+class Promised(NamedTuple):
+    """What a queue counts for at its parent, and by path what the children of each queue in it are guaranteed."""
+
+    counted: Amounts
+    below: Mapping[str, Amounts]
+
+
+def promised(queue: Queue) -> Promised:
+    return once(queue, "promised", lambda: _promised(queue)) if queue.queues else _promised(queue)
+
+
+def _promised(queue: Queue) -> Promised:
+    own, children = amounts(queue.guaranteed), [promised(child) for child in queue.queues]
+    below = total(child.counted for child in children)
+    found: dict[str, Amounts] = {}
+    for child in children:
+        found.update(child.below)
     found[queue.path.lower()] = below
-    return plus(own, {name: amount for name, amount in below.items() if name not in own})
+    return Promised(plus(own, {name: amount for name, amount in below.items() if name not in own}), found)
 
 
 def _exceeded(
@@ -159,17 +210,20 @@ def _exceeded(
 
 def applications_above_queue(root: Queue) -> Iterator[Problem]:
     """Q9: below a queue with maxapplications every child has its own, no larger."""
-    for queue in root.walk():
-        most = queue.max_applications
-        for child in queue.queues if most else ():
-            if 0 < child.max_applications <= most:
-                continue
-            has = f"maxapplications {child.max_applications}" if child.max_applications else "no maxapplications"
-            yield Problem(
-                child.at("maxapplications"),
-                child.line,
-                f"{child.path} has {has}, but {queue.path} allows {most} in all",
-                f"set maxapplications of {child.path} to a number from 1 to {most}, or remove that of {queue.path}",
-                child.path,
-                child.max_applications - most if child.max_applications else 2**64,
-            )
+    return throughout(root, _applications_within)
+
+
+def _applications_within(queue: Queue) -> Iterator[Problem]:
+    most = queue.max_applications
+    for child in queue.queues if most else ():
+        if 0 < child.max_applications <= most:
+            continue
+        has = f"maxapplications {child.max_applications}" if child.max_applications else "no maxapplications"
+        yield Problem(
+            child.at("maxapplications"),
+            child.line,
+            f"{child.path} has {has}, but {queue.path} allows {most} in all",
+            f"set maxapplications of {child.path} to a number from 1 to {most}, or remove that of {queue.path}",
+            child.path,
+            child.max_applications - most if child.max_applications else 2**64,
+        )

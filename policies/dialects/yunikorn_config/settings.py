@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from policies.dialects.yunikorn_config import acl
+from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, Partition, Problem, Queue, Resources, Text, amounts
 from policies.dialects.yunikorn_config.placement_checks import passed_over
 from policies.dialects.yunikorn_config.quotas import written
@@ -57,12 +58,22 @@ def ignored(config: Config) -> Iterator[Problem]:
         if partition.root is None:
             continue
         yield from _partition(partition)
-        for queue in partition.root.walk():
-            yield from _properties(queue.properties, queue.path)
-            if queue.template is not None:
-                yield from _properties(queue.template.properties, f"the child template of {queue.path}")
-            yield from _acls(queue)
-            yield from _quota_delay(queue, partition)
+        yield from throughout(
+            partition.root, _ignored_of if partition.quota_preemption else _ignored_without_preemption
+        )
+
+
+def _ignored_of(queue: Queue) -> Iterator[Problem]:
+    yield from _properties(queue.properties, queue.path)
+    if queue.template is not None:
+        yield from _properties(queue.template.properties, f"the child template of {queue.path}")
+    yield from _acls(queue)
+
+
+def _ignored_without_preemption(queue: Queue) -> Iterator[Problem]:
+    """The same where the partition does not preempt for quota."""
+    yield from _ignored_of(queue)
+    yield from _quota_delay(queue)
 
 
 def _problem(at: Text, message: str, fix: str, subject: str) -> Problem:
@@ -105,9 +116,9 @@ def _acls(queue: Queue) -> Iterator[Problem]:
             yield _problem(declared, message, "use a name of letters, digits, _ and - (users also . and @)", name)
 
 
-def _quota_delay(queue: Queue, partition: Partition) -> Iterator[Problem]:
+def _quota_delay(queue: Queue) -> Iterator[Problem]:
     delay = queue.properties.get(QUOTA_DELAY)
-    if delay and _positive(delay.text) and not partition.quota_preemption:
+    if delay and _positive(delay.text):
         message = f"{QUOTA_DELAY} of {queue.path} has no effect: the partition does not preempt for quota"
         fix = "set preemption.quotapreemptionenabled of the partition to true"
         yield _problem(delay, message, fix, f"{queue.path} off")
@@ -119,17 +130,21 @@ def _quota_delay(queue: Queue, partition: Partition) -> Iterator[Problem]:
 def quota_without_effect(config: Config) -> Iterator[Problem]:
     """A max of only zeros, which YuniKorn treats as no max, and types that no pod requests."""
     for partition in config.partitions:
-        for queue in partition.root.walk() if partition.root else ():
-            yield from _nothing_but_zeros(queue.maximum, queue.path)
-            for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
-                yield from _cpu(declared, f"{key} of {queue.path}")
-            if queue.template is not None:
-                whose = f"the child template of {queue.path}"
-                yield from _nothing_but_zeros(queue.template.maximum, whose)
-                yield from _cpu(queue.template.guaranteed, f"guaranteed of {whose}")
-                yield from _cpu(queue.template.maximum, f"max of {whose}")
-            for limit in queue.limits:
-                yield from _cpu(limit.max_resources, f"limit {limit.name!r} of {queue.path}")
+        if partition.root is not None:
+            yield from throughout(partition.root, _quota_without_effect_of)
+
+
+def _quota_without_effect_of(queue: Queue) -> Iterator[Problem]:
+    yield from _nothing_but_zeros(queue.maximum, queue.path)
+    for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
+        yield from _cpu(declared, f"{key} of {queue.path}")
+    if queue.template is not None:
+        whose = f"the child template of {queue.path}"
+        yield from _nothing_but_zeros(queue.template.maximum, whose)
+        yield from _cpu(queue.template.guaranteed, f"guaranteed of {whose}")
+        yield from _cpu(queue.template.maximum, f"max of {whose}")
+    for limit in queue.limits:
+        yield from _cpu(limit.max_resources, f"limit {limit.name!r} of {queue.path}")
 
 
 def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Problem]:

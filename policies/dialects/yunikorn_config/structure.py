@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config import acl
+from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, Limit, Partition, Problem, Queue, Resources
 
 SORT_TYPES = ("", "fair", "binpacking")
@@ -70,13 +71,16 @@ def _plain(limits: tuple[Limit, ...]) -> list[object]:
 
 def queue_structure(root: Queue) -> Iterator[Problem]:
     """ACLs of the queue and all below it, and the names of those below it."""
-    for queue in root.walk():
-        for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
-            if not acl.passes_check(declared.text):
-                message = f"{key} of {queue.path} is {declared.text!r}: more than two lists"
-                fix = "write `users groups`: two comma-separated lists with one space between"
-                yield Problem(declared.field, declared.line, message, fix, f"{queue.path} {key}")
-        yield from _names(queue)
+    return throughout(root, _acls_and_names)
+
+
+def _acls_and_names(queue: Queue) -> Iterator[Problem]:
+    for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
+        if not acl.passes_check(declared.text):
+            message = f"{key} of {queue.path} is {declared.text!r}: more than two lists"
+            fix = "write `users groups`: two comma-separated lists with one space between"
+            yield Problem(declared.field, declared.line, message, fix, f"{queue.path} {key}")
+    yield from _names(queue)
 
 
 def _names(queue: Queue) -> Iterator[Problem]:
@@ -93,9 +97,12 @@ def _names(queue: Queue) -> Iterator[Problem]:
 
 def amounts_read(root: Queue) -> Iterator[Problem]:
     """Amounts of guaranteed and max that cannot be read."""
-    for queue in root.walk():
-        for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
-            yield from bad_amounts(declared, f"{key} of {queue.path}", f"{queue.path} {key}")
+    return throughout(root, _amounts_of)
+
+
+def _amounts_of(queue: Queue) -> Iterator[Problem]:
+    for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
+        yield from bad_amounts(declared, f"{key} of {queue.path}", f"{queue.path} {key}")
 
 
 def bad_amounts(resources: Resources | None, whose: str, subject: str) -> Iterator[Problem]:

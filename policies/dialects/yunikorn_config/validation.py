@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config import limits, placement_checks, quotas
+from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.structure import structure
 
@@ -22,8 +23,7 @@ def problems(config: Config) -> Iterator[Problem]:
         yield from quotas.max_above_parent(root)
         yield from quotas.guaranteed_above_queue(root)
         yield from quotas.applications_above_queue(root)
-        for queue in root.walk():
-            yield from limits.limits_above_queue(queue)
+        yield from throughout(root, limits.limits_above_queue)
         yield from limits.limits_above_ancestor(root)
 
 

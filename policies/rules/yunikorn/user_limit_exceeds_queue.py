@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.dialects.yunikorn_config.limits import limits_above_ancestor, limits_above_queue
 from policies.dialects.yunikorn_config.model import Config, Problem
@@ -32,6 +33,5 @@ def _limits(config: Config) -> Iterator[Problem]:
     for partition in config.partitions:
         if partition.root is None:
             continue
-        for queue in partition.root.walk():
-            yield from limits_above_queue(queue)
+        yield from throughout(partition.root, limits_above_queue)
         yield from limits_above_ancestor(partition.root)

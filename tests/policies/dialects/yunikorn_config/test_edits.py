@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.dialects.yunikorn_config import decode, edits, reading
-from policies.dialects.yunikorn_config.decode import read_whole
+from policies.dialects.yunikorn_config import decode, edits, reading, structure
+from policies.dialects.yunikorn_config.decode import Reading, read_whole
 from policies.dialects.yunikorn_config.edits import edited
+from policies.dialects.yunikorn_config.loading import load_failures
+from policies.dialects.yunikorn_config.model import Queue
+from policies.dialects.yunikorn_config.quotas import promised
+from policies.dialects.yunikorn_config.settings import ignored, quota_without_effect
+from policies.dialects.yunikorn_config.validation import problems
 
 LINES = [
     "parent: true",
@@ -96,15 +101,27 @@ def changed(draw: st.DrawFn, text: str) -> str:
     return "\n".join([*lines[:at], *new, *lines[at + gone :]])
 
 
-@settings(max_examples=500)
+@settings(max_examples=120)
 @given(st.data())
 def test_what_is_read_of_a_change_is_what_is_read_from_zero(data: st.DataObject) -> None:
     last = read_whole(data.draw(texts()))
     for _ in range(4):
         text = data.draw(changed(last.text))
         expected = read_whole(text)
-        assert edited(last, text) in (None, expected)
-        last = expected if not expected.config.problems else last
+        found = edited(last, text)
+        assert found in (None, expected)
+        now = found or expected
+        assert _checked(now) == _checked(read_whole(text))
+        last = now if not now.config.problems else last
+
+
+def _checked(read: Reading) -> list[object]:
+    """What all checks say, twice: what they remember may change nothing."""
+    config = read.config
+    checks = (problems, load_failures, ignored, quota_without_effect)
+    twice = [[*check(config)] for _ in range(2) for check in checks]
+    assert twice[: len(checks)] == twice[len(checks) :]
+    return [*twice, *(promised(each.root) for each in config.partitions if each.root)]
 
 
 TREE = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n" + "".join(
@@ -156,6 +173,36 @@ def test_what_does_not_change_stays_the_very_same() -> None:
     assert now is not None
     assert now.queues[1] is before.queues[1]
     assert now.queues[0].queues[4] is before.queues[0].queues[4]
+
+
+@pytest.mark.parametrize("new", ["        resources: {max: {vcore: 6}}\n", "        # moves the rest\n"])
+def test_only_the_queues_around_a_change_are_checked(new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = read_whole(TREE)
+    assert [*structure.amounts_read(_root(last))] == []
+    after = edited(last, TREE.replace("        resources: {max: {vcore: 5}}\n", new, 1))
+    assert after is not None
+    looked: list[str] = []
+    monkeypatch.setattr(structure, "bad_amounts", lambda _, whose, __: looked.append(whose) or [])
+
+    assert [*structure.amounts_read(_root(after))] == []
+    assert len(looked) == 2 * (1 + 1 + 10)  # root, the team, and its queues
+
+
+def _root(read: Reading) -> Queue:
+    root = read.config.queue("root")
+    assert root is not None
+    return root
+
+
+def test_a_fault_above_is_found_below_what_stayed() -> None:
+    last = read_whole(TREE)
+    assert [*problems(last.config)] == []
+    text = TREE.replace("- name: team-3\n", "- name: team-3\n      resources: {max: {vcore: 4}}\n")
+    after = edited(last, text)
+
+    assert after is not None
+    assert len([*problems(after.config)]) == 5  # q-5 to q-9
+    assert [*problems(after.config)] == [*problems(read_whole(text).config)]
 
 
 def test_one_value_too_many_is_found_as_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:

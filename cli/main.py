@@ -8,7 +8,7 @@ import sys
 
 from cli.version import VERSION
 
-_GARBAGE = (100_000, 20, 10)
+GARBAGE = (100_000, 20, 10)
 """Thresholds of the garbage collector (Python's own first one is 700). A tree of 10 000 queues is a million objects
 that all stay alive; scanning them again and again took almost half of the time to read them."""
 
@@ -30,7 +30,7 @@ def _run() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"quotree {VERSION}", flush=True)
         return
-    gc.set_threshold(*_GARBAGE)
+    gc.set_threshold(*GARBAGE)
     from cli.completion import VARIABLE, register
     from cli.group import quotree
 

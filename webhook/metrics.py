@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from prometheus_client import CollectorRegistry
 
@@ -62,6 +63,8 @@ LEDGER_ENTRIES = Family(
     Type.GAUGE,
     "Changes of trees in the ledger: allowed, and not known to be stored. Hundreds mean that many requests fail later.",
 )
+_SERIES = 1024
+"""That are looked up once; there are fewer."""
 FAMILIES = (
     REQUESTS,
     FINDINGS,
@@ -81,16 +84,17 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = REQUESTS.counter(self.registry)
+        # Each with its labels is looked up once: the library's own look-up takes longer than counting.
+        self._requests = lru_cache(_SERIES)(REQUESTS.counter(self.registry).labels)
         self._findings = FINDINGS.counter(self.registry)
-        self._seconds = DURATION.histogram(self.registry)
+        self._seconds = lru_cache(_SERIES)(DURATION.histogram(self.registry).labels)
         self._conversions = CONVERTED.counter(self.registry)
         self._turned_away = TURNED_AWAY.counter(self.registry)
 
     def answered(self, endpoint: str, operation: str, result: str, dry_run: bool, seconds: float) -> None:
         """One request was answered; `operation` is empty where the body could not be read."""
-        self._requests.labels(endpoint, operation, result, "true" if dry_run else "false").inc()
-        self._seconds.labels(endpoint).observe(seconds)
+        self._requests(endpoint, operation, result, "true" if dry_run else "false").inc()
+        self._seconds(endpoint).observe(seconds)
 
     def converted(self, to: str, objects: int, failed: bool) -> None:
         """A request to convert so many objects; where one fails all do."""

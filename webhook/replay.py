@@ -15,7 +15,7 @@ from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from webhook import answer, decision
-from webhook.app import MUTATING, VALIDATING
+from webhook.desk import MUTATING, VALIDATING
 from webhook.owners import Fetch, OwnerMissing, owners
 from webhook.review import Review
 

@@ -27,6 +27,7 @@ from cluster.health import Guard, HealthServer
 from cluster.store import ObjectCache
 from webhook.app import create_app, unready
 from webhook.decision import warm_up
+from webhook.desk import Desk
 from webhook.ledger.ledger import Order
 from webhook.logs import log_as_json
 from webhook.metrics import Metrics
@@ -129,7 +130,9 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             self.metrics.ledger(order.entries)
         warm_up()
         self.metrics.watch(lambda: cache, lambda: self.tls.not_after.timestamp())
-        return create_app(self.settings, lambda: cache, metrics=self.metrics, draining=self.draining, order=order)
+        shared: dict[str, Any] = {"metrics": self.metrics, "order": order}
+        self.desk = desk = Desk(self.settings, lambda: cache, **shared)
+        return create_app(self.settings, lambda: cache, draining=self.draining, judge=desk, **shared)
 
     def _forked(self, _master: object, worker: Any) -> None:
         worker.cfg.set("graceful_timeout", self.settings.graceful_seconds)

@@ -13,6 +13,10 @@ from gunicorn.workers.base import Worker
 from webhook.app import CONVERTING
 from webhook.front.gate import Gate
 from webhook.front.loop import Front
+from webhook.front.quick import Quick
+
+_SIGN = 1.0
+"""Seconds. The master waits for 60."""
 
 
 class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
@@ -22,6 +26,7 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     """
 
     app: Any
+    _next_sign = 0.0
 
     def init_signals(self) -> None:
         super().init_signals()
@@ -43,8 +48,7 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         front = self._front()
         signal.set_wakeup_fd(front.waker, warn_on_full_buffer=False)
         try:
-            while self.alive and self.ppid == os.getppid():
-                self.notify()
+            while self.alive and self._supervised():
                 front.turn()
             front.stop_accepting()
             end = time.monotonic() + self.cfg.graceful_timeout
@@ -55,12 +59,22 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             signal.set_wakeup_fd(-1)
             front.close()
 
+    def _supervised(self) -> bool:
+        """Whether the master lives, which is told that this process does. Both once a second: each is a system call."""
+        now = time.monotonic()
+        if now < self._next_sign:
+            return True
+        self._next_sign = now + _SIGN
+        self.notify()
+        return bool(self.ppid == os.getppid())
+
     def _front(self) -> Front:
         settings = self.app.settings
         return Front(
             [listener.sock for listener in self.sockets],
             self.app.tls.current,
             self.wsgi,
+            Quick(self.app.desk),
             settings,
             gate=Gate(
                 settings.client_ca is not None,

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from tests.bench import compare, dialects, engine, judging, load, ordering, organisation, placement
+from tests.bench import compare, dialects, engine, judging, ordering, organisation, placement, reviews
 from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 MIB = 1024
 PARTS = ("commands", "judging", "webhook", "engine", "dialects", "admission", "placement", "ledger")
-RATE = 300  # requests a second, about what an API server sends of tree edits when somebody applies a whole organisation
 
 
 def main() -> int:
@@ -42,7 +37,7 @@ def main() -> int:
         parts: dict[str, Callable[[], None]] = {
             "commands": lambda: commands(folder, options.runs),
             "judging": judging.rows,
-            "webhook": lambda: webhook(folder, options.requests),
+            "webhook": lambda: reviews.rows(folder, options.requests),
             "engine": lambda: engine.rows(folder),
             "dialects": dialects.rows,
             "admission": admission.rows,
@@ -100,69 +95,6 @@ def timed(command: list[str]) -> tuple[float, float, float]:
     if process.returncode not in (0, 1):
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     return time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MIB
-
-
-def webhook(folder: Path, requests: int) -> None:
-    print(f"\n{'webhook over TLS, ms':28} {'1 conn':>8} {f'8 conn, {RATE}/s':>20} {'8 conn, all they can':>28} {'':>8}")
-    print(f"{'':28} {'p50':>8} {'p50':>10} {'p99':>9} {'/s':>10} {'p50':>8} {'p99':>8} {'MiB':>8}")
-    for count, fan_out in ((10, 9), (1_000, 9), (10_000, 9), (10_000, 5), (10_000, 4_999)):
-        with served(count, fan_out, folder) as (address, resident):
-            review = update(fan_out)
-            path = "/v1/validate/volcano"
-            load.run(address, folder / "ca.crt", path, review, 1, 200)  # warm
-            alone = load.run(address, folder / "ca.crt", path, review, 1, requests // 4)
-            paced = load.run(address, folder / "ca.crt", path, review, 8, requests // 2, RATE)
-            eight = load.run(address, folder / "ca.crt", path, review, 8, requests)
-            print(
-                f"{f'{count} queues, {fan_out} siblings':28} {alone.p50 * 1e3:8.2f}"
-                f" {paced.p50 * 1e3:10.2f} {paced.quantile(0.99) * 1e3:9.2f}"
-                f" {eight.per_second:10.0f} {eight.p50 * 1e3:8.2f} {eight.quantile(0.99) * 1e3:8.2f} {resident():8.0f}",
-                flush=True,
-            )
-
-
-def update(fan_out: int) -> dict[str, Any]:
-    """An AdmissionReview that raises what a leaf deserves, within what its parent has left: nothing is found."""
-    before = organisation._queue("team-0-0", "team-0", cpu=10)
-    after = organisation._queue("team-0-0", "team-0", cpu=9)
-    for each in (before, after):
-        each["metadata"] |= {"uid": "team-0-0", "resourceVersion": "1"}
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "bench",
-            "operation": "UPDATE",
-            "name": "team-0-0",
-            "userInfo": {"username": "bench"},
-            "object": after,
-            "oldObject": before,
-        },
-    }
-
-
-@contextmanager
-def served(count: int, fan_out: int, folder: Path) -> Iterator[tuple[str, Any]]:
-    """The address of a webhook over such an organisation, and a function that tells its resident MiB."""
-    reported = folder / "address.json"
-    reported.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "tests.bench.serving", str(count), str(fan_out), str(folder)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
-        try:
-            while not reported.exists():
-                if process.poll() is not None:
-                    raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-                time.sleep(0.05)
-            yield json.loads(reported.read_text())["webhook"], lambda: resident(process.pid)
-        finally:
-            process.send_signal(signal.SIGTERM)
-
-
-def resident(parent: int) -> float:
-    """Resident MiB of a process and its children."""
-    pids = [parent, *map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())]
-    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / MIB
 
 
 if __name__ == "__main__":

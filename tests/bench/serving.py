@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from certs import pki
+from cli.main import GARBAGE
 from cluster.sightings import Sighting, Sightings
 from cluster.sources import FOLLOWED
 from cluster.store import FixedCache
@@ -19,6 +21,7 @@ from webhook.settings import WebhookSettings
 
 
 def main() -> int:
+    gc.set_threshold(*GARBAGE)
     count, fan_out, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     now = datetime.now(UTC)
     authority = pki.new_authority("bench", now, timedelta(days=1))

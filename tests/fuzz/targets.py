@@ -49,7 +49,8 @@ from reconciler.multikueue.kubeconfigs import Allowed, read_login
 from tests.fuzz import corpus
 from tests.fuzz.gates import quota_gates, volcanos_gates
 from tests.fuzz.mutations import Mutator, copied, written
-from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
+from webhook.app import CONVERTING, create_app
+from webhook.desk import MUTATING, VALIDATING
 from webhook.settings import WebhookSettings
 
 ANSWERS = ("200 OK", "400 BAD REQUEST")

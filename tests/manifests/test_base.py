@@ -14,7 +14,8 @@ from cluster.health import HealthServer
 from cluster.sources import FOLLOWED, sources
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from webhook.app import CONVERTING, DEMANDING, MUTATING, VALIDATING
+from webhook.app import CONVERTING
+from webhook.desk import DEMANDING, MUTATING, VALIDATING
 from webhook.ledger.book import ORDERED
 from webhook.ledger.shelf import NAME, NAMESPACE
 

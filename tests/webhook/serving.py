@@ -21,9 +21,12 @@ from certs.files import ensure
 from cluster.store import FixedCache
 from policies.model.forest import Forest
 from tests.builders import queue, world
+from webhook.front.quick import SMALL
 from webhook.server import serve
 from webhook.settings import WebhookSettings
 
+LONG_BODY = b" " * (SMALL + 1)
+"""Behind a review: then it is answered in a thread of its own."""
 PATIENCE = 20.0  # seconds that a test waits for what must happen
 HOST = "127.0.0.1"
 

@@ -36,7 +36,8 @@ from tests.webhook.reviews import (
     client,
     review,
 )
-from webhook.app import MUTATING, VALIDATING, create_app
+from webhook.app import create_app
+from webhook.desk import MUTATING, VALIDATING
 from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.entry import Entry
 from webhook.settings import WebhookSettings
@@ -384,7 +385,7 @@ def test_until_the_ledger_is_read_the_probe_says_so_and_requests_are_served() ->
 
 
 def test_each_refusal_is_logged_and_a_sample_of_what_passes(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "webhook.app")
+    caplog.set_level(logging.INFO, "webhook.desk")
     app = client(forest(ORG), WebhookSettings(log_one_allowed_in=3))
 
     for _ in range(6):

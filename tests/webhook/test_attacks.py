@@ -25,7 +25,7 @@ import yaml
 
 from tests.builders import queue
 from tests.webhook.reviews import VOLCANO, body, review
-from tests.webhook.serving import HOST, PATIENCE, Served, exchange, served, wait_for
+from tests.webhook.serving import HOST, LONG_BODY, PATIENCE, Served, exchange, served, wait_for
 
 pytestmark = pytest.mark.apiserver
 
@@ -228,7 +228,7 @@ def test_probes_are_answered_whatever_the_rest_does(tmp_path: Path) -> None:
     with served(tmp_path) as server, ThreadPoolExecutor(20) as pool, crowd(server, 20, b"\x16"):
         host, port = server.addresses["metrics"].removeprefix("http://").removesuffix("/metrics").rsplit(":", 1)
         (tmp_path / "hold").touch()
-        held = [pool.submit(server.post, VOLCANO, FINE) for _ in range(16)]
+        held = [pool.submit(server.post, VOLCANO, FINE + LONG_BODY) for _ in range(16)]
         wait_for(tmp_path / "held", server)
         silent = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(60)]
 
@@ -302,6 +302,38 @@ def test_requests_behind_one_another_are_answered_in_turn(lasting: Served) -> No
     assert replies.count(b"HTTP/1.1 200 OK") == 6
     assert replies.count(b'"allowed": true') == 5
     assert replies.endswith(b"ok\n")
+
+
+def test_hundreds_behind_one_another_hold_up_nobody(lasting: Served) -> None:
+    """They all arrive in a few reads, and each is answered in a turn of its own."""
+    head = f"POST {VOLCANO} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {len(FINE)}\r\n\r\n".encode()
+    count = 2_000
+    with (
+        socket.create_connection((HOST, lasting.port), PATIENCE) as plain,
+        lasting.trust.wrap_socket(plain, server_hostname="localhost") as tls,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        sending = pool.submit(tls.sendall, (head + FINE) * count)
+        replies = 0
+        while replies < count:
+            replies += tls.recv(65536).count(b"HTTP/1.1 200 OK")
+            assert seconds(lasting) < SOON
+        sending.result(PATIENCE)
+
+
+def test_slow_reviews_in_small_bodies_hold_up_nobody(lasting: Served) -> None:
+    """The slowest that are known, of those that would be answered where the connections are held."""
+    new = queue("new", "eng")
+    new["spec"]["capability"] = {f"r{number}": "x" for number in range(500)}
+    slow = body(review(new))
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(lasting.post, VOLCANO, slow) for _ in range(40)]
+        waited = []
+        while not all(each.done() for each in answers):
+            waited.append(seconds(lasting))
+
+    assert {each.result()[0] for each in answers} == {200}
+    assert max(waited, default=0.0) < SOON
 
 
 def test_a_client_that_asks_first_may_go_on(lasting: Served) -> None:

@@ -131,7 +131,8 @@ def test_a_change_is_judged_alike_whether_its_object_before_was_read_again_or_no
 ) -> None:
     old = version({**old, "metadata": {"name": "a"}})
     sent = parse(body(review({**new, "metadata": {"name": "a"}}, old)))
-    kept = read(old)
+    assert sent.old_object is not None
+    kept = read(sent.old_object)  # of JSON, as the cache reads it
     assume(kept is not None)
     assert kept is not None
     known = world().put(kept)

@@ -19,7 +19,7 @@ import pytest
 from certs.pki import BadCertificate
 from tests.builders import queue
 from tests.webhook.reviews import VOLCANO, body, review
-from tests.webhook.serving import HOST, PATIENCE, Served, exchange, new_certificate, run, served, wait_for
+from tests.webhook.serving import HOST, LONG_BODY, PATIENCE, Served, exchange, new_certificate, run, served, wait_for
 from webhook.server import serve
 from webhook.settings import WebhookSettings
 
@@ -200,7 +200,7 @@ def test_it_becomes_ready_with_its_world(tmp_path: Path) -> None:
 def test_sigterm_first_ends_readiness_and_lets_requests_in_flight_finish(tmp_path: Path) -> None:
     with served(tmp_path, drain_seconds=1.0) as server, ThreadPoolExecutor(1) as pool:
         (tmp_path / "hold").touch()
-        in_flight = pool.submit(server.post, VOLCANO, FINE)
+        in_flight = pool.submit(server.post, VOLCANO, FINE + LONG_BODY)
         wait_for(tmp_path / "held", server)
 
         server.process.send_signal(signal.SIGTERM)
@@ -214,7 +214,7 @@ def test_sigterm_first_ends_readiness_and_lets_requests_in_flight_finish(tmp_pat
 def test_requests_in_flight_may_outlast_the_drain(tmp_path: Path) -> None:
     with served(tmp_path) as server, ThreadPoolExecutor(1) as pool:
         (tmp_path / "hold").touch()
-        in_flight = pool.submit(server.post, VOLCANO, FINE)
+        in_flight = pool.submit(server.post, VOLCANO, FINE + LONG_BODY)
         wait_for(tmp_path / "held", server)
 
         server.process.send_signal(signal.SIGTERM)

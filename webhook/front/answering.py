@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
+from functools import lru_cache
 from typing import Any
 from wsgiref.types import WSGIApplication
 
@@ -21,7 +23,7 @@ class Answer:
 
     def rendered(self, *, close: bool) -> bytes:
         """`close`: tell the client that the connection ends with this response."""
-        lines = [f"HTTP/1.1 {self.status}", f"Date: {formatdate(usegmt=True)}"]
+        lines = [f"HTTP/1.1 {self.status}", f"Date: {_date(int(time.time()))}"]
         lines += [f"{name}: {value}" for name, value in self.headers if name != "Connection"]
         if close:
             lines.append("Connection: close")
@@ -31,6 +33,11 @@ class Answer:
     def closes(self) -> bool:
         """Whether the app itself ends the connection."""
         return ("Connection", "close") in self.headers
+
+
+@lru_cache(1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
 
 def answer(app: WSGIApplication, environ: Mapping[str, Any]) -> Answer:

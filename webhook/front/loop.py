@@ -1,4 +1,4 @@
-"""One thread for all connections: accepts, shakes hands, reads, and hands whole requests to threads that judge.
+"""One thread for all connections: accepts, shakes hands, reads, answers what is short, and hands the rest to threads.
 
 So who is silent or slow costs a socket and some memory, never a thread. Nothing here waits for a client, everything
 has a deadline, and where there is no room the connection goes that matters least.
@@ -23,6 +23,7 @@ from wsgiref.types import WSGIApplication
 from webhook.front.answering import Answer, answer, refusal
 from webhook.front.connection import Connection, State
 from webhook.front.gate import Gate
+from webhook.front.heads import Heads
 from webhook.front.reading import Reader, Refused, Request
 from webhook.front.room import least, slowest
 from webhook.settings import WebhookSettings
@@ -47,7 +48,8 @@ _CROWDED = "crowded"
 class Front:
     """All methods are for one thread. `ending` says whether responses end their connections.
 
-    `limit` gives the longest body of a path in bytes, `turned_away` gets the reason for each one.
+    `limit` gives the longest body of a path in bytes, `turned_away` gets the reason for each one. `at_once` answers
+    what takes next to no time, and nothing else.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Front:
         listeners: Sequence[socket.socket],
         tls: Callable[[], ssl.SSLContext],
         app: WSGIApplication,
+        at_once: Callable[[Request], Answer | None],
         settings: WebhookSettings,
         *,
         gate: Gate,
@@ -62,10 +65,11 @@ class Front:
         ending: Callable[[], bool],
         turned_away: Callable[[str], None],
     ) -> None:
-        self._tls, self._app, self._settings = tls, app, settings
+        self._tls, self._app, self._at_once, self._settings = tls, app, at_once, settings
         self._gate, self._limit, self._ending, self._turned_away = gate, limit, ending, turned_away
         self._listeners = list(listeners)
         self._connections: set[Connection] = set()
+        self._heads = Heads()
         self._held = 0
         self._paused_until = 0.0
         self._accepting = False
@@ -90,7 +94,7 @@ class Front:
         ready = [key for key, _ in self._selector.select(_TURN)]
         if any(key.fileobj == self._woken for key in ready):
             os.read(self._woken, 4096)  # before looking at what is finished, or the next to finish would wake nobody
-        while self._finished:
+        for _ in range(len(self._finished)):  # and not those that come meanwhile, so that all have their turn
             self._try(self._after_work, self._finished.popleft())
         for key in ready:
             if isinstance(key.data, Connection) and key.data in self._connections:
@@ -236,7 +240,7 @@ class Front:
         connection.secure(self._tls())
         connection.shake_hands()
         refusal = self._gate.refusal(connection.certificate)
-        connection.reader = Reader(partial(self._limit_for, refusal), partial(self._reserve, connection))
+        connection.reader = Reader(partial(self._limit_for, refusal), partial(self._reserve, connection), self._heads)
         self._rest(connection)
 
     def _limit_for(self, refusal: str, path: str) -> int:
@@ -306,6 +310,14 @@ class Front:
         connection.state, connection.served = State.WORKING, True
         connection.deadline = float("inf")
         connection.close_after = not request.keep
+        if found := self._at_once(request):
+            self._send(connection, found)
+            if connection.reader.has_rest:  # the next request waits for the next turn
+                self._finished.append(connection)
+                self.wake()
+            else:
+                self._after_work(connection)
+            return
         pool = self._lane if len(request.body) >= LARGE else self._threads
         pool.submit(self._work, connection, request)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from gunicorn.asgi import parser
+
+from webhook.front.heads import Head, Heads, Known
 
 SMALL = 64 * 1024
 """Bytes of a body that is always read: nearly all reviews are smaller."""
@@ -43,8 +44,7 @@ class _Enough(Exception):
     """The body is longer than allowed; the rest is not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A whole request. `cut`: its body is longer than allowed, and not whole."""
 
     method: str
@@ -54,6 +54,15 @@ class Request:
     cut: bool
     keep: bool
     """Whether the client keeps the connection."""
+
+    @property
+    def path(self) -> str:
+        """As it was sent, without the query."""
+        return self.target.partition("?")[0]
+
+    def header(self, name: str) -> str:
+        """The first of this name in lower case; empty without one."""
+        return next((value for each, value in self.headers if each == name), "")
 
     def environ(self, peer: str, server: tuple[str, int]) -> dict[str, Any]:
         """The request as WSGI has it. Where the body is cut its length tells the app."""
@@ -89,18 +98,26 @@ class Request:
 class Reader:
     """`limit` gives the longest body of a path, in bytes, or raises Refused.
 
-    `room` reserves bytes, and is False where there are none left.
+    `room` reserves bytes, and is False where there are none left. `heads` are those that any connection has sent.
     """
 
-    def __init__(self, limit: Callable[[str], int], room: Callable[[int], bool]) -> None:
+    def __init__(self, limit: Callable[[str], int], room: Callable[[int], bool], heads: Heads | None = None) -> None:
         self._limit_of = limit
         self._room = room
+        self._heads = Heads() if heads is None else heads
         self._parser = parser.PythonProtocol(on_headers_complete=self._head, on_body=self._piece)
+        self._rest = b""
         self._begin()
 
     def _begin(self) -> None:
         self.awaits_continue = False
         """Whether the client waits for `100 Continue` before it sends the body."""
+        self._known: Known | None = None
+        """The head, where it was known; then the parser has nothing of this request."""
+        self._parsing = False
+        """Whether the parser has some of this request."""
+        self._first = b""
+        """The first bytes of this request, while the parser reads them."""
         self._body = bytearray()
         self._pieces = 0
         self._reserved = 0
@@ -110,7 +127,17 @@ class Reader:
     def feed(self, data: bytes) -> None:
         """Take what has arrived. Raises Refused."""
         try:
-            self._parser.feed(data)
+            if self._known is not None:
+                self._more(self._known, data)
+            elif not self._parsing and (known := self._heads.find(data)):
+                self._known = known
+                self._enter(known.head.target, known.length, known.head.waits)
+                if not self._cut:
+                    self._more(known, data[known.end :])
+            else:
+                self._first = b"" if self._parsing else data
+                self._parsing = True
+                self._parser.feed(data)
         except _Enough:
             self._cut = True
         except (parser.ParseError, ValueError) as error:  # ValueError: a number of thousands of digits
@@ -119,43 +146,56 @@ class Reader:
 
     @property
     def complete(self) -> bool:
+        if self._known is not None:
+            return self._cut or len(self._body) == self._known.length
         return self._cut or bool(self._parser.is_complete)
 
     def take(self) -> Request:
         """The request that is complete. What was sent behind it remains to be read."""
-        read = self._parser
-        request = Request(
-            read.method.decode("ascii"),
-            read.path.decode("ascii"),
-            tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in read.headers),
-            bytes(self._body),
-            self._cut,
-            bool(read.should_keep_alive) and not self._cut,
-        )
-        rest = read.remaining()
-        read.reset()
+        if self._known is not None:
+            head, length = self._known.head, self._known.length
+            headers = head.of_length(length)
+        else:
+            head = _head_of(self._parser)
+            headers = head.headers
+            self._rest = self._parser.remaining()
+            self._parser.reset()
+        request = Request(head.method, head.target, headers, bytes(self._body), self._cut, head.keep and not self._cut)
         self._begin()
-        if rest:
-            self._rest = rest
         return request
-
-    _rest = b""
 
     def rest(self) -> bytes:
         """What was sent behind the last request, once."""
         rest, self._rest = self._rest, b""
         return rest
 
+    @property
+    def has_rest(self) -> bool:
+        return bool(self._rest)
+
+    def _more(self, known: Known, data: bytes) -> None:
+        """Of a body whose length is known."""
+        left = known.length - len(self._body)
+        self._rest = data[left:]
+        if data:
+            self._piece(data[:left])
+
     def _head(self) -> bool:
-        """True to leave the body out."""
+        """The parser has read the head. True to leave the body out."""
         read = self._parser
-        self._limit = self._limit_of(read.path.partition(b"?")[0].decode("ascii"))
-        if (read.content_length or 0) > self._limit:
+        head = _head_of(read)
+        self._enter(head.target, read.content_length or 0, head.waits)
+        if self._first and head.place >= 0:
+            self._heads.learn(self._first, head, read.content_length)
+        return self._cut
+
+    def _enter(self, target: str, length: int, waits: bool) -> None:
+        self._limit = self._limit_of(target.partition("?")[0])
+        if length > self._limit:
             self._cut = True
-            return True
-        self._reserve(read.content_length or 0)
-        self.awaits_continue = any(name == b"expect" for name, _ in read.headers)
-        return False
+            return
+        self._reserve(length)
+        self.awaits_continue = waits
 
     def _piece(self, data: bytes) -> None:
         self._body += data
@@ -172,3 +212,17 @@ class Reader:
         if not self._room(size - self._reserved):
             raise Refused("429 Too Many Requests", "too many large requests at a time; try again", retry=True)
         self._reserved = size
+
+
+def _head_of(read: Any) -> Head:
+    """What the parser has read of the head."""
+    headers = tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in read.headers)
+    names = [name for name, _ in headers]
+    return Head(
+        read.method.decode("ascii"),
+        read.path.decode("ascii"),
+        headers,
+        bool(read.should_keep_alive),
+        "expect" in names,
+        names.index("content-length") if "content-length" in names else -1,
+    )

@@ -1,0 +1,240 @@
+"""What is answered in the thread that holds the connections: as the app answers it, and nothing that may take long."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from cluster.resource import Resource
+from cluster.store import FixedCache
+from cluster.stream import Manifest
+from policies.configuration.settings import Configuration, KueueSettings
+from policies.judge import Judgement
+from policies.model.change import Change
+from policies.model.forest import Forest
+from tests.builders import batch_job, forest, job, queue, queued, template, world
+from tests.profiles import times
+from tests.webhook.random_manifests import json_values, manifests
+from tests.webhook.reviews import KUEUE, VOLCANO, body, review
+from webhook.app import create_app
+from webhook.desk import JSON, MUTATING, VALIDATING, Desk
+from webhook.front.answering import answer
+from webhook.front.quick import ENTRIES, REST, SLOW, SMALL, Quick
+from webhook.front.reading import Request
+from webhook.ledger.entry import Entry
+from webhook.metrics import Metrics
+from webhook.settings import WebhookSettings
+
+MANAGING = Configuration(kueue=KueueSettings(manage_jobs=True))
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "parent", "uid": "u", "controller": True}
+_DATE = re.compile(rb"\r\nDate: [^\r]+\r\n")
+
+
+class Asking(FixedCache):
+    """Counts how often the API server is asked."""
+
+    asked = 0
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        self.asked += 1
+        return None
+
+
+class Ordering:
+    """A ledger that counts who comes."""
+
+    def __init__(self) -> None:
+        self.came = 0
+
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+        self.came += 1
+        return judge(forest("eng"))
+
+    def ready(self) -> list[str]:
+        return []
+
+    def entries(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Clock:
+    """Seconds that pass only where a test says so, on the wall and of the processor alike."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Slow(FixedCache):
+    """Judging over it takes so many seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(world())
+        self.clock = clock
+        self.takes = 0.0
+
+    def forest(self) -> Forest:
+        self.clock.now += self.takes
+        return super().forest()
+
+
+def request(path: str, data: bytes, content_type: str = JSON, method: str = "POST", cut: bool = False) -> Request:
+    headers = (("host", "webhook.svc:443"), ("content-length", str(len(data))), ("content-type", content_type))
+    return Request(method, path + "?timeout=3s", headers, data, cut, True)
+
+
+def desk(cache: FixedCache, order: Any = None, **settings: Any) -> Desk:
+    return Desk(WebhookSettings(**settings), lambda: cache, Metrics(), order)
+
+
+def at_once(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes | None:
+    """The bytes that are sent, but for the date; None where a thread is to answer."""
+    found = Quick(desk(cache, order, **settings))(request(path, data))
+    return found and _DATE.sub(b"\r\n", found.rendered(close=False))
+
+
+def in_a_thread(path: str, data: bytes, cache: FixedCache, **settings: Any) -> bytes:
+    app = create_app(WebhookSettings(**settings), lambda: cache)
+    found = answer(app, request(path, data).environ("10.0.0.1", ("", 9443)))
+    return _DATE.sub(b"\r\n", found.rendered(close=False))
+
+
+# -- the same answer ---------------------------------------------------------------------------------------------------
+
+
+@given(json_values | manifests.map(lambda new: review(object=new, operation="CREATE", namespace="ns")))
+@times(2)
+def test_both_ways_send_the_same_bytes(value: object) -> None:
+    cache, data = FixedCache(world(queue("a"))), body(value)
+    for path in (*VALIDATING, *MUTATING):
+        assert at_once(path, data, cache) in (in_a_thread(path, data, cache), None)
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "says"),
+    [
+        (body(review(queue("new", "eng"))), b"200 OK", b'"allowed": true'),
+        (body(review(queue("new", "nowhere"))), b"200 OK", b'"allowed": false'),
+        (body(review(job("train", "eng"))), b"200 OK", b'"allowed": true'),
+        (b"{", b"400 BAD REQUEST", b"not JSON"),
+        (b"[" * 500, b"400 BAD REQUEST", b""),
+        (body(review({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}})), b"200 OK", b"true"),
+        (body(review({"apiVersion": "apps/v1", "kind": "A", "metadata": {}})), b"400 BAD REQUEST", b"does not serve"),
+    ],
+)
+def test_whatever_is_decided_is_sent_as_the_app_sends_it(data: bytes, status: bytes, says: bytes) -> None:
+    cache = FixedCache(forest("eng"))
+
+    sent = at_once(VOLCANO, data, cache)
+
+    assert sent == in_a_thread(VOLCANO, data, cache)
+    assert sent is not None
+    assert sent.startswith(b"HTTP/1.1 " + status + b"\r\n")
+    assert says in sent
+
+
+def test_a_fault_and_an_unready_cache_are_told_the_same_way() -> None:
+    class Broken(FixedCache):
+        def forest(self) -> Forest:
+            raise RuntimeError("a secret of ours")
+
+    class Unready(FixedCache):
+        def ready(self) -> list[str]:
+            return ["Queue: not listed yet"]
+
+    for cache in (Broken(world()), Unready(world())):
+        data = body(review(queue("a")))
+        sent = at_once(VOLCANO, data, cache)
+        assert sent == in_a_thread(VOLCANO, data, cache)
+        assert sent is not None
+        assert sent.startswith(b"HTTP/1.1 500 INTERNAL SERVER ERROR\r\n")
+
+
+# -- what gets a thread ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_surely_short_gets_a_thread() -> None:
+    data, quick = body(review(job("train", "eng"))), Quick(desk(FixedCache(forest("eng"))))
+    assert quick(request(VOLCANO, data)) is not None
+
+    assert quick(request(VOLCANO, data + b" " * SMALL)) is None
+    assert quick(request(VOLCANO, data[:-1] + b',"x":[' + b"0," * ENTRIES + b"0]}")) is None
+    assert quick(request(VOLCANO, data, content_type="application/json; charset=utf-8")) is None
+    assert quick(request(VOLCANO, data, cut=True)) is None
+    assert quick(request(VOLCANO, data, method="GET")) is None
+    assert quick(request("/v1/convert/kueue", data)) is None
+    assert quick(request("/readyz", data)) is None
+
+
+def test_what_goes_through_the_ledger_gets_a_thread() -> None:
+    order, cache = Ordering(), FixedCache(forest("eng"))
+
+    assert at_once(VOLCANO, body(review(queue("new", "eng"))), cache, order) is None
+    assert at_once(VOLCANO, body(review(job("train", "eng"))), cache, order) is not None
+    assert order.came == 0
+
+
+def test_what_asks_the_api_server_gets_a_thread() -> None:
+    cache = Asking(world())
+    data = body(review(batch_job("child", {"template": template("1")}, labels=queued("main"), ownerReferences=[OWNER])))
+
+    for path in (KUEUE, "/v1/mutate/kueue"):
+        assert at_once(path, data, cache, configuration=MANAGING) is None
+    assert cache.asked == 0
+    assert b"workload owner not found" in in_a_thread(KUEUE, data, cache, configuration=MANAGING)
+
+
+def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
+    cache, data = FixedCache(forest("eng")), body(review(queue("new", "nowhere")))
+    waiting = desk(cache, patience_seconds=0.01)
+
+    assert Quick(waiting)(request(VOLCANO, data)) is None
+    assert json.loads(waiting.answer(VOLCANO, data).body)["response"]["allowed"] is False
+
+    samples = {
+        (sample.name, sample.value)
+        for family in waiting._metrics.registry.collect()
+        for sample in family.samples
+        if sample.name in ("quotree_admission_requests_total", "quotree_findings_total")
+    }
+    assert samples == {("quotree_admission_requests_total", 1.0), ("quotree_findings_total", 1.0)}
+
+
+def test_after_a_slow_review_its_path_gets_threads_for_a_while() -> None:
+    clock, data = Clock(), body(review(queue("a")))
+    cache = Slow(clock)
+    quick = Quick(desk(cache), clock, clock)
+
+    cache.takes = SLOW / 2
+    assert [quick(request(VOLCANO, data)) is None for _ in range(3)] == [False] * 3
+    cache.takes = 2 * SLOW
+    assert [quick(request(VOLCANO, data)) is None for _ in range(3)] == [False, True, True]
+    assert quick(request("/v1/mutate/volcano", data)) is not None  # another path
+
+    clock.now += 2 * SLOW * REST
+    assert quick(request(VOLCANO, data)) is not None
+
+
+def test_slow_reviews_that_come_without_end_hold_up_others_for_a_hundredth_of_the_time() -> None:
+    clock, data = Clock(), body(review(queue("a")))
+    cache = Slow(clock)
+    cache.takes = 0.1
+    quick, held = Quick(desk(cache), clock, clock), 0.0
+
+    for _ in range(100_000):
+        before = clock.now
+        if quick(request(VOLCANO, data)) is not None:
+            held += clock.now - before
+        clock.now += 0.001
+
+    assert held < (clock.now - 100.0) / REST + cache.takes

@@ -1,0 +1,272 @@
+"""One admission request -> its answer, whoever took it: the app's routes, or the loop that holds the connections.
+
+A decision is always HTTP 200. Anything else (a bad review, not ready, an internal error) is a status from 400 up, so
+that the cluster's failure policy decides and nothing is allowed by accident.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from cluster.resource import Resource
+from cluster.store import ObjectCache
+from cluster.stream import Manifest
+from policies.dialects import core, kueue, kueue_jobs, volcano
+from policies.dialects.kueue_jobs import QueuedJob
+from policies.dialects.priority_class import PRIORITY_CLASS
+from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
+from policies.judge import Judgement
+from policies.judging.verdict import Verdict
+from policies.model.forest import Forest
+from policies.model.printing import plain
+from policies.mutation.defaults import patch
+from webhook import answer, bounds, decision
+from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.ledger import Order
+from webhook.metrics import Metrics
+from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, owners
+from webhook.review import BadReview, Review, parse
+from webhook.settings import WebhookSettings
+
+log = logging.getLogger(__name__)
+
+DEMANDING = "/v1/mutate/volcano-quota"
+"""The path for Pods of Namespaces with the label by which all their Pods wait for Volcano's quota: the API server knows
+the label before any cache does."""
+VALIDATING: Mapping[str, frozenset[str]] = {
+    "/v1/validate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
+    "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
+    "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group, PRIORITY_CLASS.group}) | WORKLOAD_GROUPS,
+}
+MUTATING: Mapping[str, frozenset[str]] = {
+    "/v1/mutate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
+    "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
+    "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
+    DEMANDING: frozenset({core.POD.group}),
+}
+"""Each path and the API groups that it serves."""
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+_POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
+
+
+class MustWait(Exception):
+    """The answer waits for others: for the ledger, the API server, or news of the cluster. Nothing was done yet."""
+
+
+class _Crowded(Exception):
+    """The new object has more entries than can be judged in time; the message says which."""
+
+
+class _NotReady(Exception):
+    """The cache is not synced, so nothing can be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Of a request for a decision; `content_type` is JSON where there is one."""
+
+    status: HTTPStatus
+    content_type: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is known of a request so far."""
+
+    path: str
+    waits: bool
+    started: float = field(default_factory=time.perf_counter)
+    review: Review | None = None
+    outcome: str = ""
+
+
+class Desk:
+    """Judges requests, one or many at a time. Without an `order` each is judged on the cache alone."""
+
+    def __init__(
+        self, settings: WebhookSettings, cache: Callable[[], ObjectCache], metrics: Metrics, order: Order | None
+    ) -> None:
+        self._configuration = settings.configuration
+        self._log_one_in = settings.log_one_allowed_in
+        self._cache = cache
+        self._metrics = metrics
+        self._order = order
+        self._quiet = itertools.count()
+        self._patience = settings.patience_seconds
+        self._waiting = threading.Semaphore(
+            max(1, settings.threads // 2)
+        )  # the other threads serve requests that need not wait
+        described = frozenset(kind.group for kind in settings.configuration.reconciler.jobs)
+        self._groups = {**VALIDATING, **{path: groups | described for path, groups in MUTATING.items()}}
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(self._groups)
+
+    def answer(self, path: str, body: bytes, *, waits: bool = True) -> Reply:
+        """The answer to a POST of JSON to one of `paths`, whatever happens; it is counted and logged.
+
+        Raises MustWait where the answer would have to wait and `waits` is false. Then the request may be asked again.
+        """
+        asked = _Asked(path, waits)
+        try:
+            reply = self._decide(asked, body)
+        except BadReview as error:
+            reply = text(str(error), HTTPStatus.BAD_REQUEST)
+        except _NotReady as error:
+            reply = text(f"not ready: {error}", HTTPStatus.INTERNAL_SERVER_ERROR)
+        except OwnerUnknown as error:
+            log.warning("%s", error)
+            reply = text(str(error), HTTPStatus.INTERNAL_SERVER_ERROR)
+        except MustWait:
+            raise
+        except Exception as error:
+            reply = fault(path, error)
+        self._count(asked, reply.status)
+        return reply
+
+    def refused(self, path: str, status: int) -> None:
+        """Count a request that somebody else answered with an error."""
+        self._count(_Asked(path, waits=True), status)
+
+    def _count(self, asked: _Asked, status: int) -> None:
+        review = asked.review
+        self._metrics.answered(
+            asked.path,
+            review.operation if review else "",
+            asked.outcome if status == HTTPStatus.OK and asked.outcome else f"http-{int(status)}",
+            review is not None and review.dry_run,
+            time.perf_counter() - asked.started,
+        )
+
+    def _decide(self, asked: _Asked, body: bytes) -> Reply:
+        """Raises as _review and _judged do, but for refusals."""
+        review = asked.review = parse(body)
+        if review.kind.group not in self._groups[asked.path]:
+            raise BadReview(
+                f"{asked.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
+                " correct the rules or the path in the webhook configuration"
+            )
+        if much := bounds.crowded(review.object, len(body)):
+            # Refused: an error would let work pass unjudged, since work fails open.
+            self._decided(asked, review, "denied", rules=["too-many-entries"])
+            return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
+        try:
+            return (self._validate if asked.path in VALIDATING else self._mutate)(asked, review)
+        except OwnerMissing as error:
+            self._decided(asked, review, "denied", why=[str(error)])
+            return _json(answer.denied(review, HTTPStatus.FORBIDDEN, str(error)))
+
+    def _validate(self, asked: _Asked, review: Review) -> Reply:
+        try:
+            judgement = self._judged(asked, review)
+        except LedgerUnavailable as error:
+            self._decided(asked, review, "unavailable", why=[str(error)])
+            return _json(answer.unavailable(review, str(error)))
+        verdict = judgement.verdict if judgement else Verdict()
+        if not review.dry_run:
+            self._metrics.found(verdict)
+        self._decided(asked, review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
+        return _json(answer.validated(review, verdict, self._configuration.profile))
+
+    def _mutate(self, asked: _Asked, review: Review) -> Reply:
+        forest = self._forest().put_all(self._owners(asked, review))
+        about = (forest, self._configuration, review.operation, review.user)
+        demanded = asked.path == DEMANDING
+        operations = patch(review.object, *about, demanded=demanded) if review.object else []
+        self._decided(asked, review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
+        return _json(answer.mutated(review, operations))
+
+    def _judged(self, asked: _Asked, review: Review) -> Judgement | None:
+        """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
+        forest, above = self._forest(), self._owners(asked, review)
+        case = decision.case(review, self._configuration, self._cache().snapshot())
+        if case is not None and case.ordered and self._order is not None:
+            _wait(asked)
+            return self._order.decide(case.change, case.judged, case.entry())
+        found = case.judged(forest.put_all(above)) if case else None
+        if case is None or not _may_be_stale(found) or not self._patience:
+            return found
+        _wait(asked)
+        if self._waiting.acquire(blocking=False):
+            try:
+                deadline = time.monotonic() + self._patience
+                while _may_be_stale(found) and (news := self._news(forest, deadline)):
+                    forest = news
+                    found = case.judged(forest.put_all(above))
+            finally:
+                self._waiting.release()
+        return found
+
+    def _news(self, forest: Forest, deadline: float) -> Forest | None:
+        """The next forest after this one, None after the deadline."""
+        while time.monotonic() < deadline:
+            if (newest := self._forest()) is not forest:
+                return newest
+            time.sleep(_POLL_INTERVAL)
+        return None
+
+    def _owners(self, asked: _Asked, review: Review) -> list[QueuedJob]:
+        fetch: Fetch = self._cache().fetch if asked.waits else _fetch_later
+        return owners(review, self._configuration, fetch)
+
+    def _forest(self) -> Forest:
+        cache = self._cache()
+        if lacks := cache.ready():
+            raise _NotReady("; ".join(lacks))
+        return cache.forest()
+
+    def _decided(self, asked: _Asked, review: Review, outcome: str, **more: list[str]) -> None:
+        """Log the decision; of requests without findings only a sample."""
+        asked.outcome = outcome
+        if outcome == "allowed" and not any(more.values()) and next(self._quiet) % self._log_one_in:
+            return
+        named = f"{review.namespace}/{review.name}" if review.namespace else review.name
+        fields = {
+            "uid": review.uid,
+            "endpoint": asked.path,
+            "operation": review.operation,
+            "object": f"{review.kind.kind} {named}",
+            "user": review.user.name,
+            "dry_run": review.dry_run,
+            "verdict": outcome,
+            **{key: value for key, value in more.items() if value},
+            "milliseconds": round((time.perf_counter() - asked.started) * 1000, 3),
+        }
+        log.info("decision", extra={"fields": fields})
+
+
+def text(message: str, status: HTTPStatus) -> Reply:
+    return Reply(status, TEXT, f"{plain(message)}\n".encode())
+
+
+def fault(path: str, error: Exception) -> Reply:
+    """What the client is told of an exception; the log has the rest."""
+    log.error("internal error in %s", path, exc_info=error)
+    return text("internal error; the log of the webhook has the traceback", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _json(body: bytes) -> Reply:
+    return Reply(HTTPStatus.OK, JSON, body)
+
+
+def _wait(asked: _Asked) -> None:
+    if not asked.waits:
+        raise MustWait
+
+
+def _fetch_later(_resource: Resource, _namespace: str, _name: str) -> Manifest | None:
+    raise MustWait
+
+
+def _may_be_stale(found: Judgement | None) -> bool:
+    return found is not None and decision.may_be_stale(found.verdict)

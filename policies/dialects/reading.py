@@ -70,6 +70,7 @@ class Reader:
 
     def __init__(self, manifest: Manifest):
         self._defects = list(defects(manifest)) if manifest else []
+        self._faulty = {defect.field for defect in self._defects}
 
     def defects(self) -> tuple[Defect, ...]:
         return tuple(self._defects)
@@ -79,16 +80,20 @@ class Reader:
 
         `write` is the quantity that was meant, where that is certain.
         """
-        if all(defect.field != field for defect in self._defects):
-            self._defects.append(Defect(field, message, quantity=True, write=write))
+        if field not in self._faulty:
+            self._note(Defect(field, message, quantity=True, write=write))
 
     def texts(self, value: object, field: str) -> dict[str, str]:
         """A mapping of texts, such as annotations. The API server refuses the whole object over any other value."""
         for key, item in mapping(value).items():
             if not isinstance(item, str):
                 message = f"{json.dumps(item, default=str)} is not a string; write it in quotes"
-                self._defects.append(Defect(fields.join(field, key), message))
+                self._note(Defect(fields.join(field, key), message))
         return texts(value)
+
+    def _note(self, defect: Defect) -> None:
+        self._defects.append(defect)
+        self._faulty.add(defect.field)
 
     def quantity(self, value: object, field: str, *keys: str) -> Quantity | None:
         """The quantity, not negative; None where absent or unusable. `keys` lead on from the field to it."""

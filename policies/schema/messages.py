@@ -91,9 +91,14 @@ class _Reading:
 def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
     """Every fault that this plain JSON Schema finds."""
     found: dict[tuple[Path, Defect], None] = {}
+    quantities: set[Path] = set()
     for error in _Validator(document).iter_errors(manifest):
-        path = tuple(error.absolute_path)
-        fault = _Fault(str(error.validator), error.validator_value, error.instance, cast("Schema", error.schema))
+        path, schema = tuple(error.absolute_path), cast("Schema", error.schema)
+        if schema.get("x-quantity") and error.instance is not None:
+            if path in quantities:
+                continue  # a wrong quantity breaks several keywords, and there is one thing to say
+            quantities.add(path)
+        fault = _Fault(str(error.validator), error.validator_value, error.instance, schema)
         for below, defect in _defects(fault, path):
             found[(*path, *below), defect] = None
     return list(found)

@@ -20,6 +20,8 @@ MAX_JUMPS = 50
 """Aliases that one search follows; merges of merges would multiply them without bound."""
 _MAX_SPLITS = 20
 """Places where a path may be cut after a key; a key that needs more of them is shown at its mapping."""
+_SPLIT = frozenset(".[]")
+"""Where a path is cut."""
 
 
 class Kind(Enum):
@@ -45,13 +47,15 @@ Steps = Callable[[str, int, int], Iterator[Step]]
 class _Spot:
     """Where a value is. `shown`: whether it is shown there, and not at its key. Aliases have neither keys nor items.
 
-    `keys`: by key, its number in the mapping, its offset, and its value. `merged`: the aliases below `<<`.
+    `keys`: by key, its number in the mapping, its offset, and its value. `plain`: none of them has a dot or a bracket,
+    so that a path is read in one way. `merged`: the aliases below `<<`.
     """
 
     offset: int
     shown: bool = False
     alias: str = ""
     keys: dict[str, tuple[int, int, _Spot]] | None = None
+    plain: bool = True
     items: list[_Spot] | None = None
     merged: list[_Spot] = field(default_factory=list)
 
@@ -151,6 +155,8 @@ class _Open:
         keys = self._spot.keys
         assert keys is not None
         keys.setdefault(self._key.text, (len(keys), self._key.offset, spot))
+        if not _SPLIT.isdisjoint(self._key.text):
+            self._spot.plain = False
         self._last, self._key = self._key.text, None
         return True
 
@@ -177,7 +183,7 @@ class _Search:
         return self._in_list(spot.items, path) if spot.items is not None else None
 
     def _in_mapping(self, spot: _Spot, keys: dict[str, tuple[int, int, _Spot]], path: str) -> int | None:
-        fitting = [(keys[key], rest) for key, rest in _splits(path) if key in keys]
+        fitting = [(keys[key], rest) for key, rest in _splits(path, spot.plain) if key in keys]
         if fitting:
             (_, at, value), rest = min(fitting, key=lambda each: each[0][0])
             deeper = self.below(value, rest)
@@ -194,11 +200,14 @@ class _Search:
         return value.offset if deeper is None else deeper
 
 
-def _splits(path: str) -> Iterator[tuple[str, str]]:
-    """The first key of a path and what follows it, in every way in which it may be read: a key may have a dot."""
+def _splits(path: str, plain: bool) -> Iterator[tuple[str, str]]:
+    """The first key of a path and what follows it, in every way in which it may be read: a key may have a dot.
+
+    Where no key has one, in the first way only.
+    """
     head = path[0] if path[0] in ".[" else ""
     ends = re.finditer(r"\](?=[.\[]|\Z)" if head == "[" else r"(?=[.\[])|\Z", path[len(head) :])
-    for _, end in zip(range(_MAX_SPLITS), ends, strict=False):
+    for _, end in zip(range(1 if plain else _MAX_SPLITS), ends, strict=False):
         if end.start() or head == "[":
             yield path[len(head) : len(head) + end.start()], path[len(head) + end.end() :]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import FrameType
 
 
-def calls(*actions: Callable[[], object], of: Callable[..., object] | None = None) -> int:
-    """How many functions of `scheduling` they call; with `of`, how often this one."""
+def calls(*actions: Callable[[], object], package: str = "scheduling", of: Callable[..., object] | None = None) -> int:
+    """How many functions of `scheduling`, or of another package, they call; with `of`, how often this one."""
     count = 0
 
     def note(frame: FrameType, what: str, _argument: object) -> None:
@@ -16,7 +16,7 @@ def calls(*actions: Callable[[], object], of: Callable[..., object] | None = Non
         if of is not None:
             count += what == "call" and frame.f_code is of.__code__
         else:
-            count += what == "call" and str(frame.f_globals.get("__name__")).startswith("scheduling.")
+            count += what == "call" and str(frame.f_globals.get("__name__")).startswith(f"{package}.")
 
     before = sys.getprofile()
     sys.setprofile(note)

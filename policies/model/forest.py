@@ -187,8 +187,11 @@ class Forest:
 
     def put_all(self, objects: Iterable[KubeObject]) -> Forest:
         """The forest with all of these in it: the deepest first, so that no node is settled once for each below."""
+        every = children_first(objects)
+        if len(every) == 1 and self.get(every[0].ref) is every[0]:
+            return self
         draft = _Draft(self)
-        for obj in children_first(objects):
+        for obj in every:
             draft.put(obj)
         return draft.forest()
 

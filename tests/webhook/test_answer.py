@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,6 +37,16 @@ def test_what_passes_has_no_status_and_no_warnings() -> None:
         "allowed": True,
         "auditAnnotations": {"verdict": "allowed", "profile": "strict"},
     }
+
+
+@given(st.text(), st.sampled_from(Profile))
+def test_what_passes_is_answered_under_any_uid(uid: str, profile: Profile) -> None:
+    envelope = json.loads(validated(replace(REVIEW, uid=uid), Verdict(), profile))
+
+    assert envelope["apiVersion"] == "admission.k8s.io/v1"
+    assert envelope["kind"] == "AdmissionReview"
+    assert envelope["response"]["uid"] == uid
+    assert envelope["response"]["auditAnnotations"]["profile"] == profile
 
 
 def test_a_refusal_has_a_line_and_a_cause_for_each_violation() -> None:

@@ -12,6 +12,7 @@ import binascii
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from policies.dialects.go_booleans import FALSE, TRUE
 from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
@@ -117,6 +118,7 @@ def _unzipped(raw: bytes) -> bytes:
     return unzipped
 
 
+@lru_cache(maxsize=8)
 def refs(namespace: str) -> tuple[Ref, ...]:
     """The two ConfigMaps of one namespace, the one that is read first first."""
     return tuple(Ref(*CONFIG_MAP, namespace, name) for name in (DEFAULTS, CONFIGS))

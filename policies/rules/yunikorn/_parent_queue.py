@@ -44,10 +44,13 @@ def parents_of_others(proposal: Proposal) -> Iterator[tuple[Tree, str, list[Ref]
     Only where the queues change, and for Namespaces that do not. A parent that was declared before the change is left
     out: the rules about busy queues report its removal. Namespaces with the same value count as one.
     """
+    every = [*trees(proposal)]
+    if not every:
+        return
     namespace = proposal.configuration.yunikorn.namespace
     stood = declared(tree(proposal.before, namespace).text or "")
     changing = {change.ref for change in proposal.changes}
-    for written in trees(proposal):
+    for written in every:
         known = declared(written.text) if written.text else None
         if known is None or written.ref.namespace != namespace:
             continue

@@ -1,21 +1,21 @@
 """Checks of a tree that pass over what they have seen: a queue that an edit left alone is the very same object.
 
 Whether a check finds anything must follow from the queue, all below it, and what it is told of the queues above, and
-not from lines: a queue that moved to other lines takes along what is remembered of it.
+not from lines: a queue that moved to other lines takes along what is remembered of it. Of each check the last outcome
+is remembered, and only at queues with others below them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from policies.dialects.yunikorn_config.model import Problem, Queue
 from policies.dialects.yunikorn_config.resources import Amounts
 
-T = TypeVar("T")
-
-_MOST = 64
-"""What is remembered of one queue: a dozen checks, each for what some edits above make of it."""
+_MOST_TOLD = 16
+"""Types of resources that are kept with an outcome; a tree of thousands of types would fill the memory."""
+_NOTHING: Amounts = {}
 
 
 def throughout(queue: Queue, check: Callable[[Queue], Iterable[Problem]]) -> Iterator[Problem]:
@@ -34,23 +34,12 @@ def throughout(queue: Queue, check: Callable[[Queue], Iterable[Problem]]) -> Ite
         remember(queue, check, True)
 
 
-def remember(queue: Queue, key: Hashable, value: Any) -> None:
-    """Note about a queue with others below it; a leaf is looked at as quickly."""
-    if queue.queues:
-        if len(queue.known) >= _MOST:
-            queue.known.clear()
-        queue.known[key] = value
+def remembered(queue: Queue, what: Hashable, told: Amounts = _NOTHING) -> Any:
+    """The value where it was remembered for the same amounts of the queues above, else None."""
+    found = queue.known.get(what)
+    return found[1] if found is not None and found[0] == told else None
 
 
-def once(queue: Queue, key: Hashable, make: Callable[[], T]) -> T:
-    """What was remembered of the queue, or is made now."""
-    known: T | None = queue.known.get(key)
-    if known is None:
-        known = make()
-        remember(queue, key, known)
-    return known
-
-
-def told(amounts: Amounts) -> Hashable:
-    """Amounts as a part of a key."""
-    return frozenset(amounts.items())
+def remember(queue: Queue, what: Hashable, value: Any, told: Amounts = _NOTHING) -> None:
+    if queue.queues and len(told) <= _MOST_TOLD:
+        queue.known[what] = told, value

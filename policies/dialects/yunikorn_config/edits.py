@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from policies.dialects.yunikorn_config import moved
 from policies.dialects.yunikorn_config.decode import Reading, placed_at, read_queue
-from policies.dialects.yunikorn_config.model import Config, Partition, Queue
+from policies.dialects.yunikorn_config.model import ROOT, Config, Partition, Queue
 from policies.dialects.yunikorn_config.moved import Move
 from policies.dialects.yunikorn_config.typed import MAX_NODES, Faults
 from policies.text.positions import BadText
@@ -47,29 +47,43 @@ def edited(last: Reading, text: str) -> Reading | None:
     old = last.text
     if last.config.problems or any(each in one for one in (old, text) for each in _REACHING_OUT):
         return None
-    first, after = _difference(old, text)
-    line = 1 + old.count("\n", 0, first)
+    differs = difference(old, text)
+    line, left = 1 + old.count("\n", 0, differs.start), len(old) // 2  # beyond that it is quicker to read the whole
     for number, partition in enumerate(last.config.partitions):
         way = _way(partition, line)
-        while way:
-            block = _block(old, _below(partition, way), first, line)
-            if block is None or (block.end - block.start) * 2 > len(old):
-                break
-            if block.end >= after and (found := _replaced(last, text, number, way, block)) is not None:
+        while way and (block := _block(old, _below(partition, way), differs.start, line)):
+            left -= block.end - block.start + max(0, len(text) - len(old))
+            if left < 0:
+                return None
+            if block.end >= differs.stop and (found := _replaced(last, text, number, way, block)) is not None:
                 return found
             way = way[:-1]
     return None
 
 
-def _difference(old: str, new: str) -> tuple[int, int]:
-    """[first, after) are the characters of the old text that differ, from the end of a line where a line is new."""
+class Difference(NamedTuple):
+    """The characters [start, stop) of the old text, in the place of which the new one has `added` characters.
+
+    Where a line is new, it begins at the end of the line before.
+    """
+
+    start: int
+    stop: int
+    added: int
+
+    @property
+    def size(self) -> int:
+        return self.stop - self.start + self.added
+
+
+def difference(old: str, new: str) -> Difference:
     shorter = min(len(old), len(new))
     first = _longest(shorter, lambda size: old[:size] == new[:size])
     start = old.rfind("\n", 0, first)
     if not old[start + 1 : first].strip(" -"):
         first = max(start, 0)
     alike = _longest(shorter - first, lambda size: old[len(old) - size :] == new[len(new) - size :])
-    return first, len(old) - alike
+    return Difference(first, len(old) - alike, len(new) - alike - first)
 
 
 def _longest(most: int, holds: Callable[[int], bool]) -> int:
@@ -123,6 +137,8 @@ def _replaced(last: Reading, text: str, number: int, way: tuple[int, ...], block
     )
     if was is None or now is None or was.queue != stood:
         return None
+    if len(way) == 1 and now.queue.name.lower() == ROOT:
+        return None  # where root was inserted above one queue, that queue is now root itself
     visited = last.visited - was.visited + now.visited
     if visited > MAX_NODES:
         return None

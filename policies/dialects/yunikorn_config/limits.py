@@ -7,7 +7,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from policies.dialects.yunikorn_config.checking import once, throughout
+from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import Limit, Partition, Problem, Queue, Text, amounts
 from policies.dialects.yunikorn_config.quotas import shown, written
 from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least, over
@@ -157,7 +157,11 @@ def _below(queue: Queue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Pro
 
 def _has_limits(queue: Queue) -> bool:
     """Whether the queue, or one below it, has any."""
-    return once(queue, "limits", lambda: bool(queue.limits) or any(map(_has_limits, queue.queues)))
+    known: bool | None = remembered(queue, "limits")
+    if known is None:
+        known = bool(queue.limits) or any(map(_has_limits, queue.queues))
+        remember(queue, "limits", known)
+    return known
 
 
 def _above(limit: Limit, wanted: Amounts, kind: str, name: Text, queue: Queue, above: _Held) -> Iterator[Problem]:

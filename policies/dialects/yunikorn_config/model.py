@@ -109,7 +109,9 @@ class Queue:
     template: Template | None = None
     queues: tuple[Queue, ...] = ()
     limits: tuple[Limit, ...] = ()
-    known: dict[Hashable, Any] = made(init=False, repr=False, compare=False, default_factory=dict)
+    known: dict[Hashable, tuple[Mapping[str, int], Any]] = made(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
     """What checks remember of this queue and all below it; of any other content `replace` makes a queue without it."""
 
     @property

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from policies.dialects.yunikorn import VCORE
-from policies.dialects.yunikorn_config.checking import once, remember, throughout, told
+from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import Problem, Queue, Resources, amounts
 from policies.dialects.yunikorn_config.resources import Amounts, least, over, plus, total
 
+_NO_CHILDREN: Amounts = {}
 _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 1)} | {
     suffix: 1000**power for power, suffix in enumerate("kMGTPE", 1)
 }
@@ -75,15 +76,15 @@ def max_above_parent(root: Queue) -> Iterator[Problem]:
 
 
 def _max_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
-    key = "max", told({name: held.amount for name, held in most.items()}) if queue.queues else None
-    if key in queue.known:
+    told = {name: held.amount for name, held in most.items()} if queue.queues else {}
+    if remembered(queue, "max", told):
         return
     found = False
     for problem in _max_beside_and_below(queue, most):
         found = True
         yield problem
     if not found:
-        remember(queue, key, True)
+        remember(queue, "max", True, told)
 
 
 def _max_beside_and_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
@@ -130,8 +131,7 @@ def guaranteed_above_queue(root: Queue) -> Iterator[Problem]:
 
 
 def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _Sums]:
-    key = "guaranteed", told(most) if queue.queues else None
-    known: _Sums | None = queue.known.get(key)
+    known: _Sums | None = remembered(queue, "guaranteed", most)
     if known is not None:
         return known
     checked = _guaranteed_beside_and_below(queue, most)
@@ -145,7 +145,7 @@ def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _
         found = True
         yield problem
     if not found:
-        remember(queue, key, sums)
+        remember(queue, "guaranteed", sums, most)
     return sums
 
 
@@ -165,24 +165,44 @@ def _guaranteed_beside_and_below(queue: Queue, most: Amounts) -> Generator[Probl
 
 
 class Promised(NamedTuple):
-    """What a queue counts for at its parent, and by path what the children of each queue in it are guaranteed."""
+    """What a queue counts for at its parent, and by path what the children of it and of each leaf below are guaranteed.
+
+    `parents` are those of its children that have children.
+    """
 
     counted: Amounts
     below: Mapping[str, Amounts]
+    parents: tuple[Promised, ...]
 
 
 def promised(queue: Queue) -> Promised:
-    return once(queue, "promised", lambda: _promised(queue)) if queue.queues else _promised(queue)
+    known: Promised | None = remembered(queue, "promised")
+    if known is None:
+        known = _promised(queue)
+        remember(queue, "promised", known)
+    return known
 
 
 def _promised(queue: Queue) -> Promised:
-    own, children = amounts(queue.guaranteed), [promised(child) for child in queue.queues]
-    below = total(child.counted for child in children)
-    found: dict[str, Amounts] = {}
-    for child in children:
-        found.update(child.below)
-    found[queue.path.lower()] = below
-    return Promised(plus(own, {name: amount for name, amount in below.items() if name not in own}), found)
+    own, found, parents = amounts(queue.guaranteed), {}, []
+    counted: list[Amounts] = []
+    for child in queue.queues:
+        if child.queues:
+            parents.append(promised(child))
+            counted.append(parents[-1].counted)
+        else:
+            found[child.path.lower()] = _NO_CHILDREN
+            counted.append(amounts(child.guaranteed))
+    found[queue.path.lower()] = below = total(counted)
+    hidden = {name: amount for name, amount in below.items() if name not in own}
+    return Promised(plus(own, hidden), found, tuple(parents))
+
+
+def promised_below(promised: Promised, found: dict[str, Amounts]) -> None:
+    """By its path in small letters, what the children of each queue are guaranteed."""
+    for parent in promised.parents:
+        promised_below(parent, found)
+    found.update(promised.below)
 
 
 def _exceeded(

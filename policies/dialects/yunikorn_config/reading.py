@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from policies.dialects.yunikorn_config.decode import Reading, read_whole
-from policies.dialects.yunikorn_config.edits import edited
+from policies.dialects.yunikorn_config.edits import difference, edited
 from policies.dialects.yunikorn_config.model import Config
 
 _LARGE = 2**14
@@ -26,6 +26,7 @@ def read_config(text: str) -> Config:
     global _last
     if len(text) < _LARGE:
         return read_whole(text).config
-    found = next((reading for last in _last if (reading := edited(last, text)) is not None), None) or read_whole(text)
+    nearest = min(_last, key=lambda last: difference(last.text, text).size, default=None)
+    found = (edited(nearest, text) if nearest else None) or read_whole(text)
     _last = (found, *_last[: _KEPT - 1])  # another thread may do so at this moment: then one of the two is not kept
     return found.config

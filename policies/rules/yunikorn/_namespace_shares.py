@@ -13,10 +13,10 @@ from heapq import nsmallest
 
 from policies.dialects.core import NAMESPACE
 from policies.dialects.yunikorn_config import Application, Partition, Queue
-from policies.dialects.yunikorn_config.checking import once, told
+from policies.dialects.yunikorn_config.checking import remember, remembered
 from policies.dialects.yunikorn_config.model import ROOT, amounts
 from policies.dialects.yunikorn_config.placement import Placement, placed
-from policies.dialects.yunikorn_config.quotas import promised
+from policies.dialects.yunikorn_config.quotas import promised, promised_below
 from policies.dialects.yunikorn_config.resources import Amounts, least, minus, plus
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.model.forest import Children, Forest
@@ -71,12 +71,14 @@ def declared(text: str) -> Declared | None:
     partition = config(text).partition
     if partition is None or partition.root is None:
         return None
+    below: dict[str, Amounts] = {}
+    promised_below(promised(partition.root), below)
     most: dict[str, Amounts] = {}
     queues: dict[str, Queue] = {}
     for child in partition.root.queues:
-        most |= _most(child, {})
         _note(child, queues)
-    return Declared(partition, queues, promised(partition.root).below, most)
+        _note_most(child, {}, most)
+    return Declared(partition, queues, below, most)
 
 
 def _note(queue: Queue, queues: dict[str, Queue]) -> None:
@@ -85,22 +87,21 @@ def _note(queue: Queue, queues: dict[str, Queue]) -> None:
         _note(child, queues)
 
 
-def _most(queue: Queue, above: Amounts) -> dict[str, Amounts]:
-    """By path the smallest max on the way down to each queue in this one."""
-    if not queue.queues:
-        return {queue.path.lower(): _own_most(queue, above)}
-    return once(queue, ("most", told(above)), lambda: _most_in(queue, above))
-
-
-def _most_in(queue: Queue, above: Amounts) -> dict[str, Amounts]:
-    here = _own_most(queue, above)
-    found = {queue.path.lower(): here}
+def _note_most(queue: Queue, above: Amounts, most: dict[str, Amounts]) -> None:
+    known: tuple[Amounts, dict[str, Amounts]] | None = remembered(queue, "most", above)
+    if known is None:
+        here = _most(queue, above)
+        known = here, {leaf.path.lower(): _most(leaf, here) for leaf in queue.queues if not leaf.queues}
+        remember(queue, "most", known, above)
+    here, leaves = known
+    most[queue.path.lower()] = here
+    most.update(leaves)
     for child in queue.queues:
-        found |= _most(child, here)
-    return found
+        if child.queues:
+            _note_most(child, here, most)
 
 
-def _own_most(queue: Queue, above: Amounts) -> Amounts:
+def _most(queue: Queue, above: Amounts) -> Amounts:
     own = amounts(queue.maximum)
     return least(own, above) if any(own.values()) else above  # all zero is no max at all
 

@@ -205,6 +205,44 @@ def test_a_fault_above_is_found_below_what_stayed() -> None:
     assert [*problems(after.config)] == [*problems(read_whole(text).config)]
 
 
+def test_a_search_in_vain_reads_no_more_than_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 80 levels is tried, and each is broken."""
+    levels = "".join(f"{' ' * n}- name: q{n}\n{' ' * n}  queues:\n" for n in range(2, 160, 2))
+    leaf = f"{' ' * 160}- name: leaf\n"
+    last = read_whole(f"partitions:\n- queues:\n{levels}{leaf}  - name: last\n    adminacl: {'a' * 50000}\n")
+    assert last.config.problems == ()
+    read: list[int] = []
+    alone = edits._alone
+    monkeypatch.setattr(edits, "_alone", lambda text, *given: read.append(len(text)) or alone(text, *given))
+
+    assert edited(last, last.text.replace("leaf", "'leaf")) is None
+    assert len(read) > 10
+    assert sum(read) <= len(last.text)
+
+
+def test_of_many_types_of_resources_nothing_is_remembered() -> None:
+    many = ", ".join(f"t{n}: 1" for n in range(20))
+    text = TREE.replace("- name: root\n", "- name: root\n    childtemplate: {}\n").replace(
+        "- name: team-3\n", f"- name: team-3\n      resources: {{max: {{{many}}}}}\n"
+    )
+    text = text.replace("- name: q-5\n", "- name: q-5\n        queues: [{name: leaf}]\n")
+    read = read_whole(text)
+    assert read.config.problems == ()
+    assert [*problems(read.config)] == [*problems(read.config)]
+
+    within, beside = (_root(read).queues[team].queues[5] for team in (3, 4))
+    assert {"max", "guaranteed"} <= {*beside.known}
+    assert not {"max", "guaranteed"} & {*within.known}
+
+
+def test_a_queue_that_becomes_root_takes_the_place_of_an_inserted_one() -> None:
+    before = f"# {'a' * 200}\npartitions:\n- name: default\n"
+    last = read_whole(f"{before}  queues:\n  - name: other\n    parent: false\n")
+
+    assert edited(last, last.text.replace("name: other", "name: another")) is not None
+    assert edited(last, last.text.replace("name: other", "name: root")) is None
+
+
 def test_one_value_too_many_is_found_as_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     last = read_whole(TREE)
     monkeypatch.setattr(edits, "MAX_NODES", last.visited)

@@ -23,6 +23,7 @@ from reconciler.objects.workers import Connection, DropWorker, FollowWorker, Fro
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
 
+K = TypeVar("K")
 T = TypeVar("T")
 CHECKS = by_kind()["AdmissionCheck"]
 _API_VERSION = f"{GROUP}/{VERSION}"
@@ -50,7 +51,7 @@ class ClustersController(Controller):
         if kind == CLUSTERS.kind:
             self._see_cluster(name, observed.value)
         elif kind == CONFIGS.kind:
-            _keep(self.configs, name, observed.value)
+            keep(self.configs, name, observed.value)
         elif observed.value is None or observed.value.controller != MULTIKUEUE:
             self.checks.pop(name, None)
         else:
@@ -67,7 +68,7 @@ class ClustersController(Controller):
     def _see_cluster(self, name: str, cluster: MultiKueueCluster | None) -> None:
         before = self.clusters.get(name)
         wanted = cluster if cluster is not None and not cluster.deleting else None
-        _keep(self.clusters, name, wanted)
+        keep(self.clusters, name, wanted)
         if wanted is None:
             self._commands.append(DropWorker(name))
             self._warned.pop(name, None)
@@ -137,7 +138,8 @@ class ClustersController(Controller):
                 self._dirty[CLUSTERS.kind, name] = None
 
 
-def _keep(known: dict[str, T], name: str, value: T | None) -> None:
+def keep(known: dict[K, T], name: K, value: T | None) -> None:
+    """None: there is none any more."""
     if value is None:
         known.pop(name, None)
     else:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping, metadata
 from policies.model.objects import GroupKind
-from reconciler.controllers.clusters import CHECKS
+from reconciler.controllers.clusters import CHECKS, keep
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.watched import WatchedKind, by_kind
@@ -30,6 +30,7 @@ from reconciler.multikueue.writes import Writes
 from reconciler.objects.moments import next_second, whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.packed import Packed
 from reconciler.objects.patches import differences, status_patch
 from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.workers import Connection, FromWorker, WorkerWrite
@@ -60,6 +61,16 @@ from scheduling.status.reservation import sync_admitted
 _WORKLOAD = by_kind()["Workload"]
 _WAITING_EVERY = 2 * SECOND
 """At most so often all that wait are looked at again because a queue on a worker changed."""
+
+
+class _Looked(NamedTuple):
+    """A Workload here with its job, as they are looked at; `name` is that of the Workload."""
+
+    name: str
+    observed: Observed | None
+    owner: Key | None
+    job: Packed | None
+    now: int
 
 
 class PlacementController(Controller):
@@ -113,7 +124,7 @@ class PlacementController(Controller):
     def observe(self, observed: Observed) -> None:
         kind, name = observed.key
         if kind in self.kinds:
-            _keep(self.snapshot.jobs, observed.key, observed if observed.value is not None else None)
+            keep(self.snapshot.jobs, observed.key, observed if observed.value is not None else None)
             if observed.key in self._of_job:
                 self._dirty[self._of_job[observed.key]] = None
             return
@@ -122,17 +133,17 @@ class PlacementController(Controller):
                 self._dirty[workload] = None
             return
         if kind == CONFIGS.kind:
-            _keep(self.snapshot.configs, name, observed.value)
+            keep(self.snapshot.configs, name, observed.value)
         elif kind == CLUSTERS.kind:
             before = self.snapshot.clusters.get(name)
-            _keep(self.snapshot.clusters, name, observed.value)
+            keep(self.snapshot.clusters, name, observed.value)
             if before is not None and observed.value is not None and before.labels == observed.value.labels:
                 return  # the connection reports conditions
         elif kind == CHECKS.kind:
             mine = observed.value if observed.value is not None and observed.value.controller == MULTIKUEUE else None
             if self.snapshot.checks.get(name) == mine:
                 return
-            _keep(self.snapshot.checks, name, mine)
+            keep(self.snapshot.checks, name, mine)
             for workload in [*self._all]:
                 self.workload_changed(workload)  # it may be ours by this check
         self._dirty.update(dict.fromkeys(self._here))
@@ -204,7 +215,7 @@ class PlacementController(Controller):
         self._writes.over(cluster, outcome)
         if isinstance(outcome, Written):
             self._count(cluster, outcome)
-            observed = self._answer(outcome)
+            observed = self._answer(outcome, cache)
             if observed is not None:
                 self._news(cluster, observed.key, cache.answered(observed))
         self._look_again(self._workload_of(outcome.key))
@@ -245,7 +256,7 @@ class PlacementController(Controller):
         elif not self._all_waiting_at:
             self._all_waiting_at = self._writes.now + _WAITING_EVERY
 
-    def _answer(self, outcome: Written) -> Observed | None:
+    def _answer(self, outcome: Written, cache: WorkerCache) -> Observed | None:
         """The object as it is now on the worker; what is deleted and waits for nothing is gone."""
         key, meta = outcome.key, metadata(outcome.manifest)
         if isinstance(outcome.action, Delete) and key[0] == REMOTE_PODS.kind:
@@ -253,7 +264,7 @@ class PlacementController(Controller):
         if isinstance(outcome.action, Delete) and not (meta.get("deletionTimestamp") and meta.get("finalizers")):
             return Observed(key, "", None)
         watched = self._remote.get(key[0])
-        return watched.observed(outcome.manifest) if watched is not None and meta else None
+        return watched.observed(outcome.manifest, cache.get) if watched is not None and meta else None
 
     def _workload_of(self, key: Key) -> str:
         return key[1] if key[0] == WORKLOAD else self.snapshot.pods.workload_of(key) or self._of_job.get(key, key[1])
@@ -314,39 +325,35 @@ class PlacementController(Controller):
             self._left.discard(name)
             return  # nothing here, and nothing there
         group, job = self.snapshot.group(name, observed, owner, now)
-        yield from self._carry_out(name, observed, owner, job, group, place(group))
+        yield from self._carry_out(_Looked(name, observed, owner, job, now), group, place(group))
 
-    def _carry_out(
-        self, name: str, observed: Observed | None, owner: Key | None, job: Any, group: Group, steps: list[Decision]
-    ) -> Iterator[Wanted]:
+    def _carry_out(self, at: _Looked, group: Group, steps: list[Decision]) -> Iterator[Wanted]:
         mine: list[Local] = []
         first = next((step for step in steps if isinstance(step, CreateClone)), None)
         for step in steps:
             match step:
                 case Again():
-                    yield WakeAt((WORKLOAD, name), next_second(step.at))
+                    yield WakeAt((WORKLOAD, at.name), next_second(step.at))
                 case Nominate() | SetClusterName() | ClearClusterName() | SetCheck() | Finish():
                     mine.append(step)
                 case CopyStatus() | ReportStopped():
-                    yield from self._told(step, name, owner, job)
+                    yield from self._told(step, at)
                 case CreateClone() if step is not first:
-                    self._later += self._write_there(step, name, observed, owner, job, group.now)
+                    self._later += self._write_there(step, at)
                 case _:
-                    yield from self._write_there(step, name, observed, owner, job, group.now)
+                    yield from self._write_there(step, at)
         if first is not None:
-            self.snapshot.loads.ask(name, first.cluster)
-        if mine and observed is not None and group.check is not None:
-            yield from self._local(name, observed.value, group.check.name, mine, group.now)
+            self.snapshot.loads.ask(at.name, first.cluster)
+        if mine and at.observed is not None and group.check is not None:
+            yield from self._local(at.name, at.observed.value, group.check.name, mine, at.now)
 
-    def _write_there(
-        self, step: Remote, name: str, observed: Observed | None, owner: Key | None, job: Any, now: int
-    ) -> Iterator[WorkerWrite]:
-        cache, local = self.snapshot.cache(step.cluster), observed.value if observed is not None else None
-        pods = self.snapshot.pods.writes(step, local, name, cache, self.placing)
+    def _write_there(self, step: Remote, at: _Looked) -> Iterator[WorkerWrite]:
+        cache, local = self.snapshot.cache(step.cluster), at.observed.value if at.observed is not None else None
+        pods = self.snapshot.pods.writes(step, local, at.name, cache, self.placing)
         for key, action in pods.items():
             yield from self._writes.send(step.cluster, key, action)
-        kind = self.kinds.get(owner[0]) if owner is not None else None
-        case_ = Case(name, observed, kind, owner, job, cache, self.placing, now)
+        kind = self.kinds.get(at.owner[0]) if at.owner is not None else None
+        case_ = Case(at.name, at.observed, kind, at.owner, at.job, cache, self.placing, at.now)
         found = remote_action(step, case_, self.kinds) if not pods else None
         if found is not None:
             yield from self._writes.send(step.cluster, *found)
@@ -369,30 +376,23 @@ class PlacementController(Controller):
         else:
             yield WantedWrite((WORKLOAD, name), patch, reference(local), "MultiKueue", news.message, news.warning)
 
-    def _told(self, step: CopyStatus | ReportStopped, name: str, owner: Key | None, job: Any) -> Iterator[WantedWrite]:
+    def _told(self, step: CopyStatus | ReportStopped, at: _Looked) -> Iterator[WantedWrite]:
         """What the job here shows of the one elsewhere."""
-        if owner is not None and owner[0] == UNIT:
+        if at.owner is not None and at.owner[0] == UNIT:
             cache = self.snapshot.cache(step.cluster) if isinstance(step, CopyStatus) else None
-            yield from self.snapshot.pods.status_writes(step, name, cache)
+            yield from self.snapshot.pods.status_writes(step, at.name, cache)
             return
-        if owner is None or job is None:
+        if at.owner is None or at.job is None:
             return
-        kind = self.kinds[owner[0]]
+        kind, job = self.kinds[at.owner[0]], at.job.manifest()
         before = mapping(job.get("status"))
         after: Mapping[str, Any] | None = settled(kind, job)
         if isinstance(step, CopyStatus):
-            remote = self.snapshot.remote_manifest(step.cluster, name)
+            remote = self.snapshot.remote_manifest(step.cluster, at.name)
             after = status_for(kind, job, remote) if remote is not None else None
         if after is not None and after != before:
-            yield WantedWrite(owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))
+            yield WantedWrite(at.owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))
 
 
 def _group_kind(owner: Owner) -> GroupKind:
     return GroupKind(owner.api_version.rpartition("/")[0], owner.kind)
-
-
-def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
-    if value is None:
-        known.pop(key, None)
-    else:
-        known[key] = value

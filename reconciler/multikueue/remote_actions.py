@@ -12,6 +12,7 @@ from reconciler.jobs.kind import JobKind, job_patch
 from reconciler.multikueue.copies import clone_change, clone_of, job_change, job_copy
 from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCache
 from reconciler.objects.observed import Key, Observed
+from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS, patch, status_patch
 from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import (
@@ -44,7 +45,7 @@ class Case:
     local: Observed | None
     kind: JobKind | None
     job_key: Key | None
-    job: Manifest | None
+    job: Packed | None
     cache: WorkerCache
     placing: PlacementSettings
     now: int
@@ -57,7 +58,7 @@ def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tu
             made = clone_of(case.local.detail.manifest(), case.placing.origin, gated=case.placing.gated)
             return (WORKLOAD, case.name), Create(WORKLOADS, made, MANAGER)
         case CreateJob() if case.job is not None and case.kind is not None and case.job_key is not None:
-            made = job_copy(case.kind, case.job, case.name.rpartition("/")[2], case.placing)
+            made = job_copy(case.kind, case.job.manifest(), case.name.rpartition("/")[2], case.placing)
             return case.job_key, Create(case.kind.resource, made, MANAGER)
         case DeleteJob():
             found = case.cache.job(case.name)
@@ -79,7 +80,7 @@ def _changed_job(found: RemoteJobRef, kind: JobKind, case: Case) -> tuple[Key, A
     if observed is None or case.job is None:
         return None
     remote: Manifest = observed.value.manifest()
-    body = job_change(kind, case.job, remote)
+    body = job_change(kind, case.job.manifest(), remote)
     return (found.key, job_patch(kind.resource, remote, {"spec": body}, manager=MANAGER)) if body else None
 
 

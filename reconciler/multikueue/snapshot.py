@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from reconciler.jobs.kind import JobKind
@@ -24,6 +25,9 @@ from scheduling.placement.place import place
 from scheduling.placement.refusals import Refusal, refusals
 from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
+_KEPT = 1024
+"""Jobs of which it is kept what placement goes by: each is looked at a dozen times and changes two or three times."""
+
 
 class PlacementSnapshot:
     """`kinds` are the kinds of jobs that can be taken elsewhere, `jobs` those that are here, by key.
@@ -43,6 +47,8 @@ class PlacementSnapshot:
         self.pods = PodUnits()
         self.loads = Loads()
         self._writes = writes
+        self._job_here = lru_cache(_KEPT)(self._read_job_here)
+        self._job_there = lru_cache(_KEPT)(self._read_job_there)
 
     def cache(self, cluster: str) -> WorkerCache:
         return self.caches.setdefault(cluster, WorkerCache())
@@ -60,12 +66,13 @@ class PlacementSnapshot:
     def state(self, local: Workload) -> CheckState | None:
         return multikueue_state(local.checks, self.checks)
 
-    def group(self, name: str, observed: Observed | None, owner: Key | None, now: int) -> tuple[Group, Any]:
+    def group(self, name: str, observed: Observed | None, owner: Key | None, now: int) -> tuple[Group, Packed | None]:
+        """All that one placement is decided on, and its job here."""
         local: Workload | None = observed.value if observed is not None else None
         state = self.state(local) if local is not None else None
         config = self.configs.get(config_of(self.checks.get(state.name))) if state is not None else None
         stored = self.jobs.get(owner) if owner is not None else None
-        job = stored.value.manifest() if stored is not None else None
+        job: Packed | None = stored.value if stored is not None else None
         rules = self.placing.rules_of(config.name if config is not None else "")
         group = Group(
             local,
@@ -89,18 +96,18 @@ class PlacementSnapshot:
                 local = applied(local, group.check.name, step, now)
         return local
 
-    def _owner_job(self, local: Workload | None, owner: Key | None, job: Any) -> OwnerJob | None:
+    def _owner_job(self, local: Workload | None, owner: Key | None, job: Packed | None) -> OwnerJob | None:
         if owner is not None and owner[0] == UNIT:
             return self.pods.owner(local) if local is not None else None
         if owner is not None:
-            return owner_job(self.kinds[owner[0]], job) if job is not None else None
+            return self._job_here(owner[0], job) if job is not None else None
         if local is None or not local.owners:
             return None
         group, _, version = local.owners[0].api_version.rpartition("/")
         return OwnerJob(f"{group}/{version}, Kind={local.owners[0].kind}", adapted=False)
 
     def _workers(
-        self, name: str, local: Workload | None, owner: Key | None, job: Any, config: MultiKueueConfig | None
+        self, name: str, local: Workload | None, owner: Key | None, job: Packed | None, config: MultiKueueConfig | None
     ) -> Iterator[Worker]:
         """Those of the config, then others that have something of it, or may have."""
         named = config.clusters if config is not None else ()
@@ -119,7 +126,7 @@ class PlacementSnapshot:
         name: str,
         local: Workload | None,
         owner: Key | None,
-        job: Any,
+        job: Packed | None,
         config: Any,
     ) -> Worker:
         link, jobs = cache.connection, self.keys(owner)
@@ -149,14 +156,22 @@ class PlacementSnapshot:
         rules = self.placing.rules_of(config.name if config is not None else "")
         return known is not None and not known.deleting and rules.selector.matches(known.labels)
 
-    def _remote_job(self, cache: WorkerCache, name: str, local: Workload | None, job: Any) -> RemoteJob | None:
+    def _remote_job(
+        self, cache: WorkerCache, name: str, local: Workload | None, job: Packed | None
+    ) -> RemoteJob | None:
         found = cache.job(name)
         if found is not None and found.key[0] == POD:
             return self.pods.remote(name, local, cache)
         observed = cache.get(found.key) if found is not None else None
         if found is None or observed is None:
             return None
-        return remote_job(self.kinds[found.key[0]], job, observed.value.manifest())
+        return self._job_there(found.key[0], job, observed.value)
+
+    def _read_job_here(self, kind: str, job: Packed) -> OwnerJob:
+        return owner_job(self.kinds[kind], job.manifest())
+
+    def _read_job_there(self, kind: str, job: Packed | None, there: Packed) -> RemoteJob:
+        return remote_job(self.kinds[kind], job.manifest() if job is not None else None, there.manifest())
 
     def remote_manifest(self, cluster: str, name: str) -> Any:
         cache = self.cache(cluster)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from policies.dialects.kueue_jobs import prebuilt_of
 from policies.dialects.reading import Manifest, metadata, text
@@ -51,11 +52,12 @@ class WorkerCache:
 
     def _keep(self, observed: Observed) -> str | None:
         kind = observed.key[0]
+        before = self.get(observed.key)
         if not self._of(kind).take(observed):
             return None
         if kind in _QUEUES:
             self._tree = None
-            return ""
+            return "" if before is None or _without_usage(before.value) != _without_usage(observed.value) else None
         return observed.key[1] if kind == WORKLOAD else self._take_job(observed)
 
     def replaced(self, listed: Listed) -> list[str]:
@@ -193,6 +195,11 @@ class WorkerCache:
     def _cluster_queue(self, name: str) -> RemoteClusterQueue | None:
         observed = self.get(("ClusterQueue", name))
         return observed.value if observed is not None else None
+
+
+def _without_usage(value: Any) -> Any:
+    """What says whether a queue takes workloads. Its usage changes each second, and refuses nobody."""
+    return replace(value, reserved={}) if isinstance(value, RemoteClusterQueue) else value
 
 
 def _job_seen(observed: Observed, manifest: Manifest) -> RemoteJobRef:

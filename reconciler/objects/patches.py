@@ -32,6 +32,8 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
 
     `before` is the Workload as it was read, since its resource version is the condition of the write.
     """
+    if after is before:
+        return None
     body = differences(written_status(before), written_status(after))
     return patch(before, {"status": body}, manager, "status") if body else None
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 SECOND = 10**9
 MILLISECOND = 10**6
@@ -33,7 +34,13 @@ def of(moment: datetime) -> int:
 
 def written(moment: int) -> str:
     """As Kubernetes writes a time: whole seconds, UTC; at most the end of the year 9999."""
-    return (_EPOCH + timedelta(seconds=min(moment // SECOND, _LAST))).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(min(moment // SECOND, _LAST))
+
+
+@lru_cache(maxsize=1024)
+def _written(seconds: int) -> str:
+    """Kept, since a status has the same few moments in most of its conditions, and is written often."""
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def exactly(moment: int) -> str:

@@ -10,7 +10,7 @@ from statistics import mean
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, install
 from tests.bench import starting
-from tests.bench.admission import filled, gauges, offered
+from tests.bench.admission import filled, floor, gauges, offered, starts
 from tests.bench.admission.lines import Group, Line
 from tests.bench.admission.offered import Manifest, Offer
 from tests.bench.admission.player import Creators, Player
@@ -25,10 +25,13 @@ _OURS = ("workloads", "events", "clusterqueues", "localqueues", "cohorts", "leas
 
 def rows() -> None:
     """Print all."""
-    print(f"\n{'admission, end to end':44} {'to admit, s':>23} {'':>14} {'requests':>9} {'reconciler':>20}")
+    head = (
+        f"\n{'admission, end to end':44} {'to admit, s':>23} {'':20} {'floor':>13} {'requests':>9} {'reconciler':>20}"
+    )
+    print(head)
     print(
-        f"{'':44} {'mean':>7} {'p50':>7} {'p99':>7} {'admissions':>14} {'/s':>5} {'each':>9} {'ms each':>9}"
-        f" {'cpu s':>6} {'MiB':>6}"
+        f"{'':44} {'mean':>7} {'p50':>7} {'p99':>7} {'admissions':>14} {'/s':>5} {'/s':>6} {'share':>6} {'each':>9}"
+        f" {'ms each':>9} {'cpu s':>6} {'MiB':>6}"
     )
     for offer in (
         offered.that_fit(30, 2_000, waiting=True),
@@ -40,6 +43,7 @@ def rows() -> None:
     ):
         with ControlPlane() as server:
             _row(server, offer)
+    starts.rows()
     _start(10_000, 50_000)
 
 
@@ -94,7 +98,8 @@ def _row(server: ControlPlane, offer: Offer) -> None:
             time.sleep(_SETTLE)
             cpu, memory = gauges.cpu_seconds(running.pid), gauges.peak_mib(running.pid)
             requests = gauges.requests(line) - before - player.sent()
-    _print(offer, player, created, requests if offer.waiting else requests - sent, cpu, memory)
+    reached = floor.writes_a_second(login, len(offer.jobs))
+    _print(offer, player, created, requests if offer.waiting else requests - sent, cpu, memory, reached)
 
 
 def _created(login: Path, offer: Offer) -> tuple[dict[str, float], Counter[Group]]:
@@ -102,8 +107,15 @@ def _created(login: Path, offer: Offer) -> tuple[dict[str, float], Counter[Group
 
 
 def _print(
-    offer: Offer, player: Player, created: dict[str, float], requests: Counter[Group], cpu: float, memory: float
+    offer: Offer,
+    player: Player,
+    created: dict[str, float],
+    requests: Counter[Group],
+    cpu: float,
+    memory: float,
+    reached: float,
 ) -> None:
+    """`reached`: what a blind writer reached in the same control plane, in admissions a second."""
     first = min(player.admitted.values())
     begin = first if offer.waiting else min(created.values())
     waits = sorted(player.admitted[name] - (begin if offer.waiting else created[name]) for name in created)
@@ -113,7 +125,8 @@ def _print(
     rate = player.admissions / (player.last_admission - begin)
     print(
         f"{offer.title:44} {mean(waits):7.2f} {waits[len(waits) // 2]:7.2f} {waits[int(len(waits) * 0.99)]:7.2f}"
-        f" {player.admissions:14} {rate:5.0f} {sum(ours.values()) / player.admissions:9.2f}"
+        f" {player.admissions:14} {rate:5.0f} {reached:6.0f} {rate / reached:6.2f}"
+        f" {sum(ours.values()) / player.admissions:9.2f}"
         f" {1000 * cpu / player.admissions:9.2f} {cpu:6.1f} {memory:6.0f}",
         flush=True,
     )

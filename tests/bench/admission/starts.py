@@ -75,7 +75,7 @@ class Start:
     peak: float
 
 
-def rows(counts: tuple[int, ...] = (10, 1_000)) -> None:
+def rows(counts: tuple[int, ...] = (10, 1_000, 10_000)) -> None:
     """A row for each number of ClusterQueues, each with a LocalQueue and in Cohorts of ten."""
     print(
         f"\n{'start of the process':30} {'all Active: s':>14} {'cpu s':>6} {'MiB':>5} {'writes of a status':>19}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import urllib3
@@ -15,9 +17,13 @@ import urllib3
 from cluster.decoding import decoded
 from cluster.endpoint import Endpoint, open_pool
 from cluster.errors import BadAnswer, ClusterError, Unauthorized, from_response
+from cluster.exchange import Answer, exchange
 from cluster.retry import Backoff, asked_wait, may_repeat
 from cluster.unreachable import unreachable
 
+T = TypeVar("T")
+_UNSAFE = re.compile(r"[^!-~]")
+"""What may not stand in a request line; urllib3 escapes or refuses it."""
 _RELOGIN_EVERY = 10.0  # seconds between two attempts to get new credentials
 _LONGEST_PAUSE = 10.0  # seconds; a caller that can wait longer does so itself
 _TOKEN_LASTS = 1.0  # seconds; getting the token reads files and costs as much as a small request
@@ -85,7 +91,7 @@ class Wire:
         while True:
             left -= 1
             try:
-                return _json_object(self._send(request, self.timeouts.read).data, request)
+                return _json_object(self._send(request, self._whole), request)
             except ClusterError as error:
                 backoff = backoff or Backoff(first=0.1, longest=2.0)
                 wait = backoff.next(asked_wait(error))
@@ -95,30 +101,39 @@ class Wire:
 
     def stream(self, request: Request, silence: float) -> urllib3.BaseHTTPResponse:
         """The response with its body unread; reading fails after `silence` seconds without a byte."""
-        return self._send(request, silence, stream=True)
+        return self._send(request, partial(self._begun, silence=silence))
 
-    def _send(self, request: Request, read: float, *, stream: bool = False) -> urllib3.BaseHTTPResponse:
+    def _send(self, request: Request, exchange: Callable[[Request], T]) -> T:
         """Send the request once; once more with new credentials if the old ones are rejected."""
         connections = self._live
         try:
-            return self._exchange(request, read, stream)
+            return exchange(request)
         except Unauthorized:
             if not self._log_in_again(connections):
                 raise
-        return self._exchange(request, read, stream)
+        return exchange(request)
 
-    def _exchange(self, request: Request, read: float, stream: bool) -> urllib3.BaseHTTPResponse:
-        connections = self._live
-        timeout = urllib3.Timeout(connect=self.timeouts.connect, read=read)
+    def _whole(self, request: Request) -> bytes:
+        """The body of the answer."""
+        connections, read = self._live, self.timeouts.read
         try:
-            response = connections.send(request, timeout)
-            if not (stream and response.status == 200):
-                response.read(cache_content=True)
+            answer = connections.exchange(request, read) if request.body is not None else None
+            if answer is None:
+                answer = _read(connections.send(request, urllib3.Timeout(connect=self.timeouts.connect, read=read)))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable(connections.endpoint.url, error) from error
-        if not 200 <= response.status < 300:
-            retry_after = response.headers.get("Retry-After")
-            raise from_response(response.status, response.data, request=str(request), retry_after=retry_after)
+        _check(request, answer)
+        return answer.data
+
+    def _begun(self, request: Request, silence: float) -> urllib3.BaseHTTPResponse:
+        """The answer with its body unread."""
+        connections = self._live
+        try:
+            response = connections.send(request, urllib3.Timeout(connect=self.timeouts.connect, read=silence))
+            if response.status != 200:
+                _check(request, _read(response))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise unreachable(connections.endpoint.url, error) from error
         return response
 
     def _log_in_again(self, rejected: _Connections) -> bool:
@@ -141,17 +156,17 @@ class _Connections:
         self._pool = open_pool(endpoint, connections)
         self._direct()
         self._headers: Mapping[str, str] = {}
+        self._sent_headers: tuple[Mapping[str, str], str | None] = {}, None
         self._renew_at = float("-inf")
 
     def send(self, request: Request, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
         """Send the request once; the response's body is unread. Raises what urllib3 raises."""
-        query = f"?{urlencode(request.params)}" if request.params else ""
         headers = self._current_headers()
         if request.body is not None:
             headers = {**headers, "Content-Type": request.content_type}
         return self._ask(
             request.method,
-            f"{self._where}{request.path}{query}",
+            f"{self._where}{_target(request)}",
             body=None if request.body is None else json.dumps(request.body).encode(),
             headers=headers,
             timeout=timeout,
@@ -159,6 +174,45 @@ class _Connections:
             redirect=False,
             preload_content=False,
         )
+
+    def exchange(self, request: Request, read: float) -> Answer | None:
+        """The same over a connection that is open, which is what most writes find; None where there is none.
+
+        Raises what urllib3 raises; then the request may have arrived.
+        """
+        path = f"{self._where}{_target(request)}"
+        if self._host is None or _UNSAFE.search(path) or (prepared := self._prepared()) is None:
+            return None
+        connection: Any = self._host._get_conn()
+        if connection.sock is None:
+            self._host._put_conn(connection)
+            return None
+        content = json.dumps(request.body).encode()
+        head = f"{request.method} {path} HTTP/1.1\r\n{prepared}Content-Type: {request.content_type}\r\n"
+        whole = f"{head}Content-Length: {len(content)}\r\n\r\n".encode("latin-1") + content
+        reusable = False
+        try:
+            answer = exchange(connection.sock, whole, read)
+            reusable = answer.reusable
+            return answer
+        except TimeoutError as error:
+            raise urllib3.exceptions.ReadTimeoutError(self._host, path, f"no answer in {read:g} s") from error
+        finally:
+            if not reusable:
+                connection.close()
+            self._host._put_conn(connection if reusable else None)
+
+    def _prepared(self) -> str | None:
+        """The headers of every request as they are sent; None where one of them may not be in a header."""
+        headers = self._current_headers()
+        known, prepared = self._sent_headers
+        if headers is not known:
+            host = urlsplit(self.endpoint.url).netloc.rpartition("@")[2]
+            every = {"Host": host, "Accept-Encoding": "identity", **headers}
+            safe = all(value.isascii() and value.isprintable() for value in every.values())
+            prepared = "".join(f"{name}: {value}\r\n" for name, value in every.items()) if safe else None
+            self._sent_headers = headers, prepared
+        return prepared
 
     def close(self) -> None:
         self._pool.clear()
@@ -170,11 +224,12 @@ class _Connections:
         With a proxy, urllib3's manager decides what to send.
         """
         self._ask: Callable[..., urllib3.BaseHTTPResponse]
+        self._host: urllib3.HTTPConnectionPool | None = None
         if self.endpoint.proxy:
             self._ask, self._where = self._pool.urlopen, self.endpoint.url
         else:
-            self._ask = self._pool.connection_from_url(self.endpoint.url).urlopen
-            self._where = urlsplit(self.endpoint.url).path
+            self._host = self._pool.connection_from_url(self.endpoint.url)
+            self._ask, self._where = self._host.urlopen, urlsplit(self.endpoint.url).path
 
     def _current_headers(self) -> Mapping[str, str]:
         if time.monotonic() >= self._renew_at:
@@ -183,6 +238,21 @@ class _Connections:
             self._headers = {**fixed, **({"Authorization": authorization} if authorization else {})}
             self._renew_at = time.monotonic() + _TOKEN_LASTS
         return self._headers
+
+
+def _target(request: Request) -> str:
+    return f"{request.path}?{urlencode(request.params)}" if request.params else request.path
+
+
+def _read(response: urllib3.BaseHTTPResponse) -> Answer:
+    response.read(cache_content=True)
+    return Answer(response.status, response.headers.get("Retry-After"), response.data)
+
+
+def _check(request: Request, answer: Answer) -> None:
+    """Raises the ApiError of an answer that is no success."""
+    if not 200 <= answer.status < 300:
+        raise from_response(answer.status, answer.data, request=str(request), retry_after=answer.retry_after)
 
 
 def _json_object(body: bytes, request: Request) -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""A request and its answer over a connection that is open already.
+
+http.client reads headers as those of a mail, and sends head and body apart. Together with urllib3 that takes six times
+as long as all the rest of a small write. Here is no more of HTTP/1.1 than the answers of servers have; what is none of
+that is a broken connection.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import NamedTuple
+
+from urllib3.exceptions import ProtocolError
+
+_PIECE = 64 * 1024
+_LONGEST_HEAD = 64 * 1024
+"""Bytes of all header lines together."""
+_LENGTH = re.compile(rb"\d{1,15}\Z")
+_SIZE = re.compile(rb"[0-9a-fA-F]{1,12}\Z")
+_STATUS = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |\Z)")
+_BARE = (204, 304)
+"""Statuses without a body."""
+
+
+class Answer(NamedTuple):
+    """`reusable`: the connection can take the next request."""
+
+    status: int
+    retry_after: str | None
+    data: bytes
+    reusable: bool = True
+
+
+def exchange(connection: socket.socket, request: bytes, silence: float) -> Answer:
+    """Send the request once. Raises ProtocolError or OSError; TimeoutError after `silence` seconds without a byte."""
+    connection.settimeout(silence)
+    connection.sendall(request)
+    incoming = _Incoming(connection)
+    while True:
+        minor, status, headers = _head(incoming.until(b"\r\n\r\n", _LONGEST_HEAD))
+        if status >= 200:
+            break
+    said = headers.get(b"connection", b"").lower()
+    reusable = minor == 1 and said != b"close"
+    if status in _BARE:
+        data = b""
+    elif b"transfer-encoding" in headers:
+        data = _chunks(incoming, headers[b"transfer-encoding"])
+    elif b"content-length" in headers:
+        data = incoming.take(_number(headers[b"content-length"], _LENGTH, 10))
+    else:
+        data, reusable = incoming.rest(), False
+    retry_after = headers.get(b"retry-after")
+    return Answer(
+        status, None if retry_after is None else retry_after.decode("latin-1"), data, reusable and not incoming.left
+    )
+
+
+def _head(content: bytes) -> tuple[int, int, dict[bytes, bytes]]:
+    """The minor version, the status, and the headers by their names in small letters; of two alike the last."""
+    first, *lines = content.split(b"\r\n")
+    found = _STATUS.match(first)
+    if found is None:
+        raise ProtocolError("the answer is not HTTP/1.1")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        headers[name.lower()] = value.strip()
+    return int(found[1]), int(found[2]), headers
+
+
+def _chunks(incoming: _Incoming, encoding: bytes) -> bytes:
+    if encoding.lower() != b"chunked":
+        raise ProtocolError(f"the answer has the transfer encoding {encoding!r}")
+    data = bytearray()
+    while size := _number(incoming.until(b"\r\n", _LONGEST_HEAD).partition(b";")[0].strip(), _SIZE, 16):
+        data += incoming.take(size)
+        if incoming.take(2) != b"\r\n":
+            raise ProtocolError("a chunk of the answer has another length than it says")
+    while incoming.until(b"\r\n", _LONGEST_HEAD):
+        pass  # a trailer
+    return bytes(data)
+
+
+def _number(text: bytes, form: re.Pattern[bytes], base: int) -> int:
+    if not form.match(text):
+        raise ProtocolError(f"the answer has no length: {text[:40]!r}")
+    return int(text, base)
+
+
+class _Incoming:
+    """What arrives, as far as it is not taken yet. Raises ProtocolError where it ends too soon."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._content = b""
+
+    @property
+    def left(self) -> bool:
+        """Whether there is more than was taken."""
+        return bool(self._content)
+
+    def until(self, mark: bytes, most: int) -> bytes:
+        """What comes before the mark, which is taken too."""
+        while (at := self._content.find(mark)) < 0:
+            if len(self._content) > most:
+                raise ProtocolError("the head of the answer is too long")
+            self._content += self._piece()
+        found, self._content = self._content[:at], self._content[at + len(mark) :]
+        return found
+
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
+        pieces, length = [self._content], len(self._content)
+        while length < size:
+            pieces.append(self._piece())
+            length += len(pieces[-1])
+        whole = b"".join(pieces)
+        self._content = whole[size:]
+        return whole[:size]
+
+    def rest(self) -> bytes:
+        """All until the end of the connection."""
+        pieces, self._content = [self._content], b""
+        while piece := self._connection.recv(_PIECE):
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _piece(self) -> bytes:
+        piece = self._connection.recv(_PIECE)
+        if not piece:
+            raise ProtocolError("the connection was closed before the answer was complete")
+        return piece

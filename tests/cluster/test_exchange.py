@@ -1,0 +1,148 @@
+"""Answers that are read by hand, in pieces of any size; what is no answer is a broken connection."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from urllib3.exceptions import ProtocolError
+
+from cluster.client import MERGE_PATCH, Cluster
+from cluster.endpoint import Endpoint
+from cluster.errors import Unreachable
+from cluster.exchange import Answer, exchange
+from tests.cluster.fake import FakeApi, Handler, status
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+
+
+@contextmanager
+def answering(*pieces: bytes, ends: bool = False) -> Iterator[socket.socket]:
+    """A connection to somebody who sends this, whatever it is asked; `ends`: and hangs up."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+
+        def answer() -> None:
+            theirs.recv(1000)
+            for piece in pieces:
+                theirs.sendall(piece)
+            if ends:
+                theirs.shutdown(socket.SHUT_WR)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            yield ours
+        finally:
+            thread.join()
+
+
+def answered(*pieces: bytes, ends: bool = False) -> Answer:
+    with answering(*pieces, ends=ends) as connection:
+        return exchange(connection, b"PATCH / HTTP/1.1\r\n\r\n", 5.0)
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (LENGTH + b"\r\n{}", Answer(200, None, b"{}")),
+        (b"HTTP/1.1 201\r\ncontent-length:2\r\n\r\n{}", Answer(201, None, b"{}")),
+        (b"HTTP/1.1 429 Too Many\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n", Answer(429, "3", b"")),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + LENGTH + b"\r\n{}", Answer(200, None, b"{}")),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", Answer(204, None, b"")),
+        (
+            CHUNKED + b'3;x=y\r\n{"a\r\nA\r\n": 1234567\r\n1\r\n}\r\n0\r\nT: x\r\n\r\n',
+            Answer(200, None, b'{"a": 1234567}'),
+        ),
+        (LENGTH + b"Connection: close\r\n\r\n{}", Answer(200, None, b"{}", reusable=False)),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}", Answer(200, None, b"{}", reusable=False)),
+        (LENGTH + b"\r\n{}HTTP/1.1 200 OK", Answer(200, None, b"{}", reusable=False)),
+    ],
+)
+def test_an_answer_is_the_same_in_one_piece_and_byte_by_byte(sent: bytes, expected: Answer) -> None:
+    assert answered(sent) == expected
+    single = answered(*(sent[at : at + 1] for at in range(len(sent))))
+    assert single[:3] == expected[:3]
+
+
+def test_without_a_length_the_answer_lasts_until_the_end() -> None:
+    assert answered(b"HTTP/1.1 200 OK\r\n\r\n{", b"}", ends=True) == Answer(200, None, b"{}", reusable=False)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2",
+        LENGTH + b"\r\n{",
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/2 200\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2, 3\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n{}",
+        CHUNKED + b"2\r\n{}}\r\n0\r\n\r\n",
+        CHUNKED + b"0x2\r\n{}\r\n0\r\n\r\n",
+        CHUNKED + b"2\r\n{}\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000,
+    ],
+)
+def test_what_is_no_whole_answer_is_a_broken_connection(sent: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        answered(sent, ends=True)
+
+
+def test_silence_ends_the_wait() -> None:
+    with answering(LENGTH) as connection, pytest.raises(TimeoutError):
+        exchange(connection, b"PATCH / HTTP/1.1\r\n\r\n", 0.05)
+
+
+def patched(handler: Handler) -> None:
+    handler.send_json(200, {"metadata": {"resourceVersion": "2"}})
+
+
+def write(cluster: Cluster) -> object:
+    return cluster.patch("/apis/example.dev/v1/a", {"a": "\u00e4"}, MERGE_PATCH, field_manager="a b")
+
+
+def test_writes_are_alike_over_a_new_connection_and_a_kept_one(api: FakeApi) -> None:
+    api.others.extend([patched] * 3)
+    with api.cluster() as cluster:
+        for _ in range(3):
+            assert write(cluster) == {"metadata": {"resourceVersion": "2"}}
+
+    first, *others = api.seen
+    assert len(api.connections) == 1
+    assert (first.path, first.query, first.body) == ("/apis/example.dev/v1/a", {"fieldManager": "a b"}, {"a": "\u00e4"})
+    for seen in others:
+        assert (seen.method, seen.path, seen.query, seen.body) == (first.method, first.path, first.query, first.body)
+        assert dict(sorted(seen.headers.items())) == dict(sorted(first.headers.items()))
+
+
+def test_an_error_over_a_kept_connection_breaks_nothing(api: FakeApi) -> None:
+    api.others.extend([patched, status(409, "Conflict"), Handler.reset, patched, Handler.hold, patched])
+    with api.cluster(attempts=1) as cluster:
+        write(cluster)
+        with pytest.raises(Exception, match="409"):
+            write(cluster)
+        with pytest.raises(Unreachable, match="the connection broke") as broken:
+            write(cluster)
+        assert broken.value.sent
+        assert write(cluster) == {"metadata": {"resourceVersion": "2"}}
+    assert len(api.connections) == 2
+
+
+def test_a_header_that_may_not_be_sent_is_refused(api: FakeApi) -> None:
+    api.others.extend([patched, patched])
+    headers = iter(["good", "bad\r\nX-Evil: 1"])
+    endpoint = Endpoint(api.url, authorization=lambda: next(headers))
+    with Cluster(endpoint, attempts=1) as cluster:
+        write(cluster)
+        cluster._wire._live._renew_at = 0.0
+        with pytest.raises(ValueError, match="Invalid header value"):
+            write(cluster)
+    assert len(api.seen) == 1

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from tests.bench import compare, dialects, engine, judging, ordering, organisation, placement, reviews
+from tests.bench import added, compare, dialects, engine, judging, ordering, organisation, placement, reviews
 from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 MIB = 1024
-PARTS = ("commands", "judging", "webhook", "engine", "dialects", "admission", "placement", "ledger")
+PARTS = ("commands", "judging", "webhook", "added", "engine", "dialects", "admission", "placement", "ledger")
 
 
 def main() -> int:
@@ -38,6 +38,7 @@ def main() -> int:
             "commands": lambda: commands(folder, options.runs),
             "judging": judging.rows,
             "webhook": lambda: reviews.rows(folder, options.requests),
+            "added": lambda: added.rows(folder),
             "engine": lambda: engine.rows(folder),
             "dialects": dialects.rows,
             "admission": admission.rows,

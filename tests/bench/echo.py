@@ -35,7 +35,9 @@ def main() -> None:
     context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener, select.epoll() as poll:
         poll.register(listener, select.EPOLLIN)
-        (folder / "echo.json").write_text(json.dumps({"webhook": f"https://127.0.0.1:{listener.getsockname()[1]}"}))
+        draft = folder / "echo.json.new"
+        draft.write_text(json.dumps({"webhook": f"https://127.0.0.1:{listener.getsockname()[1]}"}))
+        draft.replace(folder / "echo.json")
         _serve(listener, poll, context)
 
 

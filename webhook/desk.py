@@ -11,8 +11,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import NamedTuple
 
 from cluster.resource import Resource
 from cluster.store import ObjectCache
@@ -30,7 +30,7 @@ from webhook import answer, bounds, decision
 from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.ledger import Order
 from webhook.metrics import Metrics
-from webhook.owners import Fetch, OwnerMissing, OwnerUnknown, owners
+from webhook.owners import OwnerMissing, OwnerUnknown, owners
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
 
@@ -58,7 +58,11 @@ _POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
 
 
 class MustWait(Exception):
-    """The answer waits for others: for the ledger, the API server, or news of the cluster. Nothing was done yet."""
+    """The answer waits for others: for the ledger, the API server, or news of the cluster. `Desk.go_on` gives it."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked.path)
+        self.asked = asked
 
 
 class _Crowded(Exception):
@@ -69,8 +73,7 @@ class _NotReady(Exception):
     """The cache is not synced, so nothing can be judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """Of a request for a decision; `content_type` is JSON where there is one."""
 
     status: HTTPStatus
@@ -78,15 +81,17 @@ class Reply:
     body: bytes
 
 
-@dataclass(slots=True)
-class _Asked:
+class Asked:
     """What is known of a request so far."""
 
-    path: str
-    waits: bool
-    started: float = field(default_factory=time.perf_counter)
-    review: Review | None = None
-    outcome: str = ""
+    __slots__ = ("body", "case", "outcome", "path", "review", "started", "waits")
+
+    def __init__(self, path: str, body: bytes, *, waits: bool) -> None:
+        self.path, self.body, self.waits = path, body, waits
+        self.started = time.perf_counter()
+        self.review: Review | None = None
+        self.case: decision.Case | None = None
+        self.outcome = ""
 
 
 class Desk:
@@ -115,11 +120,18 @@ class Desk:
     def answer(self, path: str, body: bytes, *, waits: bool = True) -> Reply:
         """The answer to a POST of JSON to one of `paths`, whatever happens; it is counted and logged.
 
-        Raises MustWait where the answer would have to wait and `waits` is false. Then the request may be asked again.
+        Raises MustWait where the answer would have to wait and `waits` is false.
         """
-        asked = _Asked(path, waits)
+        return self._answer(Asked(path, body, waits=waits))
+
+    def go_on(self, asked: Asked) -> Reply:
+        """The answer to what had to wait, which now may; it is not read again."""
+        asked.waits = True
+        return self._answer(asked)
+
+    def _answer(self, asked: Asked) -> Reply:
         try:
-            reply = self._decide(asked, body)
+            reply = self._decide(asked)
         except BadReview as error:
             reply = text(str(error), HTTPStatus.BAD_REQUEST)
         except _NotReady as error:
@@ -130,15 +142,15 @@ class Desk:
         except MustWait:
             raise
         except Exception as error:
-            reply = fault(path, error)
+            reply = fault(asked.path, error)
         self._count(asked, reply.status)
         return reply
 
     def refused(self, path: str, status: int) -> None:
         """Count a request that somebody else answered with an error."""
-        self._count(_Asked(path, waits=True), status)
+        self._count(Asked(path, b"", waits=True), status)
 
-    def _count(self, asked: _Asked, status: int) -> None:
+    def _count(self, asked: Asked, status: int) -> None:
         review = asked.review
         self._metrics.answered(
             asked.path,
@@ -148,15 +160,15 @@ class Desk:
             time.perf_counter() - asked.started,
         )
 
-    def _decide(self, asked: _Asked, body: bytes) -> Reply:
-        """Raises as _review and _judged do, but for refusals."""
-        review = asked.review = parse(body)
+    def _decide(self, asked: Asked) -> Reply:
+        """Raises what `_answer` turns into a reply."""
+        review = asked.review = asked.review or parse(asked.body)
         if review.kind.group not in self._groups[asked.path]:
             raise BadReview(
                 f"{asked.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
                 " correct the rules or the path in the webhook configuration"
             )
-        if much := bounds.crowded(review.object, len(body)):
+        if much := bounds.crowded(review.object, len(asked.body)):
             # Refused: an error would let work pass unjudged, since work fails open.
             self._decided(asked, review, "denied", rules=["too-many-entries"])
             return _json(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
@@ -166,7 +178,7 @@ class Desk:
             self._decided(asked, review, "denied", why=[str(error)])
             return _json(answer.denied(review, HTTPStatus.FORBIDDEN, str(error)))
 
-    def _validate(self, asked: _Asked, review: Review) -> Reply:
+    def _validate(self, asked: Asked, review: Review) -> Reply:
         try:
             judgement = self._judged(asked, review)
         except LedgerUnavailable as error:
@@ -178,7 +190,7 @@ class Desk:
         self._decided(asked, review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
         return _json(answer.validated(review, verdict, self._configuration.profile))
 
-    def _mutate(self, asked: _Asked, review: Review) -> Reply:
+    def _mutate(self, asked: Asked, review: Review) -> Reply:
         forest = self._forest().put_all(self._owners(asked, review))
         about = (forest, self._configuration, review.operation, review.user)
         demanded = asked.path == DEMANDING
@@ -186,10 +198,12 @@ class Desk:
         self._decided(asked, review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
         return _json(answer.mutated(review, operations))
 
-    def _judged(self, asked: _Asked, review: Review) -> Judgement | None:
+    def _judged(self, asked: Asked, review: Review) -> Judgement | None:
         """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
         forest, above = self._forest(), self._owners(asked, review)
-        case = decision.case(review, self._configuration, self._cache().snapshot())
+        if asked.case is None:
+            asked.case = decision.case(review, self._configuration, self._cache().snapshot())
+        case = asked.case
         if case is not None and case.ordered and self._order is not None:
             _wait(asked)
             return self._order.decide(case.change, case.judged, case.entry())
@@ -215,8 +229,11 @@ class Desk:
             time.sleep(_POLL_INTERVAL)
         return None
 
-    def _owners(self, asked: _Asked, review: Review) -> list[QueuedJob]:
-        fetch: Fetch = self._cache().fetch if asked.waits else _fetch_later
+    def _owners(self, asked: Asked, review: Review) -> list[QueuedJob]:
+        def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
+            _wait(asked)
+            return self._cache().fetch(resource, namespace, name)
+
         return owners(review, self._configuration, fetch)
 
     def _forest(self) -> Forest:
@@ -225,7 +242,7 @@ class Desk:
             raise _NotReady("; ".join(lacks))
         return cache.forest()
 
-    def _decided(self, asked: _Asked, review: Review, outcome: str, **more: list[str]) -> None:
+    def _decided(self, asked: Asked, review: Review, outcome: str, **more: list[str]) -> None:
         """Log the decision; of requests without findings only a sample."""
         asked.outcome = outcome
         if outcome == "allowed" and not any(more.values()) and next(self._quiet) % self._log_one_in:
@@ -259,13 +276,9 @@ def _json(body: bytes) -> Reply:
     return Reply(HTTPStatus.OK, JSON, body)
 
 
-def _wait(asked: _Asked) -> None:
+def _wait(asked: Asked) -> None:
     if not asked.waits:
-        raise MustWait
-
-
-def _fetch_later(_resource: Resource, _namespace: str, _name: str) -> Manifest | None:
-    raise MustWait
+        raise MustWait(asked)
 
 
 def _may_be_stale(found: Judgement | None) -> bool:

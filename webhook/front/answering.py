@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 from wsgiref.types import WSGIApplication
 
 from webhook.front.reading import Refused
 
+log = logging.getLogger(__name__)
+
 _NO_BODY = ("1", "204", "304")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     status: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
@@ -33,6 +34,18 @@ class Answer:
     def closes(self) -> bool:
         """Whether the app itself ends the connection."""
         return ("Connection", "close") in self.headers
+
+
+Later: TypeAlias = Callable[[], Answer]
+
+
+def finished(answers: Later, target: str) -> Answer:
+    """The answer, and that of an internal error where there is none."""
+    try:
+        return answers()
+    except Exception:
+        log.exception("internal error in answering %s", target)
+        return refusal(Refused("500 Internal Server Error", "internal error; the log of the webhook has the traceback"))
 
 
 @lru_cache(1)

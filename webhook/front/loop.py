@@ -16,22 +16,20 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from wsgiref.types import WSGIApplication
 
-from webhook.front.answering import Answer, answer, refusal
+from webhook.front.answering import Answer, Later, answer, finished, refusal
 from webhook.front.connection import Connection, State
 from webhook.front.gate import Gate
 from webhook.front.heads import Heads
 from webhook.front.reading import Reader, Refused, Request
 from webhook.front.room import least, slowest
+from webhook.front.threads import Threads
 from webhook.settings import WebhookSettings
 
 log = logging.getLogger(__name__)
 
-LARGE = 256 * 1024
-"""Bytes of a body that waits for a lane of its own, where one is judged at a time: they take memory and time."""
 _TURN = 0.25
 """Seconds between two looks at the deadlines."""
 _ACCEPTS = 64
@@ -42,14 +40,13 @@ _ENDING = 2.0
 _PAUSE = 0.1
 """Seconds without accepting, where the process has no file descriptor left."""
 _NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-_CROWDED = "crowded"
 
 
 class Front:
     """All methods are for one thread. `ending` says whether responses end their connections.
 
     `limit` gives the longest body of a path in bytes, `turned_away` gets the reason for each one. `at_once` answers
-    what takes next to no time, and nothing else.
+    what is short; of the rest it says what a thread is to do for the answer, None to ask the app.
     """
 
     def __init__(
@@ -57,7 +54,7 @@ class Front:
         listeners: Sequence[socket.socket],
         tls: Callable[[], ssl.SSLContext],
         app: WSGIApplication,
-        at_once: Callable[[Request], Answer | None],
+        at_once: Callable[[Request], Answer | Later | None],
         settings: WebhookSettings,
         *,
         gate: Gate,
@@ -68,15 +65,11 @@ class Front:
         self._tls, self._app, self._at_once, self._settings = tls, app, at_once, settings
         self._gate, self._limit, self._ending, self._turned_away = gate, limit, ending, turned_away
         self._listeners = list(listeners)
-        self._connections: set[Connection] = set()
-        self._heads = Heads()
-        self._held = 0
-        self._paused_until = 0.0
-        self._accepting = False
-        self._looked = 0.0
+        self._connections, self._heads = set[Connection](), Heads()
+        self._held, self._looked = 0, 0.0
+        self._paused_until, self._accepting = 0.0, False
         self._finished: deque[Connection] = deque()
-        self._threads = ThreadPoolExecutor(settings.threads, "judge")
-        self._lane = ThreadPoolExecutor(1, "judge-large")
+        self._threads = Threads(settings.threads)
         self._woken, self.waker = os.pipe()
         """Any byte written to `waker` begins a turn."""
         self._selector = selectors.DefaultSelector()
@@ -143,8 +136,7 @@ class Front:
     def close(self) -> None:
         for connection in list(self._connections):
             self._drop(connection)
-        for pool in (self._threads, self._lane):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         self._selector.close()
         os.close(self._woken)
 
@@ -163,8 +155,10 @@ class Front:
             self._turned_away("slow-request")
             self._refuse(connection, Refused("408 Request Timeout", "the request took too long to arrive"))
             return
-        if connection.state in (State.HANDSHAKE, State.WRITING):
-            self._turned_away("slow-handshake" if connection.state is State.HANDSHAKE else "slow-reader")
+        if connection.state is State.HANDSHAKE:
+            self._turned_away("slow-handshake")
+        if connection.state is State.WRITING:
+            self._turned_away("slow-reader")
         self._drop(connection)
 
     # -- connections come
@@ -195,7 +189,7 @@ class Front:
                 return self._make_room() or self._pause()
             return error.errno == errno.ECONNABORTED
         if len(self._connections) >= self._settings.connections and not self._make_room():
-            self._turned_away(_CROWDED)
+            self._turned_away("crowded")
             sock.close()
             return True
         now = time.monotonic()
@@ -215,7 +209,7 @@ class Front:
         if found is None:
             return False
         if not (found.served and found.state in (State.IDLE, State.ENDING)):
-            self._turned_away(_CROWDED)
+            self._turned_away("crowded")
         self._drop(found)
         return True
 
@@ -223,18 +217,17 @@ class Front:
 
     def _go_on(self, connection: Connection) -> None:
         """Something has come, or can be written."""
-        steps = {
-            State.HANDSHAKE: self._shake_hands,
-            State.IDLE: self._read,
-            State.READING: self._read,
-            State.WRITING: self._write,
-            State.ENDING: self._discard,
-        }
-        step = steps.get(connection.state)
-        if step is None:
-            self._watch(connection, 0)  # the client sends more while its request is judged, or is gone
-            return
-        step(connection)
+        match connection.state:
+            case State.IDLE | State.READING:
+                self._read(connection)
+            case State.HANDSHAKE:
+                self._shake_hands(connection)
+            case State.WRITING:
+                self._write(connection)
+            case State.ENDING:
+                self._discard(connection)
+            case State.WORKING:
+                self._watch(connection, 0)  # the client sends more while its request is judged, or is gone
 
     def _shake_hands(self, connection: Connection) -> None:
         connection.secure(self._tls())
@@ -310,28 +303,22 @@ class Front:
         connection.state, connection.served = State.WORKING, True
         connection.deadline = float("inf")
         connection.close_after = not request.keep
-        if found := self._at_once(request):
-            self._send(connection, found)
-            if connection.reader.has_rest:  # the next request waits for the next turn
-                self._finished.append(connection)
-                self.wake()
-            else:
-                self._after_work(connection)
+        found = self._at_once(request)
+        if not isinstance(found, Answer):
+            later = found or partial(answer, self._app, request.environ(connection.peer, ("", self._settings.port)))
+            self._threads.submit(len(request.body), partial(self._work, connection, later, request.target))
             return
-        pool = self._lane if len(request.body) >= LARGE else self._threads
-        pool.submit(self._work, connection, request)
+        self._send(connection, found)
+        if connection.reader.has_rest:  # the next request waits for the next turn
+            self._finished.append(connection)
+            self.wake()
+        else:
+            self._after_work(connection)
 
-    def _work(self, connection: Connection, request: Request) -> None:
+    def _work(self, connection: Connection, later: Later, target: str) -> None:
         """In a thread of its own: the connection is this thread's until it is in `_finished`."""
         try:
-            found = answer(self._app, request.environ(connection.peer, ("", self._settings.port)))
-        except Exception:
-            log.exception("internal error in answering %s", request.target)
-            found = refusal(
-                Refused("500 Internal Server Error", "internal error; the log of the webhook has the traceback")
-            )
-        try:
-            self._send(connection, found)
+            self._send(connection, finished(later, target))
         finally:
             self._finished.append(connection)
             self.wake()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
-from webhook.desk import JSON, Desk, MustWait
-from webhook.front.answering import Answer
+from webhook.desk import JSON, Asked, Desk, MustWait, Reply
+from webhook.front.answering import Answer, Later
 from webhook.front.reading import Request
 
 SMALL = 16 * 1024
@@ -40,8 +41,8 @@ class Quick:
         self._resting = dict.fromkeys(desk.paths, 0.0)
         """By path: until when none of its requests is answered here."""
 
-    def __call__(self, request: Request) -> Answer | None:
-        """The answer, or None where a thread of its own is to answer."""
+    def __call__(self, request: Request) -> Answer | Later | None:
+        """The answer, or what a thread is to do for it; None where that is to ask the app."""
         path = request.path
         until = self._resting.get(path)
         if until is None or not _plain(request) or (until and self._clock() < until):
@@ -49,14 +50,22 @@ class Quick:
         began = self._cost()
         try:
             reply = self._desk.answer(path, request.body, waits=False)
-        except MustWait:
-            return None
+        except MustWait as waiting:
+            return partial(self._later, waiting.asked)
         finally:
             took = self._cost() - began
             if took > SLOW:
                 self._resting[path] = self._clock() + took * REST
-        headers = (("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body))))
-        return Answer(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
+        return _rendered(reply)
+
+    def _later(self, asked: Asked) -> Answer:
+        return _rendered(self._desk.go_on(asked))
+
+
+def _rendered(reply: Reply) -> Answer:
+    """As the app has it."""
+    headers = (("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body))))
+    return Answer(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
 
 
 def _plain(request: Request) -> bool:

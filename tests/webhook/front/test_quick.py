@@ -23,7 +23,7 @@ from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import KUEUE, VOLCANO, body, review
 from webhook.app import create_app
 from webhook.desk import JSON, MUTATING, VALIDATING, Desk
-from webhook.front.answering import answer
+from webhook.front.answering import Answer, answer
 from webhook.front.quick import ENTRIES, REST, SLOW, SMALL, Quick
 from webhook.front.reading import Request
 from webhook.ledger.entry import Entry
@@ -100,13 +100,24 @@ def desk(cache: FixedCache, order: Any = None, **settings: Any) -> Desk:
 def at_once(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes | None:
     """The bytes that are sent, but for the date; None where a thread is to answer."""
     found = Quick(desk(cache, order, **settings))(request(path, data))
-    return found and _DATE.sub(b"\r\n", found.rendered(close=False))
+    return sent(found) if isinstance(found, Answer) else None
 
 
-def in_a_thread(path: str, data: bytes, cache: FixedCache, **settings: Any) -> bytes:
-    app = create_app(WebhookSettings(**settings), lambda: cache)
-    found = answer(app, request(path, data).environ("10.0.0.1", ("", 9443)))
+def later(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes:
+    """The same of what had to wait, once it may."""
+    found = Quick(desk(cache, order, **settings))(request(path, data))
+    assert found is not None
+    assert not isinstance(found, Answer)
+    return sent(found())
+
+
+def sent(found: Answer) -> bytes:
     return _DATE.sub(b"\r\n", found.rendered(close=False))
+
+
+def by_the_app(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes:
+    app = create_app(WebhookSettings(**settings), lambda: cache, order=order)
+    return sent(answer(app, request(path, data).environ("10.0.0.1", ("", 9443))))
 
 
 # -- the same answer ---------------------------------------------------------------------------------------------------
@@ -117,7 +128,7 @@ def in_a_thread(path: str, data: bytes, cache: FixedCache, **settings: Any) -> b
 def test_both_ways_send_the_same_bytes(value: object) -> None:
     cache, data = FixedCache(world(queue("a"))), body(value)
     for path in (*VALIDATING, *MUTATING):
-        assert at_once(path, data, cache) in (in_a_thread(path, data, cache), None)
+        assert at_once(path, data, cache) in (by_the_app(path, data, cache), None)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +148,7 @@ def test_whatever_is_decided_is_sent_as_the_app_sends_it(data: bytes, status: by
 
     sent = at_once(VOLCANO, data, cache)
 
-    assert sent == in_a_thread(VOLCANO, data, cache)
+    assert sent == by_the_app(VOLCANO, data, cache)
     assert sent is not None
     assert sent.startswith(b"HTTP/1.1 " + status + b"\r\n")
     assert says in sent
@@ -155,7 +166,7 @@ def test_a_fault_and_an_unready_cache_are_told_the_same_way() -> None:
     for cache in (Broken(world()), Unready(world())):
         data = body(review(queue("a")))
         sent = at_once(VOLCANO, data, cache)
-        assert sent == in_a_thread(VOLCANO, data, cache)
+        assert sent == by_the_app(VOLCANO, data, cache)
         assert sent is not None
         assert sent.startswith(b"HTTP/1.1 500 INTERNAL SERVER ERROR\r\n")
 
@@ -182,6 +193,10 @@ def test_what_goes_through_the_ledger_gets_a_thread() -> None:
     assert at_once(VOLCANO, body(review(queue("new", "eng"))), cache, order) is None
     assert at_once(VOLCANO, body(review(job("train", "eng"))), cache, order) is not None
     assert order.came == 0
+    for name in ("eng", "nowhere"):
+        data = body(review(queue("new", name)))
+        assert later(VOLCANO, data, cache, order) == by_the_app(VOLCANO, data, cache, order)
+    assert order.came == 4
 
 
 def test_what_asks_the_api_server_gets_a_thread() -> None:
@@ -189,17 +204,22 @@ def test_what_asks_the_api_server_gets_a_thread() -> None:
     data = body(review(batch_job("child", {"template": template("1")}, labels=queued("main"), ownerReferences=[OWNER])))
 
     for path in (KUEUE, "/v1/mutate/kueue"):
+        before = cache.asked
         assert at_once(path, data, cache, configuration=MANAGING) is None
-    assert cache.asked == 0
-    assert b"workload owner not found" in in_a_thread(KUEUE, data, cache, configuration=MANAGING)
+        assert cache.asked == before
+        assert b"workload owner not found" in later(path, data, cache, configuration=MANAGING)
+        assert later(path, data, cache, configuration=MANAGING) == by_the_app(path, data, cache, configuration=MANAGING)
+    assert cache.asked == 6
 
 
 def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
     cache, data = FixedCache(forest("eng")), body(review(queue("new", "nowhere")))
     waiting = desk(cache, patience_seconds=0.01)
 
-    assert Quick(waiting)(request(VOLCANO, data)) is None
-    assert json.loads(waiting.answer(VOLCANO, data).body)["response"]["allowed"] is False
+    found = Quick(waiting)(request(VOLCANO, data))
+    assert found is not None
+    assert not isinstance(found, Answer)
+    assert json.loads(found().body)["response"]["allowed"] is False
 
     samples = {
         (sample.name, sample.value)

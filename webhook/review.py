@@ -166,9 +166,7 @@ def _name(value: object) -> str:
 
 def _load(body: bytes) -> Mapping[str, Any]:
     try:
-        review = json.loads(
-            body.decode(), parse_float=_decimal, parse_constant=_no_number, object_pairs_hook=_without_duplicates
-        )
+        review = _READER.decode(body.decode())
     except RecursionError:
         raise BadReview("the body is nested too deeply") from None
     except ValueError as error:
@@ -199,3 +197,6 @@ def _decimal(text: str) -> Decimal:
 
 def _no_number(name: str) -> NoReturn:
     raise BadReview(f"the body is not JSON: {name} is not a JSON number")
+
+
+_READER = json.JSONDecoder(parse_float=_decimal, parse_constant=_no_number, object_pairs_hook=_without_duplicates)

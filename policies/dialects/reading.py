@@ -7,7 +7,7 @@ object can still be judged.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from policies.model import fields
@@ -110,14 +110,14 @@ class Reader:
             return None
         return quantity
 
-    def amounts(self, value: object, field: str, whole: Iterable[str] = ()) -> dict[str, Quantity]:
-        """Quantities by resource name; those named in `whole` come in whole units only."""
+    def amounts(self, value: object, field: str, whole: Callable[[str], bool] | None = None) -> dict[str, Quantity]:
+        """Quantities by resource name; those of which `whole` holds come in whole units only."""
         found: dict[str, Quantity] = {}
         for resource, item in mapping(value).items():
             quantity = self.quantity(item, field, resource)
             if quantity is None:
                 continue
-            if resource in whole and quantity.nano % 10**9:
+            if whole is not None and quantity.nano % 10**9 and whole(resource):
                 message = f"{quantity.text} is a fraction; {resource} comes in whole units only"
                 self.bad(fields.join(field, resource), message)
                 continue

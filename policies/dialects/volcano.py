@@ -137,9 +137,9 @@ def read_queue(manifest: Manifest) -> Queue:
         parent=None if ref == ROOT else queue_ref(written_parent or "root"),
         parent_field="spec.parent",
         written_parent=written_parent,
-        guarantee=reader.amounts(guarantee, "spec.guarantee.resource", _whole(guarantee)),
-        deserved=reader.amounts(spec.get("deserved"), "spec.deserved", _whole(spec.get("deserved"))),
-        capability=reader.amounts(spec.get("capability"), "spec.capability", _whole(spec.get("capability"))),
+        guarantee=reader.amounts(guarantee, "spec.guarantee.resource", _comes_whole),
+        deserved=reader.amounts(spec.get("deserved"), "spec.deserved", _comes_whole),
+        capability=reader.amounts(spec.get("capability"), "spec.capability", _comes_whole),
         state=text(status.get("state")) or "",
         allocated_pods=pods.units() if pods else 0,
         hierarchy=notes.get(HIERARCHY),
@@ -148,9 +148,9 @@ def read_queue(manifest: Manifest) -> Queue:
     )
 
 
-def _whole(amounts: object) -> list[str]:
-    """The resources that come in whole units: pods, and extended resources, which have a domain of their own."""
-    return [r for r in mapping(amounts) if r == "pods" or ("/" in r and "kubernetes.io/" not in r)]
+def _comes_whole(resource: str) -> bool:
+    """Whether it comes in whole units: pods do, and extended resources, which have a domain of their own."""
+    return resource == "pods" or ("/" in resource and "kubernetes.io/" not in resource)
 
 
 def read_pod_group(manifest: Manifest) -> PodGroup:

@@ -92,7 +92,7 @@ class Engine:
         if keeps and decision.assignment is not None:
             entry.progress = progress_of(decision.assignment, self.cycles, entry.scheduling_hash)
         active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now, decision.reserves_capacity)
-        requeued = replace(decision, inadmissible=not active)
+        requeued = decision if active else replace(decision, inadmissible=True)
         self.world.record_attempt(entry, requeued)
         return requeued
 

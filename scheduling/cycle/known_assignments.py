@@ -57,11 +57,12 @@ class KnownAssignments:
         return entry.scheduling_hash, begins, used
 
     def find(self, queue: Queue, shape: Shape) -> Assignment | None:
-        found = self._place(queue).found.get(shape)
-        if found is None:
-            return None
-        generation = self._state.generation(queue)
-        return found if found.generation == generation else replace(found, generation=generation)
+        """As a search would find it now, so with the generation of now."""
+        known = self._place(queue).found
+        found, generation = known.get(shape), self._state.generation(queue)
+        if found is not None and found.generation != generation:
+            found = known[shape] = replace(found, generation=generation)
+        return found
 
     def keep(self, queue: Queue, shape: Shape, assignment: Assignment) -> None:
         if self._count >= _MOST:

@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--only", choices=PARTS, help="leave out the rest")
     parser.add_argument("--compare", metavar="REV", help="measure this revision as well, in turn, and print the ratios")
     parser.add_argument("--rounds", type=int, default=3, help="with --compare: how often each is measured")
+    parser.add_argument("--large", action="store_true", help="also sizes of the engine that take minutes each")
     options = parser.parse_args()
     if options.compare:
         same = [f"--requests={options.requests}", f"--runs={options.runs}"]
@@ -39,7 +40,7 @@ def main() -> int:
             "judging": judging.rows,
             "webhook": lambda: reviews.rows(folder, options.requests),
             "added": lambda: added.rows(folder),
-            "engine": lambda: engine.rows(folder),
+            "engine": lambda: engine.rows(folder, options.large),
             "dialects": dialects.rows,
             "admission": admission.rows,
             "placement": lambda: placement.rows(folder),
@@ -66,6 +67,9 @@ def commands(folder: Path, runs: int) -> None:
     path = folder / "yunikorn.yaml"
     organisation.write(path, [organisation.queue_config(10_000)])
     row("quotree validate, 10000 of YuniKorn", [QUOTREE, "validate", str(path)], 3)
+    path = folder / "simulated.yaml"
+    organisation.write(path, organisation.at_work(1_000, 10_000))
+    row("quotree simulate, 1000 queues, 10000 jobs", [QUOTREE, "simulate", str(path)], 3)
 
 
 def changed(folder: Path) -> list[str]:

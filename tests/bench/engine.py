@@ -5,29 +5,39 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from scheduling.cycle import cycle
+from scheduling.flavors.assigner import assign
+from scheduling.flavors.assignment import Assignment
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.preemption.preemption import find_targets
 from scheduling.quota.state import Options
 from scheduling.status.reservation import unreserve
-from tests.bench import starting
-from tests.bench.played import PAIRS, Played, forest, tree
+from scheduling.world.decisions import Reserve
+from tests.bench import growth, starting
+from tests.bench.played import PAIRS, Played, crowded, forest, tree
 from tests.bench.stopwatch import Stopwatch
 
 _FAIR = Options(fair_sharing=True)
 
 
-def rows(folder: Path) -> None:
-    """Print all. Files go to `folder`."""
+def rows(folder: Path, large: bool = False) -> None:
+    """Print all. Files go to `folder`; `large` for sizes that take minutes each."""
     _start(folder, 10_000, 50_000)
     _events()
     _one_of_many(50_000)
     _nothing_unblocked()
     _flushes()
+    _crowds(2_000)
     _searches(1_000)
     _cycles(1_000)
+    growth.rows(large)
 
 
 def _start(folder: Path, queues: int, workloads: int) -> None:
@@ -173,6 +183,57 @@ def _flushes() -> None:
                 played.world.queues.wake("q0")
                 played.rest()
         print(f"{f'{shapes} shapes of {each}':40} {watch.micros:10.0f} {watch.micros / shapes:10.0f}", flush=True)
+
+
+def _crowds(count: int) -> None:
+    """Three levels; what runs finishes in the order in which it came, one by one or some at a time, until all ran.
+
+    A head is tried when it takes its place in a cycle, and asked when flavors are searched for it.
+    """
+    print(f"\n{f'{count} wait, 30 queues in 3 levels':40} {'ms/admission':>13} {'tried':>8} {'asked':>8}")
+    for fit in (count // 2, 60):
+        for together in (1, 8):
+            played = crowded(count, fit)
+            played.rest()
+            spent, tried, asked = _turned_over(played, together)
+            row = f"{fit} fit, {together} finish at a time"
+            print(f"{row:40} {spent:13.2f} {tried:8.1f} {asked:8.1f}", flush=True)
+
+
+def _turned_over(played: Played, together: int) -> tuple[float, float, float]:
+    """Milliseconds, heads tried and searches for each admission, with what is decided taken in again."""
+    runs, admissions, tried = deque(played.running()), 0, 0
+    watch = Stopwatch()
+    with searches() as asked:
+        while runs:
+            for key in [runs.popleft() for _ in range(min(together, len(runs)))]:
+                played.finish(key)
+                played.drop(key)
+            with watch.lap():
+                while played.step():
+                    pass
+            new = [each.workload.key for each in played.decided if isinstance(each, Reserve)]
+            tried += len(played.decided)
+            played.decided.clear()
+            runs += new
+            admissions += len(new)
+    return sum(watch.laps) / 1e6 / admissions, tried / admissions, len(asked) / admissions
+
+
+@contextmanager
+def searches() -> Iterator[list[None]]:
+    """Has one element for each search for flavors in a cycle."""
+    made: list[None] = []
+
+    def counted(*arguments: Any, **named: Any) -> Assignment:
+        made.append(None)
+        return assign(*arguments, **named)
+
+    cycle.assign = counted  # type: ignore[attr-defined]
+    try:
+        yield made
+    finally:
+        cycle.assign = assign  # type: ignore[attr-defined]
 
 
 def _searches(count: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests.builders import container, kueue
 
 Manifest = dict[str, Any]
 FLAVORS = ("on-demand", "spot")
@@ -48,6 +50,29 @@ def cluster_queues(count: int, fan_out: int) -> Iterator[Manifest]:
         yield _kueue("Cohort", f"cohort-{cohort}", {"parentName": "company"})
         for child in range(fan_out):
             yield _kueue("ClusterQueue", f"cq-{cohort}-{child}", {"cohortName": f"cohort-{cohort}", **_quota()})
+
+
+def at_work(queues: int, jobs: int) -> Iterator[Manifest]:
+    """ClusterQueues in one tree of three levels, and batch Jobs of 20 shapes for their LocalQueues; most fit."""
+    names = []
+    for manifest in cluster_queues(queues, 10):
+        yield manifest
+        if manifest["kind"] == "ClusterQueue":
+            names.append(manifest["metadata"]["name"])
+            yield kueue("LocalQueue", names[-1], {"clusterQueue": names[-1]}, namespace="team")
+    for turn in range(jobs):
+        requests = {"cpu": str(1 + turn % 4), "memory": f"{1 + turn % 5}Gi"}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container(**requests)]}}
+        yield {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": f"job-{turn}",
+                "namespace": "team",
+                "labels": {"kueue.x-k8s.io/queue-name": names[turn * 7 % len(names)]},
+            },
+            "spec": {"parallelism": 1, "completions": 1, "suspend": True, "template": template},
+        }
 
 
 def _kueue(kind: str, name: str, spec: Manifest) -> Manifest:
@@ -94,7 +119,7 @@ def organisation(count: int, fan_out: int = 9) -> list[Manifest]:
     return [*queues(count // 2, fan_out), *cluster_queues(count // 2, fan_out)]
 
 
-def write(path: Path, manifests: list[Manifest]) -> None:
+def write(path: Path, manifests: Iterable[Manifest]) -> None:
     with path.open("w") as file:
         yaml.dump_all(manifests, file, Dumper=yaml.CSafeDumper)
 

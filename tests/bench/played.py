@@ -12,7 +12,7 @@ from scheduling.quota.state import Options
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
-__all__ = ["PAIRS", "Played", "forest", "tree"]
+__all__ = ["PAIRS", "Played", "crowded", "forest", "tree"]
 
 _RECLAIM = PreemptionPolicy(LOWER_PRIORITY, ANY)
 
@@ -76,6 +76,19 @@ def forest(count: int, size: int, quota: int) -> Played:
     played = Played()
     for place in range(count):
         played.queue(f"q{place}", f"c{place // size}", quota)
+    return played
+
+
+def crowded(waiting: int, fit: int) -> Played:
+    """5 Cohorts of 6 ClusterQueues under one; as many workloads of one unit wait, and so many fit at a time."""
+    played = Played()
+    for place in range(5):
+        played.put_cohort(CohortSettings(f"c{place}", "company", {}))
+    for place in range(30):
+        terms = {FLAVORS[0]: Terms(fit // 30, borrowing=100)}
+        played.put_queue(queue_settings(f"q{place}", f"c{place // 6}", terms, preemption=_RECLAIM))
+    for turn in range(waiting):
+        played.submitted(f"q{turn % 30}", 1)
     return played
 
 

@@ -1,0 +1,88 @@
+"""What grows with the cluster: `python -m tests.bench.growth QUEUES PENDING`, a process for each peak of memory.
+
+Trees of 10 ClusterQueues. All that wait are too large for their ClusterQueue, so what an event costs beyond the event
+itself is what it costs to have them.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+
+from tests.bench.played import Played, forest
+from tests.bench.stopwatch import Stopwatch
+
+_SIZES = ((10, 10_000), (1_000, 10_000), (10_000, 10_000), (1_000, 100_000))
+_LARGE = ((100_000, 10_000), (1_000, 500_000), (100_000, 500_000))
+"""Minutes each."""
+_DECISIONS = 2_000
+_TURNS = 200
+
+
+def rows(large: bool) -> None:
+    """Print all."""
+    print(
+        f"\n{'growth':40} {'start s':>8} {'peak MiB':>9} {'submit us':>10} {'finish us':>10} {'edit us':>8}"
+        f" {'decisions/s':>12}"
+    )
+    for queues, pending in (*_SIZES, *(_LARGE if large else ())):
+        command = [sys.executable, "-m", "tests.bench.growth", str(queues), str(pending)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(
+            f"{f'{queues} queues, {pending} pending':40} {found['start']:8.1f} {found['peak']:9.0f}"
+            f" {found['submit']:10.0f} {found['finish']:10.0f} {found['edit']:8.0f} {found['rate']:12.0f}",
+            flush=True,
+        )
+
+
+def main() -> int:
+    """Prints the processor seconds until the first cycles are over, MiB, microseconds of events, decisions a second."""
+    queues, pending = map(int, sys.argv[1:])
+    began = time.process_time()
+    played = forest(queues, 10, quota=5)
+    for turn in range(pending):
+        played.submitted(f"q{turn % queues}", 1_000)
+    played.rest()
+    start, peak = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    submit, finish, edit = _events(played, queues)
+    found = {"start": start, "peak": peak, "submit": submit, "finish": finish, "edit": edit}
+    print(json.dumps({**found, "rate": _decisions_per_second(played, queues)}))
+    return 0
+
+
+def _events(played: Played, queues: int) -> tuple[float, float, float]:
+    submit, finish, edit = Stopwatch(), Stopwatch(), Stopwatch()
+    for turn in range(_TURNS):
+        job, name = played.job(f"q{turn % queues}", 1), f"q{(turn + 5) % queues}"
+        with submit.lap():
+            played.put(job)
+            played.rest()
+        with finish.lap():
+            played.finish(job.key)
+            played.rest()
+        played.drop(job.key)
+        with edit.lap():
+            played.queue(name, played.queues[name].cohort, 6 + turn % 7)
+            played.rest()
+    return submit.micros, finish.micros, edit.micros
+
+
+def _decisions_per_second(played: Played, queues: int) -> float:
+    """One small workload at each ClusterQueue, in turn; all are admitted."""
+    decided, watch = 0, Stopwatch()
+    while decided < _DECISIONS:
+        jobs = [played.submitted(f"q{place}", 1) for place in range(min(queues, _DECISIONS))]
+        with watch.lap():
+            decided += played.rest()
+        for job in jobs:
+            played.finish(job.key)
+            played.drop(job.key)
+        played.rest()
+    return decided / (sum(watch.laps) / 1e9)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -31,7 +31,7 @@ from scheduling.objects.inadmissible_reasons import (
 )
 from scheduling.objects.queue_settings import ANY
 from scheduling.objects.requests import total_requests
-from scheduling.preemption.preemption import find_targets, oracle
+from scheduling.preemption.preemption import Preemptor
 from scheduling.preemption.targets import Target
 from scheduling.queues.pending import Entry, Requeue
 from scheduling.quota.alternative import Alternative
@@ -145,20 +145,29 @@ class _Cycle:
 
     def _best(self, queue: Queue, entry: Entry) -> tuple[Assignment, list[Target]]:
         """With all of its pods if possible, else with as many as possible."""
-        full = self._assign(queue, entry)
-        targets = self._targets(queue, entry, full)
+        preemptor = self._preemptor(queue, entry)
+        full = self._assign(queue, entry, preemptor)
+        targets = self._targets(preemptor, full)
         if full.outcome == Outcome.FIT or targets or not self.world.state.options.partial_admission:
             return full, targets
 
         def probe(counts: tuple[int, ...]) -> tuple[Assignment, list[Target]] | None:
-            fewer = self._assign(queue, entry, counts)
-            leaving = self._targets(queue, entry, fewer)
+            fewer = self._assign(queue, entry, preemptor, counts)
+            leaving = self._targets(preemptor, fewer)
             return (fewer, leaving) if fewer.outcome == Outcome.FIT or leaving else None
 
         return search(entry.workload.pod_sets, probe) or (full, targets)
 
+    def _preemptor(self, queue: Queue, entry: Entry) -> Preemptor:
+        return Preemptor(self.world.state, queue, entry.workload, self.world.precedence)
+
     def _assign(
-        self, queue: Queue, entry: Entry, counts: tuple[int, ...] | None = None, keep: Assignment | None = None
+        self,
+        queue: Queue,
+        entry: Entry,
+        preemptor: Preemptor,
+        counts: tuple[int, ...] | None = None,
+        keep: Assignment | None = None,
     ) -> Assignment:
         world = self.world
         if entry.requests is None:
@@ -170,7 +179,7 @@ class _Cycle:
             entry.workload,
             counts,
             None if keep else self._progress(queue, entry),
-            oracle(world.state, queue, entry.workload, world.precedence),
+            preemptor.grade,
             requests=entry.requests,
             nominated=keep.nominated if keep else None,
             predecessor=total_requests(replaced.workload, world.counting) if replaced is not None else (),
@@ -184,12 +193,10 @@ class _Cycle:
         generation = self.world.state.generation(queue)
         return None if progress.outdated(generation, self.number, entry.scheduling_hash) else progress
 
-    def _targets(self, queue: Queue, entry: Entry, assignment: Assignment) -> list[Target]:
+    def _targets(self, preemptor: Preemptor, assignment: Assignment) -> list[Target]:
         if assignment.outcome != Outcome.PREEMPT:
             return []
-        state = self.world.state
-        need = needed(assignment, state.options.compat)
-        return find_targets(state, entry.workload, queue, need, assignment.short, self.world.precedence)
+        return preemptor.targets(needed(assignment, self.world.state.options.compat), assignment.short)
 
     # --- decisions
 
@@ -238,11 +245,11 @@ class _Cycle:
 
     def _reconsider(self, nomination: Nomination) -> None:
         """Another head preempts some of its targets: find other targets for the same flavors, or fit without any."""
+        queue, entry, before = nomination.queue, nomination.entry, nomination.assignment
         with self.world.state.without(self.victims.values()):
-            again = self._assign(
-                nomination.queue, nomination.entry, nomination.assignment.counts, nomination.assignment
-            )
-            nomination.targets = self._targets(nomination.queue, nomination.entry, again)
+            preemptor = self._preemptor(queue, entry)
+            again = self._assign(queue, entry, preemptor, before.counts, before)
+            nomination.targets = self._targets(preemptor, again)
         nomination.assignment = again.deferred() if again.outcome == Outcome.FIT else again
 
     def _still_fits(self, nomination: Nomination) -> bool:

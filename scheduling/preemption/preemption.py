@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from scheduling.flavors.modes import Grade, Mode, Simulate
+from scheduling.flavors.modes import Grade, Mode
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
 from scheduling.preemption.candidates import Precedence
@@ -39,16 +39,34 @@ def find_targets(
     return fair_targets(search) if state.options.fair_sharing else classic_targets(search)
 
 
-def oracle(state: State, queue: Queue, preemptor: Workload, precedence: Precedence = BY_PRIORITY) -> Simulate:
-    """A `Simulate` for the flavor assigner. Kueue calls it the preemption oracle."""
+class Preemptor:
+    """A workload that asks whom it could preempt, while nothing else changes: each question is searched once.
 
-    def ask(pair: FlavorResource, amount: int) -> Grade:
-        targets = find_targets(state, preemptor, queue, {pair: amount}, {pair}, precedence)
-        with state.without(target.reservation for target in targets):
-            level, _ = queue.node.borrowing_level(pair, amount)
+    A workload of one pod set and one resource asks the same for its flavor and in the end.
+    """
+
+    def __init__(self, state: State, queue: Queue, workload: Workload, precedence: Precedence = BY_PRIORITY) -> None:
+        self._state = state
+        self._queue = queue
+        self._workload = workload
+        self._precedence = precedence
+        self._found: dict[tuple[frozenset[tuple[FlavorResource, int]], frozenset[FlavorResource]], list[Target]] = {}
+
+    def targets(self, need: Usage, short: Set[FlavorResource]) -> list[Target]:
+        """As `find_targets`."""
+        question = frozenset(need.items()), frozenset(short)
+        found = self._found.get(question)
+        if found is None:
+            found = find_targets(self._state, self._workload, self._queue, need, short, self._precedence)
+            self._found[question] = found
+        return [*found]
+
+    def grade(self, pair: FlavorResource, amount: int) -> Grade:
+        """A `Simulate` for the flavor assigner. Kueue calls it the preemption oracle."""
+        node, targets = self._queue.node, self.targets({pair: amount}, {pair})
         if not targets:
-            return Grade(Mode.NO_CANDIDATES, level)
-        own = any(target.reservation.queue is queue for target in targets)
+            return Grade(Mode.NO_CANDIDATES, node.borrowing_level(pair, amount)[0])
+        with self._state.without(target.reservation for target in targets):
+            level, _ = node.borrowing_level(pair, amount)
+        own = any(target.reservation.queue is self._queue for target in targets)
         return Grade(Mode.PREEMPT if own else Mode.RECLAIM, level)
-
-    return ask

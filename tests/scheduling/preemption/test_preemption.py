@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.flavors.modes import Grade, Mode
 from scheduling.preemption.candidates import Precedence
-from scheduling.preemption.preemption import find_targets, oracle
+from scheduling.preemption.preemption import Preemptor, find_targets
 from scheduling.quota.state import Options, Reservation, State
 from tests.scheduling.drawn import CPU, GPU, draw, reported, usages, work
 
@@ -407,5 +407,5 @@ def test_the_oracle_says_what_it_takes_and_whether_that_is_borrowed(queue: str, 
     """)
     before = usages(state)
 
-    assert grade == oracle(state, state.queues[queue], work("in"))(CPU, amount)
+    assert grade == Preemptor(state, state.queues[queue], work("in")).grade(CPU, amount)
     assert before == usages(state)

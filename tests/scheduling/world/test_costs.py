@@ -11,6 +11,8 @@ from policies.model.pools import Terms
 from scheduling.flavors.assigner import assign
 from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import Workload
+from scheduling.preemption.preemption import find_targets
+from scheduling.world.decisions import Preempt
 from tests.scheduling.calls import calls as called
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
@@ -79,6 +81,20 @@ def test_what_is_set_aside_comes_back_at_the_cost_of_its_shapes_not_of_its_workl
     event: Callable[[Cluster], None],
 ) -> None:
     assert calls(_cluster(trees=1, alike=2), event) == calls(_cluster(trees=1, alike=60), event)
+
+
+def test_a_workload_of_one_resource_searches_once_for_victims() -> None:
+    """For its flavor, and for all that it needs, it would ask the same."""
+    cluster = Cluster()
+    policy = PreemptionPolicy(LOWER_PRIORITY)
+    cluster.put_queue(queue_settings("q", None, {"spot": Terms(4)}, preemption=policy))
+    for turn in range(4):
+        cluster.put(replace(_job(f"low-{turn}", "q", 1), base=-1))
+    cluster.settle()
+    cluster.put(_job("high", "q", 3))
+
+    assert called(cluster.step, of=find_targets) == 1
+    assert len([each for each in cluster.decided if isinstance(each, Preempt)]) == 3
 
 
 def test_heads_that_meet_what_they_met_before_are_not_asked_again() -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from reconciler.core import decider
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
 
 
@@ -36,8 +37,10 @@ def test_nothing_is_created_twice_when_answers_overtake_each_other(kind: str) ->
     assert sum(len(world.runs_on(f"train-{number}")) for number in range(4)) == 4
 
 
-def test_a_placement_takes_five_writes_here() -> None:
+@pytest.mark.parametrize("cycles_in_a_turn", [100, 2])
+def test_a_placement_takes_five_writes_here(monkeypatch: pytest.MonkeyPatch, cycles_in_a_turn: int) -> None:
     """The Workload; quota, check and nomination together; where its job may be; its admission; the start of the job."""
+    monkeypatch.setattr(decider, "_CYCLES", cycles_in_a_turn)
     world = placed_at_once(5)
 
     written = Counter((verb, key[0]) for verb, key in world.manager.server.writes if key[0] in ("Workload", "Job"))

@@ -245,7 +245,12 @@ class Reconciler:
         records = self.core.state.records
         chosen = [each for each in self.core.informer.watched.values() if each.relist is relisted]
         self._reflectors += follow(
-            self._cluster, self.loop.inbox.put, chosen, known=records.get, awaited=records.progress.awaited
+            self._cluster,
+            self.loop.inbox.put,
+            chosen,
+            known=records.known,
+            awaited=records.progress.awaited,
+            note=records.note,
         )
 
     def _find_out_who_leads(self) -> None:

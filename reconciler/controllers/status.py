@@ -31,8 +31,9 @@ log = logging.getLogger(__name__)
 PERIOD = SECOND
 """At least so long, in nanoseconds, between two writes of one object's status, or of its finalizers."""
 KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
-_UNDER_WAY = 16
-"""So many writes are in flight at a time: each of the writer's threads has one, and one to come."""
+_UNDER_WAY = 12
+"""So many writes are in flight at a time: each of the writer's threads has one, and some are to come. It leaves room
+below what counts as busy for a cluster, so that reasons for waiting and Events are written meanwhile."""
 _LOOKED_AT = 64
 """So many objects are looked at in one turn, some milliseconds; admissions need not wait for ten thousand."""
 

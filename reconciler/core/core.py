@@ -98,7 +98,7 @@ class Core:
                 self.writes.written(event, now)
             case ObjectRead():
                 watched = self.informer.watched[event.key[0]]
-                observed = watched.observed(event.manifest, self.state.records.get)
+                observed = watched.observed(event.manifest, self.state.records.known)
                 self.informer.found(observed)
                 self.writes.answered(observed, now)
             case Failed():
@@ -157,7 +157,7 @@ class Core:
         self.decider.postponed_steps(now)
         self.decider.explain(now)
         yield from self._reconcile(now, after_decisions=True)
-        for event in self._recorder.due(now):
+        for event in self._recorder.due(now, calm=self.decider.calm):
             self.writes.emit(event)
         self.in_turn = False
 

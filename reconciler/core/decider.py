@@ -129,9 +129,14 @@ class Decider:
                 alike = world.queues.pending[decision.queue].alike(decision.workload.key)
                 self._informer.dirty.update(dict.fromkeys(alike))
 
+    @property
+    def calm(self) -> bool:
+        """Whether little is being written."""
+        return len(self._records.in_flight) < _BUSY
+
     def explain(self, now: int) -> None:
         """Write why Workloads wait while little else is written: quota goes first, and many that wait get it soon."""
-        while self.reasons and len(self._records.in_flight) < _BUSY:
+        while self.reasons and self.calm:
             name = next(iter(self.reasons))
             self._report(name, self.reasons.pop(name), now)
 

@@ -75,8 +75,9 @@ class Record:
 
 
 class Records:
-    """`get` may be called from any thread; all else belongs to the core. Moments are in nanoseconds.
+    """`get`, `known` and `note` may be called from any thread; all else belongs to the core.
 
+    Moments are in nanoseconds.
     `in_flight` and `resting` are indexes of the records, in the order in which that began.
     """
 
@@ -86,6 +87,7 @@ class Records:
         self.resting: dict[Key, None] = {}
         self._tracked: set[str] = set()
         self._records: dict[Key, Record] = {}
+        self._early: dict[Key, Observed] = {}
 
     def track(self, kind: str) -> None:
         """Nothing may be concluded before all objects of this kind are known."""
@@ -105,6 +107,16 @@ class Records:
     def get(self, key: Key) -> Observed | None:
         record = self._records.get(key)
         return record.stored if record is not None else None
+
+    def note(self, observed: Observed) -> Observed:
+        """A thread has read this: who takes in the answer of a write about the object need not read the same again."""
+        if observed.key in self.in_flight:
+            self._early[observed.key] = observed
+        return observed
+
+    def known(self, key: Key) -> Observed | None:
+        """What was read of the object already, stored or not; it may be of any version."""
+        return self._early.get(key) or self.get(key)
 
     def detail(self, key: Key) -> Any:
         """What is kept of the object for writes; None where there is no such object."""
@@ -150,6 +162,7 @@ class Records:
     def land(self, key: Key) -> None:
         """What was in flight is over."""
         self.in_flight.pop(key, None)
+        self._early.pop(key, None)
         found = self._records.get(key)
         if found is not None:
             found.in_flight = None

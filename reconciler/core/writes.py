@@ -125,7 +125,7 @@ class Writes:
             self._carried_out(key, now)
             self._deleted(key, outcome, now)
             return
-        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.get)
+        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.known)
         flight = self._in_flight(key)
         if flight is not None and flight.controller is not None:
             flight.controller.written(outcome.action, observed)
@@ -142,7 +142,7 @@ class Writes:
         if not meta.get("deletionTimestamp") or not meta.get("resourceVersion"):
             self._finish(key, now)
             return
-        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.get)
+        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.known)
         if flight is not None and flight.controller is not None:
             flight.controller.written(outcome.action, observed)
         if self._records.get(key) is not None and self._informer.shown(observed):

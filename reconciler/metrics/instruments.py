@@ -27,6 +27,7 @@ class Instruments:
         self._sources = {occasion: sources(occasion) for occasion in occasions}
         families = [family for every in self._sources.values() for each in every for family in each.families]
         self._made = {family.name: _made(family, registry) for family in families}
+        self._series: dict[tuple[str, tuple[str, ...]], Any] = {}
         self._labels = {family.name: family.labels for family in families}
 
     def count(self, occasion: object) -> None:
@@ -37,6 +38,7 @@ class Instruments:
 
     def forget(self, kind: str, key: str) -> None:
         """An object is gone, and with it the series that name it."""
+        self._series.clear()
         for labels in _OWNED.get(kind, ()):
             named = dict(zip(labels, key.split("/", len(labels) - 1), strict=True))
             for name, known in self._labels.items():
@@ -44,13 +46,20 @@ class Instruments:
                     self._made[name].remove_by_labels(named)
 
     def _add(self, sample: Sample) -> None:
-        made, family = self._made[sample.family.name], sample.family
-        labels = (*sample.labels, LEADER) if family.labels[-1:] == (ROLE,) else sample.labels
-        series = made.labels(*labels) if labels else made
+        place = sample.family.name, sample.labels
+        series = self._series.get(place)
+        if series is None:
+            series = self._series[place] = self._find(sample)
         if isinstance(series, Histogram):
             series.observe(sample.value)
         else:
             series.inc(sample.value)
+
+    def _find(self, sample: Sample) -> Counter | Histogram:
+        """The series of a sample; the client takes longer to find it than to add to it."""
+        made, family = self._made[sample.family.name], sample.family
+        labels = (*sample.labels, LEADER) if family.labels[-1:] == (ROLE,) else sample.labels
+        return made.labels(*labels) if labels else made
 
 
 def _made(family: Family, registry: CollectorRegistry) -> Counter | Histogram:

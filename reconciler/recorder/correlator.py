@@ -29,6 +29,8 @@ PAUSE = 10 * SECOND
 """The same for another message under the same reason: by then it is the last of many."""
 RATE, BURST = 20, 200
 """Events a second, and how many at once after a pause. Kueue emits two for each admission; a status is one write."""
+_TRICKLE = SECOND // 4
+"""Between two Events while much else is written; afterwards those that were saved meanwhile go at once."""
 _BACKLOG = 2000
 _REMEMBERED = 10_000
 """Objects and reasons that are kept in mind."""
@@ -73,6 +75,7 @@ class EventCorrelator:
     _waiting: deque[_Subject] = field(default_factory=deque)
     _budget: float = BURST
     _filled: int = 0
+    _given_out: int = 0
     _named: int = 0
 
     def record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
@@ -87,11 +90,13 @@ class EventCorrelator:
         series.count += 1
         self._forget()
 
-    def due(self, now: int) -> list[Create]:
-        """What may be written now, in the order in which it was recorded."""
+    def due(self, now: int, *, calm: bool = True) -> list[Create]:
+        """What may be written now, in the order in which it was recorded. `calm`: little else is being written."""
         self._refill(now)
-        found, quiet = [], deque[_Subject]()
-        while self._waiting and self._budget >= 1:
+        if not calm and now < self._given_out + _TRICKLE:
+            return []
+        found, quiet = list[Create](), deque[_Subject]()
+        while self._waiting and self._budget >= 1 and (calm or not found):
             subject = self._waiting.popleft()
             series = self._series[subject]
             if series.may_be_written(now):
@@ -100,6 +105,8 @@ class EventCorrelator:
             else:
                 quiet.append(subject)
         self._waiting.extendleft(reversed(quiet))
+        if found:
+            self._given_out = now
         return found
 
     def _refill(self, now: int) -> None:

@@ -57,9 +57,9 @@ class EventRecorder:
         )
         self._events.record(about, WITHOUT_EFFECT, message, now, warning=True)
 
-    def due(self, now: int) -> list[Create]:
-        """The Events that may be written now."""
-        return self._events.due(now)
+    def due(self, now: int, *, calm: bool = True) -> list[Create]:
+        """The Events that may be written now; few unless it is `calm`, which is when little else is written."""
+        return self._events.due(now, calm=calm)
 
 
 def _said(error: Exception) -> str:

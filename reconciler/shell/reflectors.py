@@ -10,6 +10,10 @@ from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Listed, Observed
 
 
+def _as_it_is(observed: Observed) -> Observed:
+    return observed
+
+
 def follow(
     cluster: Cluster,
     report: Callable[[Observed | Listed], None],
@@ -17,12 +21,14 @@ def follow(
     pacing: Pacing | None = None,
     known: Callable[[Key], Observed | None] = lambda _: None,
     awaited: Callable[[str], int] = lambda _: 0,
+    note: Callable[[Observed], Observed] = _as_it_is,
 ) -> list[Reflector[Observed]]:
     """One reflector for each kind, started; the caller stops them.
 
-    `known` and `awaited` are called from any thread; see `WatchedKind.observed` and `ListProgress.awaited`.
+    `known`, `awaited` and `note` are called from any thread; see `WatchedKind.observed`, `ListProgress.awaited` and
+    `Records.note`.
     """
-    reflectors = [_reflector(cluster, report, each, pacing, known, awaited) for each in watched]
+    reflectors = [_reflector(cluster, report, each, pacing, known, awaited, note) for each in watched]
     for reflector in reflectors:
         reflector.start()
     return reflectors
@@ -35,6 +41,7 @@ def _reflector(
     pacing: Pacing | None,
     known: Callable[[Key], Observed | None],
     awaited: Callable[[str], int],
+    note: Callable[[Observed], Observed],
 ) -> Reflector[Observed]:
     request = 0
 
@@ -51,7 +58,7 @@ def _reflector(
         changed,
         on_replace=lambda items, version: report(Listed(watched.kind, items, version, request)),
         on_list=begun,
-        keep=lambda manifest: watched.observed(manifest, known),
+        keep=lambda manifest: note(watched.observed(manifest, known)),
         label_selector=watched.label_selector,
         field_selector=watched.field_selector,
         pacing=pacing,

@@ -11,7 +11,7 @@ from tests.reconciler.plain_queues import cluster_queue
 from tests.reconciler.prompt import Prompt
 
 QUEUES = 40
-AT_ONCE = 16
+AT_ONCE = 12
 PARTS = {"status": "status", None: "finalizers"}
 
 

@@ -128,3 +128,14 @@ def test_a_long_message_is_shortened_to_what_the_api_server_takes() -> None:
     events.record(W, "Admitted", "m" * 5000, NOW)
     (found,) = events.due(NOW)
     assert len(found.body["message"]) == 1024
+
+
+def test_while_much_else_is_written_events_trickle_and_the_rest_follows_at_once_afterwards() -> None:
+    events = EventCorrelator()
+    for number in range(300):
+        events.record(W._replace(name=f"w{number}"), "Admitted", "m", NOW)
+
+    busy = [len(events.due(NOW + tenth * SECOND // 10, calm=False)) for tenth in range(20)]
+    assert sum(busy) == 7  # one in three tenths of a second, the first at once
+    assert max(busy) == 1
+    assert len(events.due(NOW + 2 * SECOND)) == BURST

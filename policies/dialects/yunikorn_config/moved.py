@@ -62,12 +62,12 @@ def queue(given: Queue, move: Move, queues: tuple[Queue, ...]) -> Queue:
         _resources(given.guaranteed, move),
         _resources(given.maximum, move),
         given.max_applications,
-        _texts(given.properties, move),
-        _text(given.admin_acl, move),
-        _text(given.submit_acl, move),
-        _template(given.template, move),
+        _texts(given.properties, move) if given.properties else given.properties,
+        _text(given.admin_acl, move) if given.admin_acl.line else given.admin_acl,
+        _text(given.submit_acl, move) if given.submit_acl.line else given.submit_acl,
+        _template(given.template, move) if given.template else None,
         queues,
-        _limits(given.limits, move),
+        _limits(given.limits, move) if given.limits else (),
     )
 
 

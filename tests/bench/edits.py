@@ -6,7 +6,7 @@ import gc
 import json
 from collections.abc import Callable
 
-from cli.main import _GARBAGE
+from cli.main import GARBAGE
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
 from policies.dialects import read
@@ -25,7 +25,7 @@ Edit = Callable[[list[str], int], None]
 
 
 def rows() -> None:
-    gc.set_threshold(*_GARBAGE)  # as in every command, `quotree serve webhook` too
+    gc.set_threshold(*GARBAGE)  # as in every command, `quotree serve webhook` too
     warm_up()
     print(f"\n{'edits of a ConfigMap, processor ms':36} {'an amount':>10} {'a line':>10} {'a queue':>10}")
     for count in (100, 1_000, 10_000):

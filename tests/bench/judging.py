@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from cli.main import _GARBAGE
+from cli.main import GARBAGE
 from cluster.sightings import Sightings, Snapshot, sighting
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
@@ -39,7 +39,7 @@ def rows() -> None:
     """By kind and by the number of queues: a review must not cost more because the cluster is large."""
     print(f"\n{'processor us of one review':40} {' '.join(f'{step:>8}' for step in (*_STEPS, 'all'))}")
     warm_up()
-    gc.set_threshold(*_GARBAGE)  # as in the process that serves
+    gc.set_threshold(*GARBAGE)  # as in the process that serves
     for size in _SIZES:
         manifests = _manifests(size)
         cache = _cache(manifests)

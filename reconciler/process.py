@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_LEASE = 1.0
 """Seconds until a process that does not lead lists all objects as well, to be ready when it does."""
-_FIRST_ROUNDS = 0.05
+_FIRST_ROUNDS = 0.01
 """Seconds between two looks at the Lease until then."""
 
 

@@ -48,6 +48,8 @@ class Connection:
 
     def __init__(self, sock: socket.socket, peer: str, now: float, deadline: float) -> None:
         sock.setblocking(False)
+        with contextlib.suppress(OSError):  # it is gone already
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the end of a response waits for nothing
         self._sock = sock
         self._out = memoryview(b"")
         self.peer = peer

@@ -9,13 +9,13 @@ One step is one cycle. Repeat it until a step decides nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from scheduling.cycle.block_admission import BlockAdmission
 from scheduling.cycle.cycle import run
 from scheduling.cycle.known_assignments import KnownAssignments
 from scheduling.flavors.assignment import total_usage
 from scheduling.flavors.scan_progress import progress_of
+from scheduling.objects.copying import replace
 from scheduling.queues.pending import Entry, Requeue
 from scheduling.status.eviction import preempt
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait

@@ -9,11 +9,12 @@ where somebody could be preempted, and there nothing is kept (docs/adr/2026-11-2
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.copying import replace
 from scheduling.objects.queue_settings import QueueSettings
 from scheduling.preemption.candidates import nobody_gives_way
 from scheduling.queues.entry import Entry

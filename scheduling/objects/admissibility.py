@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
 from policies.amounts.limit_ranges import Violation, violations
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
+from scheduling.objects.copying import replace
 from scheduling.objects.template import PodTemplate, template
 from scheduling.objects.workload import Workload
 
@@ -19,8 +19,11 @@ def adjusted(workload: Workload, around: Surroundings) -> Workload:
 
     Reuse one `around` object while a namespace does not change: results are cached by it.
     """
-    pod_sets = tuple(replace(entry, template=_completed(entry.template, around)) for entry in workload.pod_sets)
-    return workload if pod_sets == workload.pod_sets else replace(workload, pod_sets=pod_sets)
+    templates = [_completed(entry.template, around) for entry in workload.pod_sets]
+    if templates == [entry.template for entry in workload.pod_sets]:
+        return workload
+    pairs = zip(workload.pod_sets, templates, strict=True)
+    return replace(workload, pod_sets=tuple(replace(entry, template=complete) for entry, complete in pairs))
 
 
 @lru_cache(maxsize=16384)

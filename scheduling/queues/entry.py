@@ -32,7 +32,8 @@ class Entry:
     """A pending workload. The scheduler treats entries with the same `scheduling_hash` alike; empty: no other is alike.
 
     `timestamp` decides the order. `progress` is how far the search for flavors came, None to start from the first
-    flavor. `requests` is what the workload requests, None until it is counted.
+    flavor. `requests` is what the workload requests, None until it is counted. `basis` is all that the hash and the
+    requests were made of; empty if that is not known.
     """
 
     workload: Workload
@@ -40,6 +41,7 @@ class Entry:
     timestamp: int
     progress: Any = None
     requests: tuple[PodSetRequests, ...] | None = None
+    basis: tuple[object, ...] = ()
     key: str = field(init=False)
     order: Order = field(init=False)
     group: GroupId = field(init=False)

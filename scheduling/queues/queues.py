@@ -30,12 +30,15 @@ class Blocker:
 class Queues:
     """The queues of a cluster.
 
-    `entry_of` turns a workload into a queue entry. `usage_of` is what a LocalQueue (`namespace/name`) has used, for
-    ClusterQueues with admission fair sharing; None if that is off.
+    `entry_of` turns a workload into a queue entry; it is also given the one that there is. `usage_of` is what a
+    LocalQueue (`namespace/name`) has used, for ClusterQueues with admission fair sharing; None if that is off.
     """
 
     def __init__(
-        self, tree: QuotaTree, entry_of: Callable[[Workload], Entry], usage_of: Callable[[str], Fraction] | None = None
+        self,
+        tree: QuotaTree,
+        entry_of: Callable[[Workload, Entry | None], Entry],
+        usage_of: Callable[[str], Fraction] | None = None,
     ) -> None:
         self.usage_of = usage_of
         self._entry_of = entry_of
@@ -302,6 +305,7 @@ class Queues:
     def _admit(self, workload: Workload, now: int) -> None:
         queue = self.queue_of(workload)
         if queue is not None:
-            self.pending[queue].push(self._entry_of(workload), now)
+            pending = self.pending[queue]
+            pending.push(self._entry_of(workload, pending.get(workload.key)), now)
             self._ready.add(queue)
             self._note(queue)

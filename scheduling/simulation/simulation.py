@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import replace
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.model.errors import PolicyError
@@ -13,6 +12,7 @@ from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.copying import replace
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.workload import EVICTED, CheckState, Workload
 from scheduling.quota.node import QuotaNode
@@ -206,7 +206,9 @@ class Simulation:
             )
         else:
             before = self.world.workloads[decision.workload.key]
-            self._write(waiting(before, decision, self.now, self.settings.counting))
+            after = waiting(before, decision, self.now, self.settings.counting)
+            if after is not before:
+                self._write(after)
 
     def _reserve(self, decision: Reserve, loans: tuple[Loan, ...]) -> None:
         key, queue = decision.workload.key, self.world.state.queues[decision.queue]

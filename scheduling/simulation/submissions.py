@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from policies.dialects.core import POD
@@ -13,6 +13,7 @@ from policies.dialects.kueue_kinds import GROUP, WORKLOAD
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.model.objects import Ref
+from scheduling.objects.copying import replace
 from scheduling.objects.naming import NAMING
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload

@@ -6,8 +6,8 @@ Source: Kueue v0.19, pkg/workload (admission checks), pkg/util/admissioncheck.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import replace
 
+from scheduling.objects.copying import replace
 from scheduling.objects.queue_settings import QueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, CheckState, Workload

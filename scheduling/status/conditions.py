@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from scheduling.objects.copying import replace
 from scheduling.objects.workload import PREEMPTED, Condition, Workload
 
 _LONGEST = 32 * 1024

@@ -6,8 +6,8 @@ Source: Kueue v0.19, pkg/workload (reclaimable pods, resource requests, finish).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
+from scheduling.objects.copying import replace
 from scheduling.objects.requests import PodSetRequests
 from scheduling.objects.workload import FINISHED, JOB_UID, SLICE_REPLACED, PodSet, Workload
 from scheduling.status.conditions import with_condition

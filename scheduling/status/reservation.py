@@ -5,8 +5,7 @@ Source: Kueue v0.19, pkg/workload (quota reservation, Admitted condition).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from scheduling.objects.copying import replace
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMITTED,

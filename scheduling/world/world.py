@@ -12,9 +12,8 @@ from functools import partial
 from policies.amounts.limit_ranges import Summary
 from policies.model.quantity import Amounts
 from policies.mutation.pod_defaults import Surroundings
-from scheduling.objects.admissibility import adjusted
 from scheduling.objects.amounts import Usage
-from scheduling.objects.order import Ordering, scheduling_hash
+from scheduling.objects.order import Ordering
 from scheduling.objects.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
 from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
 from scheduling.objects.resource_flavor import Flavor
@@ -27,6 +26,7 @@ from scheduling.quota.node import QuotaNode, queues_below, stored_below
 from scheduling.quota.state import Options, Queue, Reservation, State
 from scheduling.quota.touched import Touch
 from scheduling.world.decisions import Wait
+from scheduling.world.entries import entry_of
 from scheduling.world.last_attempts import LastAttempts
 from scheduling.world.penalties import consumed_by, penalise, settle
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
@@ -348,9 +348,9 @@ class World:
         """The LimitRanges and overheads that complete pod templates in the namespace."""
         return self.surroundings.get(namespace, _BARE)
 
-    def _entry(self, workload: Workload) -> Entry:
-        complete = adjusted(workload, self.around(workload.namespace))
-        return Entry(complete, scheduling_hash(complete, self.counting), self.ordering.since(workload))
+    def _entry(self, workload: Workload, before: Entry | None) -> Entry:
+        since, around = self.ordering.since(workload), self.around(workload.namespace)
+        return entry_of(workload, since, around, self.counting, before)
 
     def _judge_all(self, queues: Iterable[str]) -> None:
         for name in queues:

@@ -145,7 +145,9 @@ class Cluster:
 
     def _told_to_wait(self, decision: Wait) -> None:
         before = self.workloads[decision.workload.key]
-        self.write(waiting(before, decision, self.now, self.world.counting))
+        after = waiting(before, decision, self.now, self.world.counting)
+        if after is not before:
+            self.write(after)
 
     # --- what there is
 

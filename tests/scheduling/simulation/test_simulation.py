@@ -17,8 +17,10 @@ from scheduling.simulation.trace import Admitted, Evicted, Loan, Preempted, Rese
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.visibility.workloads import running, waiting
 from scheduling.world.nodes import below, nodes
+from scheduling.world.world import World
 from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
 from tests.cli.organisations import KUEUE, local, org_queue
+from tests.scheduling.calls import calls
 
 CPU = FlavorResource("spot", "cpu")
 SHARING = (
@@ -469,3 +471,14 @@ def test_a_template_without_requests_needs_nothing() -> None:
     job["spec"]["template"] = template(1) | {"spec": {"containers": [{"name": "c"}]}}
 
     assert runs(simulated(FLAVOR, org_queue("a", 0), local("a"), job)) == ["idle"]
+
+
+def test_who_waits_for_the_same_reason_as_before_is_not_written() -> None:
+    """The end of a job lets it be tried again."""
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("big", "a", 9), queued_job("ends", "a", 4))
+    told = waits(simulation)
+
+    assert calls(lambda: simulation.finish("ns/ends"), of=World.put_workload) == 1, "the job that ends"
+
+    assert {*told} == {"big"}
+    assert waits(simulation) == told

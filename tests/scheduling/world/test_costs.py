@@ -9,10 +9,11 @@ import pytest
 
 from policies.model.pools import Terms
 from scheduling.flavors.assigner import assign
+from scheduling.objects.order import scheduling_hash
 from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import Workload
 from scheduling.preemption.preemption import find_targets
-from scheduling.world.decisions import Preempt
+from scheduling.world.decisions import Preempt, Wait
 from tests.scheduling.calls import calls as called
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
@@ -115,3 +116,18 @@ def test_heads_that_meet_what_they_met_before_are_not_asked_again() -> None:
 
     assert len(cluster.running()) == 20
     assert searches[3:] == [0] * 7, "in each Cohort one has finished before"
+
+
+def test_a_head_that_is_told_why_it_waits_keeps_its_hash() -> None:
+    """Each of the queues has its head tried at a finish, and all but one are told to wait."""
+    cluster = Cluster()
+    for place in range(5):
+        cluster.put_queue(queue_settings(f"q{place}", "c", {"spot": Terms(1, 100)}))
+    for turn in range(20):
+        cluster.put(_job(f"j{turn}", f"q{turn % 5}", 1))
+    cluster.settle()
+    cluster.decided.clear()
+
+    assert called(lambda: cluster.finish("ns/j0"), cluster.settle, of=scheduling_hash) == 0
+
+    assert len([each for each in cluster.decided if isinstance(each, Wait)]) >= 4

@@ -1,0 +1,92 @@
+"""An entry that is kept while a status changes is the one that a world made of the same objects would have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from policies.amounts.limit_ranges import summarize
+from policies.model.pools import Terms
+from scheduling.objects.workload import ALLOWED_FLAVORS, RequeueState, Workload
+from scheduling.queues.entry import Entry
+from scheduling.status.conditions import with_condition
+from scheduling.world.world import World
+from tests.scheduling.cluster import NAMESPACE, Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+_DEFAULTS = summarize([{"spec": {"limits": [{"type": "Container", "defaultRequest": {"gpu": "2"}}]}}])
+_OTHERS = summarize([{"spec": {"limits": [{"type": "Container", "defaultRequest": {"gpu": "3"}}]}}])
+_JOB = workload(pod_set(count=3, cpu="1"), name="job", uid="job")
+_CHANGES = {
+    "told why it waits": with_condition(_JOB, "QuotaReserved", "False", "Pending", "", 7),
+    "read again": workload(pod_set(count=3, cpu="1"), name="job", uid="job"),
+    "evicted": with_condition(_JOB, "Evicted", "True", "PodsReadyTimeout", "", 7),
+    "in backoff": replace(_JOB, requeue=RequeueState(1, at=10**18)),
+    "priority": replace(_JOB, base=5),
+    "boosted": replace(_JOB, boost=5),
+    "pods": replace(_JOB, pod_sets=workload(pod_set(count=4, cpu="1")).pod_sets),
+    "template": replace(_JOB, pod_sets=workload(pod_set(count=3, cpu="2")).pod_sets),
+    "topology": replace(_JOB, pod_sets=(replace(_JOB.pod_sets[0], topology={"required": "rack"}),)),
+    "done": replace(_JOB, reclaimable={"main": 1}),
+    "flavors": replace(_JOB, annotations={ALLOWED_FLAVORS: "spot"}),
+    "queue": replace(_JOB, queue="other"),
+    "uid": replace(_JOB, uid="anew"),
+}
+
+
+def _cluster() -> Cluster:
+    cluster = Cluster()
+    for name in ("q", "other"):
+        cluster.put_queue(queue_settings(name, None, {"spot": Terms(1)}))
+    cluster.world.put_limit_ranges(NAMESPACE, _DEFAULTS, cluster.now)
+    cluster.put(_JOB)
+    return cluster
+
+
+def _entry(world: World, key: str) -> Entry:
+    (found,) = filter(None, (queue.get(key) for queue in world.queues.pending.values()))
+    return found
+
+
+def _parts(world: World) -> tuple[object, ...]:
+    entry = _entry(world, _JOB.key)
+    return entry.workload, entry.scheduling_hash, entry.timestamp, entry.order, entry.group
+
+
+@pytest.mark.parametrize("changed", _CHANGES.values(), ids=_CHANGES)
+@pytest.mark.parametrize("tried", [False, True])
+def test_after_a_change_of_the_workload(changed: Workload, tried: bool) -> None:
+    cluster = _cluster()
+    if tried:
+        cluster.step()
+
+    cluster.put(changed)
+
+    fresh = cluster.fresh()
+    fresh.put_limit_ranges(NAMESPACE, _DEFAULTS, cluster.now)
+    assert _parts(cluster.world) == _parts(fresh)
+    kept = _entry(cluster.world, _JOB.key)
+    assert kept.requests is None or kept.requests == _tried(fresh).requests
+
+
+def _tried(world: World) -> Entry:
+    """As it is once a cycle has counted what it requests."""
+    cluster = Cluster()
+    cluster.world.put_limit_ranges(NAMESPACE, world.around(NAMESPACE).limit_ranges, 0)
+    cluster.put_queue(queue_settings("q", None, {"spot": Terms(1)}))
+    cluster.put(replace(world.workloads[_JOB.key], queue="q", requeue=None, conditions={}))
+    cluster.step()
+    return _entry(cluster.world, _JOB.key)
+
+
+def test_after_a_change_of_the_defaults_of_its_namespace() -> None:
+    cluster = _cluster()
+    cluster.step()
+
+    cluster.world.put_limit_ranges(NAMESPACE, _OTHERS, cluster.now)
+    cluster.put(_CHANGES["told why it waits"])
+
+    fresh = cluster.fresh()
+    fresh.put_limit_ranges(NAMESPACE, _OTHERS, cluster.now)
+    assert _parts(cluster.world) == _parts(fresh)

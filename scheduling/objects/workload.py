@@ -226,7 +226,8 @@ class Workload:
 
     def holds(self, condition: str) -> bool:
         """Whether the condition is True."""
-        return self.holding(condition) is not None
+        found = self.conditions.get(condition)
+        return found is not None and found.status == "True"
 
     @property
     def reserved(self) -> bool:

@@ -104,12 +104,13 @@ class Queues:
 
     def put(self, workload: Workload, now: int) -> None:
         """Add or update a workload that may be queued."""
-        old = self._workloads.get(workload.key)
+        key = workload.key
+        old = self._workloads.get(key)
         if old is not None and old.queue != workload.queue:
-            self.drop(workload.key)
-        self._leave_gate(workload.key)
-        self._workloads[workload.key] = workload
-        self._at.setdefault(workload.local_queue, {})[workload.key] = workload
+            self.drop(key)
+        self._leave_gate(key)
+        self._workloads[key] = workload
+        self._at.setdefault(workload.local_queue, {})[key] = workload
         self._admit(workload, now)
 
     def put_gated(self, workload: Workload) -> None:

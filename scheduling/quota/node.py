@@ -73,7 +73,10 @@ class QuotaNode:
 
     @property
     def root(self) -> QuotaNode:
-        return self.path()[-1]
+        here = self
+        while here.up is not None:
+            here = here.up
+        return here
 
     def pairs(self) -> set[FlavorResource]:
         """Every pair with quota or usage in this subtree."""

@@ -240,19 +240,19 @@ class World:
 
     def put_workload(self, workload: Workload, now: int) -> None:
         """Add or update a workload: count its quota, free what it gave back, or queue it."""
-        old = self.workloads.get(workload.key)
+        key, queueable, old = workload.key, workload.queueable, self.workloads.get(workload.key)
         self.touched.waiting(workload, old)
-        self.workloads[workload.key] = workload
+        self.workloads[key] = workload
         if self.consumption is not None:
             self.consumption.follow(old, workload)
         if workload.counts and workload.admission is not None:
             if self.consumption is not None:
                 settle(self.consumption, workload, self.state.queues.get(workload.admission.cluster_queue), now)
             self._holds_quota(workload, old)
-        elif workload.key not in self.assumed or not workload.queueable:
-            self._gives_back(workload.key)
-        if not workload.queueable or workload.key in self.assumed:
-            self.queues.drop(workload.key)
+        elif key not in self.assumed or not queueable:
+            self._gives_back(key)
+        if not queueable or key in self.assumed:
+            self.queues.drop(key)
         elif self.gated(workload):
             self.queues.put_gated(workload)
         else:
@@ -348,7 +348,7 @@ class World:
         """The LimitRanges and overheads that complete pod templates in the namespace."""
         return self.surroundings.get(namespace, _BARE)
 
-    def _entry(self, workload: Workload, before: Entry | None) -> Entry:
+    def _entry(self, workload: Workload, before: Entry | None = None) -> Entry:
         since, around = self.ordering.since(workload), self.around(workload.namespace)
         return entry_of(workload, since, around, self.counting, before)
 

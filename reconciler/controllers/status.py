@@ -115,6 +115,7 @@ class StatusController(Controller):
         if guard is not None and (leaves or users(self._world, touch)):
             yield from self._write(touch, guard, now, again=True, rests=not leaves)
             return
+        self._line.know(touch)
         if self._rests.get((touch, True), 0) > now:
             yield WakeAt(touch, self._rests[touch, True])
         elif (patch := self._status(touch, now, shares)) is not None:
@@ -147,7 +148,7 @@ class StatusController(Controller):
 
 
 class Line:
-    """The objects that are to be looked at, each once: those first that nobody has looked at yet or that may go."""
+    """The objects to look at, each once: those first whose status nobody has looked at yet, or that may go."""
 
     def __init__(self) -> None:
         self._ahead: dict[Touch, None] = {}
@@ -174,6 +175,9 @@ class Line:
         """It is being looked at."""
         self._ahead.pop(touch, None)
         self._others.pop(touch, None)
+
+    def know(self, touch: Touch) -> None:
+        """Its status is being looked at, not only its finalizer."""
         if touch[0] in GUARDED:
             self._known.add(touch)
 

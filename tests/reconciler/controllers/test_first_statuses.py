@@ -64,6 +64,17 @@ def test_a_queue_that_holds_workloads_is_guarded_before_its_status_is_written() 
     assert of_queue == ["finalizers", "status"]
 
 
+def test_queues_that_hold_workloads_are_active_before_the_statuses_of_others() -> None:
+    """Each is guarded first, and then not sent to the end of the line."""
+    made = world()
+    for number in range(1, QUEUES):
+        submit(made, f"first-{number}", f"q{number}")
+    made.rounds(100)
+
+    kinds = [key[0] for key, part in written(made) if part == "status" and key[0].endswith("Queue")]
+    assert kinds == ["ClusterQueue"] * QUEUES + ["LocalQueue"] * QUEUES
+
+
 def test_a_status_shows_what_came_about_while_others_were_written() -> None:
     made = world()
     made.rounds(1)

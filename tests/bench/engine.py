@@ -41,7 +41,7 @@ def rows(folder: Path, large: bool = False) -> None:
 
 
 def _start(folder: Path, queues: int, workloads: int) -> None:
-    """From manifests in a file, in a process of its own, so that the peak of memory is the start's alone."""
+    """From manifests in a file, in a process of its own, for its peak of memory."""
     path = folder / "objects.jsonl"
     starting.write(path, queues, workloads)
     command = [sys.executable, "-m", "tests.bench.starting", str(path)]

@@ -7,11 +7,12 @@ itself is what it costs to have them.
 from __future__ import annotations
 
 import json
-import resource
+import os
 import subprocess
 import sys
 import time
 
+from tests.bench.memory import peak_mib
 from tests.bench.played import Played, forest
 from tests.bench.stopwatch import Stopwatch
 
@@ -46,7 +47,7 @@ def main() -> int:
     for turn in range(pending):
         played.submitted(f"q{turn % queues}", 1_000)
     played.rest()
-    start, peak = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    start, peak = time.process_time() - began, peak_mib(os.getpid())
     submit, finish, edit = _events(played, queues)
     found = {"start": start, "peak": peak, "submit": submit, "finish": finish, "edit": edit}
     print(json.dumps({**found, "rate": _decisions_per_second(played, queues)}))

@@ -15,6 +15,7 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping
 from reconciler.objects.patches import WORKLOADS
 from tests.apiserver.multikueue.world import JOBS, World, three_clusters
+from tests.bench import memory
 from tests.bench.admission import gauges
 from tests.bench.admission.lines import Group, Line
 from tests.bench.admission.offered import NAMESPACE, Job
@@ -52,7 +53,7 @@ def rows(folder: Path) -> None:
         created, placed = _placed(logins["manager"], world)
         time.sleep(_SETTLE)
         after = _gauge(world, logins)
-        peaks = {each.name: gauges.peak_mib(each.process.pid) for each in world.clusters}
+        peaks = {each.name: memory.peak_mib(each.process.pid) for each in world.clusters}
         runs = Counter(world.placed(name) for name in list(placed)[:: _COUNT // 10])
         shares = _judge(world, runs)
     _print(created, placed, before, after, peaks)

@@ -6,7 +6,7 @@ FILE has a manifest in each line, as JSON; `write` makes one.
 from __future__ import annotations
 
 import json
-import resource
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +19,7 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.times import SECOND
 from scheduling.world.world import World
+from tests.bench.memory import peak_mib
 from tests.bench.organisation import cluster_queues
 
 Manifest = dict[str, Any]
@@ -111,7 +112,7 @@ def main() -> int:
             put[manifest["kind"]](manifest)
     ready = time.perf_counter()
     decided = len(Engine(world).step(_NOW))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mib(os.getpid())
     ended = time.perf_counter()
     print(json.dumps({"ready": ready - started, "cycle": ended - ready, "decided": decided, "peak": peak}))
     return 0

@@ -9,7 +9,7 @@ from statistics import mean
 
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, install
-from tests.bench import starting
+from tests.bench import memory, starting
 from tests.bench.admission import filled, floor, gauges, offered, starts
 from tests.bench.admission.lines import Group, Line
 from tests.bench.admission.offered import Manifest, Offer
@@ -66,11 +66,11 @@ def _start(queues: int, workloads: int) -> None:
             running.until(running.ready, lambda: "it to know all")
             ready = time.monotonic() - began
             running.until(lambda: admitted() > 0, lambda: "its first admission")
-            first, cpu, peak = time.monotonic() - began, gauges.cpu_seconds(running.pid), gauges.peak_mib(running.pid)
+            first, cpu, peak = time.monotonic() - began, gauges.cpu_seconds(running.pid), memory.peak_mib(running.pid)
             before = admitted()
             time.sleep(_WORK)
             count, spent = admitted() - before, gauges.cpu_seconds(running.pid) - cpu
-            most = gauges.peak_mib(running.pid)
+            most = memory.peak_mib(running.pid)
     print(
         f"\n{'start of the process':44} {'ready s':>8} {'first s':>8} {'cpu s':>6} {'MiB':>6}"
         f"   {f'and {_WORK:.0f} s later':>24}"
@@ -96,10 +96,10 @@ def _row(server: ControlPlane, offer: Offer) -> None:
             done = player.finished if offer.finishing else player.admitted
             running.until(lambda: len(done) == len(offer.jobs), lambda: f"{len(done)} of {offer.title}")
             time.sleep(_SETTLE)
-            cpu, memory = gauges.cpu_seconds(running.pid), gauges.peak_mib(running.pid)
+            cpu, peak = gauges.cpu_seconds(running.pid), memory.peak_mib(running.pid)
             requests = gauges.requests(line) - before - player.sent()
     reached = floor.writes_a_second(login, len(offer.jobs))
-    _print(offer, player, created, requests if offer.waiting else requests - sent, cpu, memory, reached)
+    _print(offer, player, created, requests if offer.waiting else requests - sent, cpu, peak, reached)
 
 
 def _created(login: Path, offer: Offer) -> tuple[dict[str, float], Counter[Group]]:
@@ -112,7 +112,7 @@ def _print(
     created: dict[str, float],
     requests: Counter[Group],
     cpu: float,
-    memory: float,
+    peak: float,
     reached: float,
 ) -> None:
     """`reached`: what a blind writer reached in the same control plane, in admissions a second."""
@@ -127,7 +127,7 @@ def _print(
         f"{offer.title:44} {mean(waits):7.2f} {waits[len(waits) // 2]:7.2f} {waits[int(len(waits) * 0.99)]:7.2f}"
         f" {player.admissions:14} {rate:5.0f} {reached:6.0f} {rate / reached:6.2f}"
         f" {sum(ours.values()) / player.admissions:9.2f}"
-        f" {1000 * cpu / player.admissions:9.2f} {cpu:6.1f} {memory:6.0f}",
+        f" {1000 * cpu / player.admissions:9.2f} {cpu:6.1f} {peak:6.0f}",
         flush=True,
     )
     reported = ", ".join(f"{verb} {kind} {count}" for (verb, kind), count in sorted(ours.items(), key=lambda x: -x[1]))

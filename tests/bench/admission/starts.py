@@ -20,7 +20,7 @@ from policies.dialects.kueue_kinds import GROUP
 from reconciler.objects.patches import WORKLOADS
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, install
-from tests.bench import starting
+from tests.bench import memory, starting
 from tests.bench.admission import filled, gauges
 from tests.bench.admission.lines import Line
 from tests.bench.admission.process import Process, reconciling
@@ -142,7 +142,7 @@ def _again(login: Path) -> Start:
 
 
 def _measured(running: Process, seconds: float) -> Start:
-    return Start(seconds, gauges.cpu_seconds(running.pid), gauges.peak_mib(running.pid))
+    return Start(seconds, gauges.cpu_seconds(running.pid), memory.peak_mib(running.pid))
 
 
 if __name__ == "__main__":

@@ -156,15 +156,14 @@ class Queues:
         waits for: its victims are still leaving, or its ClusterQueue is StrictFIFO and nobody can be preempted for it.
         """
         found: list[tuple[str, Entry]] = []
-        for name in sorted(self._ready):
+        names, self._ready = sorted(self._ready), set()  # a new one: a set that was large once is walked as if it were
+        for name in names:
             if not may(name):
-                self._ready.discard(name)
                 continue
             queue = self.pending[name]
             entry = None if queue.stuck else queue.pop()
-            if entry is None:
-                self._ready.discard(name)
-            else:
+            if entry is not None:
+                self._ready.add(name)
                 found.append((name, entry))
         return [*found, *self._claims(found, may)]
 

@@ -267,7 +267,7 @@ def text(message: str, status: HTTPStatus) -> Reply:
 
 
 def fault(path: str, error: Exception) -> Reply:
-    """What the client is told of an exception; the log has the rest."""
+    """What the answer says of an exception; the log has the rest."""
     log.error("internal error in %s", path, exc_info=error)
     return text("internal error; the log of the webhook has the traceback", HTTPStatus.INTERNAL_SERVER_ERROR)
 

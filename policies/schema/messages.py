@@ -96,7 +96,7 @@ def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, D
         path, schema = tuple(error.absolute_path), cast("Schema", error.schema)
         if schema.get("x-quantity") and error.instance is not None:
             if path in quantities:
-                continue  # a wrong quantity breaks several keywords, and there is one thing to say
+                continue  # a wrong quantity breaks several keywords, and one message says it
             quantities.add(path)
         fault = _Fault(str(error.validator), error.validator_value, error.instance, schema)
         for below, defect in _defects(fault, path):

@@ -16,13 +16,13 @@ from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.copying import replace
 from scheduling.objects.queue_settings import QueueSettings
-from scheduling.preemption.candidates import nobody_gives_way
+from scheduling.preemption.candidates import nobody_can_be_preempted
 from scheduling.queues.entry import Entry
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Queue, State
 
 _MOST = 20_000
-"""KnownAssignments in all, of about 1 KiB each; then the collection begins anew."""
+"""Assignments in all, of about 1 KiB each; then the collection begins anew."""
 
 Shape = tuple[Hashable, Hashable, tuple[int, ...]]
 """The scheduling hash, where the search begins, and the usage by node and pair."""
@@ -53,7 +53,9 @@ class KnownAssignments:
         place = self._place(queue)
         begins = _begins(resume)
         used = tuple([node.usage.get(pair, 0) for node in place.path for pair in place.pairs])
-        if not nobody_gives_way(queue, place.path, place.pairs, entry.workload, self._state.options.fair_sharing):
+        if not nobody_can_be_preempted(
+            queue, place.path, place.pairs, entry.workload, self._state.options.fair_sharing
+        ):
             return None
         return entry.scheduling_hash, begins, used
 

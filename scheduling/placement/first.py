@@ -26,8 +26,8 @@ def with_moment(copy: Workload, now: int) -> Workload:
 
 def reserved_at(copy: Workload) -> int:
     """The moment of its reservation; 0 where nobody says it, or where it is that of an earlier reservation."""
-    told, held = copy.holding(RESERVED_AT), copy.holding(QUOTA_RESERVED)
-    moment = times.parse(told.message) if told is not None else 0
+    reported, held = copy.holding(RESERVED_AT), copy.holding(QUOTA_RESERVED)
+    moment = times.parse(reported.message) if reported is not None else 0
     return moment if held is not None and moment // SECOND * SECOND == held.since else 0
 
 
@@ -41,5 +41,5 @@ def admitted_first(workers: Iterable[Worker]) -> Worker | None:
     second = min(since for since, _ in admitted)
     level = [worker for since, worker in admitted if since == second]
     moments = {worker.name: reserved_at(worker.workload) for worker in level if worker.workload is not None}
-    told = all(moments.values())
-    return min(level, key=lambda worker: (told and moments[worker.name], worker.load, worker.name))
+    known = all(moments.values())
+    return min(level, key=lambda worker: (known and moments[worker.name], worker.load, worker.name))

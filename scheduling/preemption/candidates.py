@@ -114,7 +114,7 @@ def eligible(
                 yield reservation
 
 
-def nobody_gives_way(
+def nobody_can_be_preempted(
     queue: Queue, path: Sequence[QuotaNode], pairs: Iterable[FlavorResource], preemptor: Workload, fair_sharing: bool
 ) -> bool:
     """Whether a search would find no candidates at all, whoever runs. False if it has to look at workloads.

@@ -1,6 +1,7 @@
 """Entries of the queues, made of Workloads as they come; what does not change with a status is kept.
 
-A head that was tried is told why it waits, so most Workloads that come differ from the last in their conditions alone.
+The status of a head that was tried says why it waits. So most Workloads that come differ from the last in their
+conditions alone.
 """
 
 from __future__ import annotations

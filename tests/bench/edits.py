@@ -12,6 +12,7 @@ from policies.configuration.settings import Configuration
 from policies.dialects import read
 from policies.model.forest import Forest
 from tests.bench.organisation import Manifest, queue_config
+from tests.bench.reviews import review
 from tests.bench.stopwatch import Stopwatch
 from webhook.decision import judged, warm_up
 from webhook.review import parse
@@ -40,7 +41,7 @@ def _millis(count: int, edit: Edit) -> float:
     watch = Stopwatch()
     for number in range(-1, EDITS):
         after = _edited(manifest, edit, count // 100 * 99 * (number % EDITS) // EDITS)
-        body = json.dumps(_review(manifest, after)).encode()
+        body = json.dumps(review(manifest, after)).encode()
         if number < 0:  # the first one reads the whole
             found = judged(parse(body), world, Configuration())
         else:
@@ -74,19 +75,3 @@ def _queue(lines: list[str], at: int) -> None:
     """A queue more behind the one of this amount."""
     start = max(number for number in range(at) if lines[number].lstrip().startswith("- name:"))
     lines[at + 1 : at + 1] = [lines[start] + "-new", *lines[start + 1 : at + 1]]
-
-
-def _review(before: Manifest, after: Manifest) -> Manifest:
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "bench",
-            "operation": "UPDATE",
-            "name": after["metadata"]["name"],
-            "namespace": after["metadata"]["namespace"],
-            "userInfo": {"username": "bench"},
-            "object": after,
-            "oldObject": before,
-        },
-    }

@@ -58,7 +58,7 @@ def _events() -> None:
         for count in (100, 1_000, 10_000):
             played = tree(count, depth)
             rate = _decisions_per_second(played, count)
-            submit, finish = _submit_and_finish(played, count)
+            submit, finish = played.submit_and_finish(count)
             print(
                 f"{f'{count} queues, depth {depth}':28} {rate:12.0f} {submit:8.0f} {finish:8.0f}"
                 f" {_quota_edit(played):8.0f} {_move(played, depth):8.0f}",
@@ -78,20 +78,6 @@ def _decisions_per_second(played: Played, count: int) -> float:
         played.finish(key)
         played.drop(key)
     return decided / (watch.micros / 1e6)
-
-
-def _submit_and_finish(played: Played, count: int) -> tuple[float, float]:
-    submit, finish = Stopwatch(), Stopwatch()
-    for turn in range(200):
-        job = played.job(f"q{turn % count}", 1)
-        with submit.lap():
-            played.put(job)
-            played.rest()
-        with finish.lap():
-            played.finish(job.key)
-            played.rest()
-        played.drop(job.key)
-    return submit.micros, finish.micros
 
 
 def _quota_edit(played: Played) -> float:

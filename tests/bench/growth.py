@@ -55,20 +55,13 @@ def main() -> int:
 
 
 def _events(played: Played, queues: int) -> tuple[float, float, float]:
-    submit, finish, edit = Stopwatch(), Stopwatch(), Stopwatch()
+    edit = Stopwatch()
     for turn in range(_TURNS):
-        job, name = played.job(f"q{turn % queues}", 1), f"q{(turn + 5) % queues}"
-        with submit.lap():
-            played.put(job)
-            played.rest()
-        with finish.lap():
-            played.finish(job.key)
-            played.rest()
-        played.drop(job.key)
+        name = f"q{(turn + 5) % queues}"
         with edit.lap():
             played.queue(name, played.queues[name].cohort, 6 + turn % 7)
             played.rest()
-    return submit.micros, finish.micros, edit.micros
+    return *played.submit_and_finish(queues), edit.micros
 
 
 def _decisions_per_second(played: Played, queues: int) -> float:

@@ -9,12 +9,14 @@ from policies.model.pools import Terms
 from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
+from tests.bench.stopwatch import Stopwatch
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
 __all__ = ["PAIRS", "Played", "crowded", "forest", "tree"]
 
 _RECLAIM = PreemptionPolicy(LOWER_PRIORITY, ANY)
+_TURNS = 200
 
 
 class Played(Cluster):
@@ -49,6 +51,20 @@ class Played(Cluster):
         made = self.job(queue, asks, priority)
         self.put(made)
         return made
+
+    def submit_and_finish(self, queues: int) -> tuple[float, float]:
+        """Microseconds of a submission that fits and of its finish, each with the cycles that follow."""
+        submit, finish = Stopwatch(), Stopwatch()
+        for turn in range(_TURNS):
+            job = self.job(f"q{turn % queues}", 1)
+            with submit.lap():
+                self.put(job)
+                self.rest()
+            with finish.lap():
+                self.finish(job.key)
+                self.rest()
+            self.drop(job.key)
+        return submit.micros, finish.micros
 
 
 _templates: dict[int, Workload] = {}

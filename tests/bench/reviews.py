@@ -91,18 +91,21 @@ def update() -> dict[str, Any]:
     after = organisation._queue("team-0-0", "team-0", cpu=9)
     for each in (before, after):
         each["metadata"] |= {"uid": "team-0-0", "resourceVersion": "1"}
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "bench",
-            "operation": "UPDATE",
-            "name": "team-0-0",
-            "userInfo": {"username": "bench"},
-            "object": after,
-            "oldObject": before,
-        },
+    return review(before, after)
+
+
+def review(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """An AdmissionReview of an update."""
+    request = {
+        "uid": "bench",
+        "operation": "UPDATE",
+        "name": after["metadata"]["name"],
+        "namespace": after["metadata"].get("namespace", ""),
+        "userInfo": {"username": "bench"},
+        "object": after,
+        "oldObject": before,
     }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 @contextmanager

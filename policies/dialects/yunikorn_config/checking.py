@@ -1,6 +1,6 @@
-"""Checks of a tree that pass over what they have seen: a queue that an edit left alone is the very same object.
+"""Checks of a tree that pass over what they have checked: a queue that an edit left alone is the very same object.
 
-Whether a check finds anything must follow from the queue, all below it, and what it is told of the queues above, and
+Whether a check finds anything must follow from the queue, all below it, and the amounts of the queues above, and
 not from lines: a queue that moved to other lines takes along what is remembered of it. Of each check the last outcome
 is remembered, and only at queues with others below them.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from policies.dialects.yunikorn_config.model import Problem, Queue
 from policies.dialects.yunikorn_config.resources import Amounts
 
-_MOST_TOLD = 16
+_MOST_TYPES = 16
 """Types of resources that are kept with an outcome; a tree of thousands of types would fill the memory."""
 _NOTHING: Amounts = {}
 
@@ -34,12 +34,12 @@ def throughout(queue: Queue, check: Callable[[Queue], Iterable[Problem]]) -> Ite
         remember(queue, check, True)
 
 
-def remembered(queue: Queue, what: Hashable, told: Amounts = _NOTHING) -> Any:
+def remembered(queue: Queue, what: Hashable, above: Amounts = _NOTHING) -> Any:
     """The value where it was remembered for the same amounts of the queues above, else None."""
     found = queue.known.get(what)
-    return found[1] if found is not None and found[0] == told else None
+    return found[1] if found is not None and found[0] == above else None
 
 
-def remember(queue: Queue, what: Hashable, value: Any, told: Amounts = _NOTHING) -> None:
-    if queue.queues and len(told) <= _MOST_TOLD:
-        queue.known[what] = told, value
+def remember(queue: Queue, what: Hashable, value: Any, above: Amounts = _NOTHING) -> None:
+    if queue.queues and len(above) <= _MOST_TYPES:
+        queue.known[what] = above, value

@@ -76,15 +76,15 @@ def max_above_parent(root: Queue) -> Iterator[Problem]:
 
 
 def _max_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
-    told = {name: held.amount for name, held in most.items()} if queue.queues else {}
-    if remembered(queue, "max", told):
+    above = {name: held.amount for name, held in most.items()} if queue.queues else {}
+    if remembered(queue, "max", above):
         return
     found = False
     for problem in _max_beside_and_below(queue, most):
         found = True
         yield problem
     if not found:
-        remember(queue, "max", True, told)
+        remember(queue, "max", True, above)
 
 
 def _max_beside_and_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:

@@ -38,7 +38,7 @@ def fill(etcd_url: str, manifests: Iterable[Manifest]) -> int:
 
 
 def until_calm(server: ControlPlane) -> None:
-    """The API server takes in by and by what was put into etcd; waits until it has little left to do."""
+    """The API server takes in gradually what was put into etcd; waits until it has little left to do."""
     pid, ends = server.pids()["kube-apiserver"], time.monotonic() + _LONG
     while time.monotonic() < ends:
         before = gauges.cpu_seconds(pid)

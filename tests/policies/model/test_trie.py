@@ -109,6 +109,14 @@ def test_a_total_that_nobody_asks_for_is_not_taken() -> None:
     assert (taken, trie.total) == (0, 100)
 
 
+def of_ones(trie: Trie[int, int, int]) -> Trie[int, int, int]:
+    """5 000 of them, which are totalled."""
+    for key in range(5000):
+        trie = trie.put(key, 1)
+    assert trie.total == 5000
+    return trie
+
+
 def test_a_change_among_many_totals_a_few_pages_only() -> None:
     counted = 0
 
@@ -118,10 +126,7 @@ def test_a_change_among_many_totals_a_few_pages_only() -> None:
         counted += len(values)
         return sum(values)
 
-    trie: Trie[int, int, int] = Trie(counting)
-    for key in range(5000):
-        trie = trie.put(key, 1)
-    assert trie.total == 5000
+    trie = of_ones(Trie(counting))
     counted = 0
 
     trie = trie.put(4321, 7)
@@ -154,10 +159,7 @@ def test_a_known_total_is_kept_where_a_value_is_exchanged() -> None:
         counted += 1
         return sum(values)
 
-    trie: Trie[int, int, int] = Trie(counting, exchange)
-    for key in range(5000):
-        trie = trie.put(key, 1)
-    assert trie.total == 5000
+    trie = of_ones(Trie(counting, exchange))
     counted = 0
 
     trie = trie.put(4321, 7)

@@ -67,11 +67,12 @@ Report = Callable[[Result, Difference | None], None]
 
 @dataclass(slots=True)
 class _Expected:
-    """What ours decided at `since`, for the tree of `root`."""
+    """What ours decided at `since`, for the tree of `root`. `withdrawn`: when it was expected no more."""
 
     decision: Reserve | Preempt
     root: str
     since: int
+    withdrawn: int | None = None
 
 
 class _Suspected(NamedTuple):
@@ -142,6 +143,7 @@ class Comparison:
             self._moved.setdefault(self._root(workload), {})[workload.key] = now
         if new is None or not new.queueable:
             self._reserved.pop(workload.key, None)
+            self._anew |= {each.root for each in self._victims.values() if _is_for(each.decision, workload.key)}
         if new is None or new.evicted or not new.counts:
             self._victims.pop(workload.key, None)
         if new is None or old is None or new.reserved != old.reserved:
@@ -197,16 +199,19 @@ class Comparison:
         self, expected: dict[str, _Expected], workload: Workload, decision: Reserve | Preempt, now: int
     ) -> None:
         earlier = expected.get(workload.key) or self._lately(workload.key)
-        since = earlier.since if earlier is not None else now
+        goes_on = earlier is not None and earlier.withdrawn in (None, now)
+        since = earlier.since if earlier is not None and goes_on else now
         expected[workload.key] = _Expected(decision, self._root(workload), since)
 
     def _withdraw(self, root: str, now: int) -> None:
         """The world of this tree is as it is stored again."""
         for name in [name for name, each in self._reserved.items() if each.root == root]:
-            self._before[name] = self._reserved.pop(name)
+            expected = self._before[name] = self._reserved.pop(name)
+            expected.withdrawn = now
             self._world.forget(name, now)
         for name in [name for name, each in self._victims.items() if each.root == root]:
             expected = self._before[name] = self._victims.pop(name)
+            expected.withdrawn = now
             stays = self._world.workloads.get(name)
             if isinstance(expected.decision, Preempt) and stays is not None and stays.evicted:
                 self._world.put_workload(expected.decision.target.reservation.workload, now)
@@ -303,6 +308,10 @@ def _moves(old: Workload | None, new: Workload | None) -> bool:
         return old.counts and new.leaves_more_room_than(old)
     kept = [(each.queueable, each.queue, each.priority, each.requeue, each.generation) for each in (old, new)]
     return old.counts or kept[0] != kept[1]
+
+
+def _is_for(decision: Reserve | Preempt, name: str) -> bool:
+    return isinstance(decision, Preempt) and decision.preemptor.key == name
 
 
 def _flavors(admission: Admission | None) -> str:

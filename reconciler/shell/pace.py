@@ -1,8 +1,8 @@
-"""How often the loop acts: it listens about as long as it acts, while there is something to hear.
+"""How often the loop acts: it listens about as long as it acts, and a few milliseconds where it acted just now.
 
 A cycle costs the same whether one workload made room or ten. Where cycles are dear and news comes without end, so much
-of it is taken together that half of the time is left to those who read watches and send writes; where they are cheap,
-or nothing comes, nobody waits.
+of it is taken together that half of the time is left to those who read watches and send writes. Where they are cheap,
+news that comes within a few milliseconds shares a round: a write takes longer. After a rest nobody waits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Self, TypeVar
 T = TypeVar("T")
 _LONGEST = 0.1
 """Seconds."""
+_SHORTEST = 0.005
+"""Seconds; about what the API server takes for a write."""
 
 
 class Pace:
@@ -34,7 +36,7 @@ class Pace:
     def __exit__(self, *_: object) -> None:
         ended = self._clock()
         self.took = ended - self._began
-        self._until = ended + min(_LONGEST, self.took)
+        self._until = ended + min(_LONGEST, max(_SHORTEST, self.took))
 
     def listen(self, inbox: queue.SimpleQueue[T], take: Callable[[T], None], first: float, rest: float) -> None:
         """Take in all there is. `first`: how long the first of it is waited for, in seconds; `rest`: at most so long

@@ -262,12 +262,12 @@ class _Cycle:
         if state.options.compat:
             with state.without([*self.victims.values(), *(target.reservation for target in nomination.targets)]):
                 return _fits(node, usage)
+        if not nomination.targets:
+            return _fits(self.after.at(node), usage) and _fits(self.meanwhile.at(node), usage)
         with state.tree.simulation():
             for target in nomination.targets:
                 state.tree.remove(self.after.at(target.reservation.queue.node), target.reservation.usage)
-            if not _fits(self.after.at(node), usage):
-                return False
-        return bool(nomination.targets) or _fits(self.meanwhile.at(node), usage)
+            return _fits(self.after.at(node), usage)
 
     def _preempt(self, nomination: Nomination) -> Iterator[Decision]:
         for target in nomination.targets:

@@ -40,11 +40,12 @@ class _Candidates:
 
 def classic_targets(search: Search) -> list[Target]:
     """The targets in the order of preemption; empty if preemption cannot help. Leaves the tree unchanged."""
-    candidates = _collect(search)
+    only_by_quota = _only_by_quota(search)
+    candidates = _collect(search, only_by_quota)
     lists = (candidates.by_quota, candidates.by_priority, candidates.own)
     if search.shortfall().beyond(candidate for each in lists for candidate in each):
         return []
-    runs = _runs(search, candidates)
+    runs = _runs(search, candidates, only_by_quota)
     for borrowing, victims in zip(runs, tee(search.in_order(*lists), len(runs)), strict=True):
         found = _run(search, candidates, victims, borrowing)
         if found:
@@ -52,7 +53,14 @@ def classic_targets(search: Search) -> list[Target]:
     return []
 
 
-def _collect(search: Search) -> _Candidates:
+def _only_by_quota(search: Search) -> bool:
+    """Whether the preemptor has to borrow and may preempt nobody for that: only what it has a right to can help."""
+    node, policy = search.queue.node, search.queue.settings.preemption
+    never = policy.borrow_within_cohort == NEVER
+    return never and not all(node.used(pair) < node.nominal(pair) for pair in search.short)
+
+
+def _collect(search: Search, only_by_quota: bool) -> _Candidates:
     node, policy = search.queue.node, search.queue.settings.preemption
     found = _Candidates(own=list(search.eligible(search.queue, policy.within_cluster_queue)))
     if policy.reclaim_within_cohort == NEVER:
@@ -61,7 +69,8 @@ def _collect(search: Search) -> _Candidates:
     below = node
     for cohort in node.path()[1:]:
         listed = found.by_quota if holds else found.by_priority
-        for other, chain in borrowers_below(cohort, search.short, below):
+        others = borrowers_below(cohort, search.short, below) if holds or not only_by_quota else ()
+        for other, chain in others:
             candidates = list(search.eligible(search.state.queues[other.name], policy.reclaim_within_cohort))
             if candidates:
                 found.origins[other.name] = _Origin(holds, chain)
@@ -82,13 +91,11 @@ def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, 
     return holds, {pair: max(0, amount - node.local_free(pair)) for pair, amount in asked.items()}
 
 
-def _runs(search: Search, candidates: _Candidates) -> tuple[bool, ...]:
+def _runs(search: Search, candidates: _Candidates, only_by_quota: bool) -> tuple[bool, ...]:
     """The searches to run in order: True if the preemptor may borrow in the end."""
-    node, never = search.queue.node, search.queue.settings.preemption.borrow_within_cohort == NEVER
-    if not candidates.origins:
+    if only_by_quota or not candidates.origins:
         return (True,)
-    if never and not all(node.used(pair) < node.nominal(pair) for pair in search.short):
-        return (True,)
+    never = search.queue.settings.preemption.borrow_within_cohort == NEVER
     return (False, True) if never and not candidates.by_quota else (True, False)
 
 

@@ -66,6 +66,17 @@ class Reservation:
     def local_queue(self) -> str:
         return self.workload.local_queue
 
+    def counts_as(self, other: Reservation) -> bool:
+        """Whether both leave the same sums, of the same workload."""
+        mine, others = self.workload, other.workload
+        return (
+            self.queue is other.queue
+            and mine.priority == others.priority
+            and mine.admitted == others.admitted
+            and self.local_queue == other.local_queue
+            and self.usage == other.usage
+        )
+
 
 @dataclass(slots=True, eq=False)
 class Queue:
@@ -93,6 +104,11 @@ class Queue:
         self.reservations[reservation.key] = reservation
         self.by_priority.setdefault(reservation.workload.priority, {})[reservation.key] = reservation
         self._count(reservation, 1)
+
+    def renew(self, reservation: Reservation) -> None:
+        """In place of one that is counted the same way."""
+        self.reservations[reservation.key] = reservation
+        self.by_priority[reservation.workload.priority][reservation.key] = reservation
 
     def let_go(self, reservation: Reservation) -> None:
         """Raises KeyError if the queue does not hold it."""
@@ -180,7 +196,12 @@ class State:
         return max(queue.generation, self._changed_trees.get(queue.node.root, 0))
 
     def reserve(self, reservation: Reservation) -> None:
-        """Count a workload's usage, in place of what it held before."""
+        """Count a workload's usage, in place of what it held before. Most of its news leaves that as it is."""
+        before = self.reservations.get(reservation.key)
+        if before is not None and before.counts_as(reservation):
+            self.reservations[reservation.key] = reservation
+            reservation.queue.renew(reservation)
+            return
         self.release(reservation.key)
         self.reservations[reservation.key] = reservation
         reservation.queue.hold(reservation)

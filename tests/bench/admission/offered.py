@@ -69,9 +69,19 @@ def mixed(share: int = 5) -> Offer:
 
 def half_fit(count: int) -> Offer:
     """The same tree; half of those that wait fit at a time, and each runs for 100 ms."""
+    return _some_fit(count, "half fit", cpu=count // 60 + 1)
+
+
+def sixty_fit(count: int) -> Offer:
+    """The same, where 60 fit at a time."""
+    return _some_fit(count, "60 fit", cpu=2)
+
+
+def _some_fit(count: int, how: str, cpu: int) -> Offer:
+    """`cpu`: the quota of each ClusterQueue."""
     jobs = [_job(f"w{turn}", 1, 0, f"q{turn % 30}", runs=0.1) for turn in range(count)]
-    nodes = [*_deep(cpu=count // 60 + 1, borrow=100)]
-    return Offer(f"{count}, half fit, 3 levels, 100 ms each", nodes, jobs, waiting=True, finishing=True)
+    nodes = [*_deep(cpu=cpu, borrow=100)]
+    return Offer(f"{count}, {how}, 3 levels, 100 ms each", nodes, jobs, waiting=True, finishing=True)
 
 
 def _flat(queues: int, together: int, cpu: int) -> Iterator[Manifest]:

@@ -38,6 +38,7 @@ def rows() -> None:
         offered.that_fit(30, 2_000, waiting=False),
         offered.that_fit(30, 2_000, waiting=False, rate=100),
         offered.half_fit(2_000),
+        offered.sixty_fit(2_000),
         offered.mixed(),
         offered.that_fit(1_000, 2_000, waiting=True),
     ):

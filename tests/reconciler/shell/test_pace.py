@@ -1,4 +1,4 @@
-"""The loop listens about as long as it acts, while there is something to hear."""
+"""The loop listens about as long as it acts, at least for a few milliseconds, while there is something to hear."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ class Clock:
 
 
 class Inbox(queue.SimpleQueue[int]):
-    """Of endless news: each takes 10 ms to come. Who is not ready to wait for it gets nothing."""
+    """Of endless news, each `between` seconds after the one before. Who is not ready to wait for it gets nothing."""
 
-    def __init__(self, clock: Clock, first: int = 0) -> None:
+    def __init__(self, clock: Clock, first: int = 0, between: float = 0.01) -> None:
         self.clock = clock
         self.left = first
+        self.between = between
         self.waited: list[float] = []
 
     def get(self, block: bool = True, timeout: float | None = None) -> int:
@@ -31,15 +32,15 @@ class Inbox(queue.SimpleQueue[int]):
         if self.left:
             self.left -= 1
             return 0
-        if timeout < 0.01:
+        if timeout < self.between:
             raise queue.Empty
-        self.clock.now += 0.01
+        self.clock.now += self.between
         return 0
 
 
-def heard(acted: float, waiting: int = 0, first: float = 0.0, rest: float = 0.5) -> int:
+def heard(acted: float, waiting: int = 0, first: float = 0.0, rest: float = 0.5, between: float = 0.01) -> int:
     clock, taken = Clock(), list[int]()
-    pace, inbox = Pace(clock), Inbox(clock, waiting)
+    pace, inbox = Pace(clock), Inbox(clock, waiting, between)
     with pace:
         clock.now += acted
     pace.listen(inbox, taken.append, first, rest)
@@ -52,6 +53,20 @@ def test_after_a_long_act_it_listens_as_long() -> None:
 
 def test_after_a_short_act_it_takes_what_is_there_and_no_more() -> None:
     assert heard(acted=0.001, waiting=3) == 3
+
+
+def test_what_comes_right_after_a_short_act_shares_a_round() -> None:
+    assert heard(acted=0.0001, waiting=1, between=0.002) == 1 + 2
+
+
+def test_after_a_rest_nobody_waits() -> None:
+    clock, taken = Clock(), list[int]()
+    pace, inbox = Pace(clock), Inbox(clock, 1, between=0.002)
+    with pace:
+        clock.now += 0.001
+    clock.now += 0.01
+    pace.listen(inbox, taken.append, 0.0, 0.5)
+    assert len(taken) == 1
 
 
 def test_where_nothing_comes_it_does_not_wait() -> None:

@@ -12,10 +12,13 @@ from scheduling.flavors.assigner import assign
 from scheduling.objects.order import scheduling_hash
 from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import Workload
+from scheduling.preemption.candidates import Precedence
 from scheduling.preemption.preemption import find_targets
+from scheduling.quota.tree import QuotaTree
 from scheduling.world.decisions import Preempt, Wait
 from tests.scheduling.calls import calls as called
 from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.drawn import CPU, draw, work
 from tests.scheduling.manifests import pod_set, workload
 
 
@@ -96,6 +99,37 @@ def test_a_workload_of_one_resource_searches_once_for_victims() -> None:
 
     assert called(cluster.step, of=find_targets) == 1
     assert len([each for each in cluster.decided if isinstance(each, Preempt)]) == 3
+
+
+def test_who_must_borrow_and_has_no_right_to_that_looks_at_no_workload() -> None:
+    """The own ClusterQueue is full, and borrowWithinCohort is Never: none of those that borrow has to leave for it."""
+    running = "".join(f"\n            work b{turn} cpu=1" for turn in range(20))
+    state = draw(f"""
+        cohort root
+          queue idle  cpu=21
+          queue mine  cpu=1 reclaim=Any
+            work own  cpu=1
+          queue other {running}
+    """)
+
+    def search() -> None:
+        assert find_targets(state, work("in"), state.queues["mine"], {CPU: 2}, {CPU}) == []
+
+    assert called(search, of=Precedence.allows) == 0
+
+
+def test_news_that_leaves_the_usage_as_it_is_changes_no_sums() -> None:
+    """Such as the answer to the write of an admission, which shows what was decided."""
+    cluster = Cluster()
+    cluster.put_queue(queue_settings("q", "c", {"spot": Terms(4)}))
+    cluster.put(_job("runs", "q", 1))
+    cluster.settle()
+    stored = replace(cluster.workloads["ns/runs"], resource_version="2")
+
+    assert called(lambda: cluster.put(stored), of=QuotaTree.add) == 0
+    assert cluster.world.state.reservations["ns/runs"].workload is stored
+    (held,) = cluster.world.state.queues["q"].by_priority[0].values()
+    assert held.workload is stored
 
 
 def test_heads_that_meet_what_they_met_before_are_not_asked_again() -> None:

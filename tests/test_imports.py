@@ -94,7 +94,10 @@ def test_a_circle_is_found_wherever_its_imports_stand(tmp_path: Path, late: str)
 
 def test_the_reconciler_starts_without_what_only_others_need() -> None:
     """Loading is half of what it takes from the exec of the process to its first decision."""
-    started = "import cli.main, cli.commands.serve, cli.serving.reconciler, sys; print(*sys.modules)"
+    started = (
+        "import cli.main, cli.commands.serve, cli.serving.reconciler, reconciler.metrics.registry, sys;"
+        " reconciler.metrics.registry.ChosenRegistry(['metrics.enableClusterQueueResources']); print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-c", started], cwd=ROOT, check=True, capture_output=True, text=True)
 
     rooms = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeVar
 
 import reconciler.metrics.families  # noqa: F401  registers the sources
@@ -20,6 +21,16 @@ def families() -> tuple[Family, ...]:
     if twice:
         raise ValueError(f"declared by two sources: {', '.join(sorted(twice))}")
     return tuple(sorted(found, key=lambda family: family.name))
+
+
+def left_out(switched_off: Collection[str]) -> set[tuple[str, str]]:
+    """Base and type of each metric that these keys of the configuration leave out, of those registered so far.
+
+    What is not registered is not exported either, so nothing is loaded here for the sake of its name.
+    """
+    off = set(switched_off)
+    found = (family for sources in REGISTERED.values() for source in sources for family in source.families)
+    return {(family.base, family.type) for family in found if not off.isdisjoint(family.switches)}
 
 
 def register_other_queues() -> None:

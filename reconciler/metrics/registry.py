@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from reconciler.metrics.catalogue import families
+from reconciler.metrics.catalogue import left_out
 from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.custom_labels import CustomLabels
 
@@ -30,11 +30,11 @@ class ChosenRegistry(CollectorRegistry):
         super().__init__()
         self._labels = labels
         self._queues = queues
-        off = set(switched_off)
-        self._left_out = {(family.base, family.type) for family in families() if not off.isdisjoint(family.switches)}
+        self._switched_off = frozenset(switched_off)
 
     def collect(self) -> Iterator[Metric]:
         """All that are not left out."""
+        unwanted = left_out(self._switched_off)
         for metric in super().collect():
-            if (metric.name, metric.type) not in self._left_out:
+            if (metric.name, metric.type) not in unwanted:
                 yield self._labels.added(self._queues.kept(metric))

@@ -192,8 +192,9 @@ class LocalQueue(Attached):
 
 
 def read_cohort(manifest: Manifest, *, checked: bool = True) -> Cohort:
-    """`checked` False: without the defects of its structure, which take as long to find as all the rest."""
-    reader, spec = Reader(manifest if checked else {}), mapping(manifest.get("spec"))
+    """`checked` False: without the defects of its structure and names, which take as long to find as all the rest."""
+    judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
+    reader = Reader(judged)
     key = "parent" if _version(manifest) in _OLD_COHORT_PARENT else "parentName"
     return Cohort(
         ref=identity(manifest, COHORT, namespaced=False),
@@ -202,13 +203,14 @@ def read_cohort(manifest: Manifest, *, checked: bool = True) -> Cohort:
         parent_field=f"spec.{key}",
         groups=_groups(reader, spec),
         weight=_weight(reader, spec),
-        defects=(*reader.defects(), *_bad_names(spec)),
+        defects=(*reader.defects(), *_bad_names(mapping(judged.get("spec")))),
     )
 
 
 def read_cluster_queue(manifest: Manifest, *, checked: bool = True) -> ClusterQueue:
-    """`checked` as for a Cohort."""
-    reader, spec = Reader(manifest if checked else {}), mapping(manifest.get("spec"))
+    """`checked` as for a Cohort; False leaves out `selector_faults`, `concurrent` and `reserved` as well."""
+    judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
+    reader, of_rules = Reader(judged), mapping(judged.get("spec"))
     key = "cohort" if _version(manifest) in _OLD_CLUSTER_QUEUE_PARENT else "cohortName"
     groups = _groups(reader, spec)
     return ClusterQueue(
@@ -219,13 +221,13 @@ def read_cluster_queue(manifest: Manifest, *, checked: bool = True) -> ClusterQu
         groups=groups,
         weight=_weight(reader, spec),
         queueing_strategy=text(spec.get("queueingStrategy")) or "BestEffortFIFO",
-        selector_faults=tuple(selector_faults(spec.get("namespaceSelector"), "spec.namespaceSelector")),
+        selector_faults=tuple(selector_faults(of_rules.get("namespaceSelector"), "spec.namespaceSelector")),
         checks=tuple(_checks(spec)),
-        concurrent=_concurrent(spec.get("concurrentAdmissionPolicy")),
+        concurrent=_concurrent(of_rules.get("concurrentAdmissionPolicy")),
         stop_policy=text(spec.get("stopPolicy")) or "None",
         preemption=read_preemption(mapping(spec.get("preemption"))),
-        reserved=read_reserved(mapping(manifest.get("status"))),
-        defects=(*reader.defects(), *_bad_names(spec), *_too_many(groups)),
+        reserved=read_reserved(mapping(judged.get("status"))),
+        defects=(*reader.defects(), *_bad_names(of_rules), *_too_many(groups)),
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from policies.dialects import reading
 from policies.model.defect import Defect
 from scheduling.objects.queue_settings import read_cohort_settings, read_local_queue_settings, read_queue_settings
+from tests.scheduling.calls import calls
 
 SPEC = {
     "cohortName": "company",
@@ -46,3 +47,18 @@ def test_the_structure_is_not_checked(
 
     assert expected == read(manifest)
     assert not any(checked)
+
+
+def test_what_only_rules_ask_for_is_not_read() -> None:
+    """A start reads thousands of ClusterQueues, each with a status in the size of its quota."""
+    held = [{"name": "spot", "resources": [{"name": "cpu", "total": "3"}]}]
+    rules = {
+        "namespaceSelector": {"matchLabels": {"team": "a"}},
+        "concurrentAdmissionPolicy": {"migration": {"mode": "Auto"}},
+    }
+    bare = {"metadata": {"name": "main"}, "spec": {**SPEC, "namespaceSelector": {"matchLabels": {}}}}
+    full = {"metadata": {"name": "main"}, "spec": {**SPEC, **rules}, "status": {"flavorsReservation": held}}
+
+    of_bare, of_full = (calls(lambda: read_queue_settings(each), package="policies") for each in (bare, full))  # noqa: B023
+
+    assert of_full == of_bare

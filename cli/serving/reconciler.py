@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -52,6 +53,9 @@ _RIVALS = {
 Where both are, Volcano's keeps us from its queues alone. YuniKorn's scheduler may run beside us: what it binds has
 passed the gate.
 """
+_TURNS = 0.001
+"""Seconds that a thread computes while another one waits for the interpreter; Python's own are five times as many. A
+write takes some ten turns: behind the loop that works out a thousand statuses it took a tenth of a second."""
 _POLL = 0.5
 """Seconds between two checks that the loop still runs."""
 
@@ -92,6 +96,7 @@ def run(configured: Configured, process: ProcessSettings) -> Exit:
     log_as_json()
     for key in configured.idle:
         log.info("%s of the configuration has no effect here", key)
+    sys.setswitchinterval(_TURNS)
     try:
         with ExitStack() as opened:
             times, settings = configured.times, configured.settings

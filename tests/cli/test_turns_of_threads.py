@@ -1,0 +1,33 @@
+"""The threads of the reconciler take turns: a write need not wait until the loop has worked out all statuses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.exits import OutOfReach
+from cli.serving import reconciler
+from reconciler.configured import DEFAULTS, read_configured
+
+
+@pytest.fixture
+def turns() -> Iterator[float]:
+    """Python's own, which are restored."""
+    before = sys.getswitchinterval()
+    yield before
+    sys.setswitchinterval(before)
+
+
+def test_threads_of_the_reconciler_take_shorter_turns(
+    turns: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciler, "log_as_json", lambda: None)  # it would take the handlers of all tests
+    nowhere = reconciler.ProcessSettings("127.0.0.1", 0, "default/test", str(tmp_path / "kubeconfig"))
+
+    with pytest.raises(OutOfReach):
+        reconciler.run(read_configured(DEFAULTS), nowhere)
+
+    assert sys.getswitchinterval() <= turns / 5

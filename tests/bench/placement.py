@@ -20,6 +20,7 @@ from tests.bench.admission import gauges
 from tests.bench.admission.lines import Group, Line
 from tests.bench.admission.offered import NAMESPACE, Job
 from tests.bench.admission.player import Creators
+from tests.bench.placement_floor import Sample, placements_a_second
 
 _COUNT = 250
 _CPU = "10m"
@@ -37,10 +38,12 @@ _CONFLICT = "409"
 class _Gauge:
     """What was needed up to a moment: processor seconds of each reconciler, and requests that each API server took.
 
-    `conflicts` are those of them that were answered with 409.
+    `conflicts` are those of them that were answered with 409. `servers`: processor seconds of the other programs, of
+    all clusters together.
     """
 
     cpu: Mapping[str, float]
+    servers: Mapping[str, float]
     requests: Mapping[str, Counter[Group]]
     conflicts: Mapping[str, Counter[Group]]
 
@@ -51,12 +54,18 @@ def rows(folder: Path) -> None:
         logins = {each.name: each.server.kubeconfig for each in world.clusters}
         before = _gauge(world, logins)
         created, placed = _placed(logins["manager"], world)
+        when_placed = _gauge(world, logins)
         time.sleep(_SETTLE)
         after = _gauge(world, logins)
         peaks = {each.name: memory.peak_mib(each.process.pid) for each in world.clusters}
         runs = Counter(world.placed(name) for name in list(placed)[:: _COUNT // 10])
         shares = _judge(world, runs)
+        samples = {name: _sample(world, name, shares, before, when_placed) for name in logins}
+        for each in world.clusters:
+            each.process.end()
+        reached = placements_a_second(logins, samples, _COUNT)
     _print(created, placed, before, after, peaks)
+    _print_floor(_rate(created, placed), reached, before, when_placed)
     _print_workers(shares, before, after)
 
 
@@ -65,7 +74,12 @@ def _gauge(world: World, logins: Mapping[str, Path]) -> _Gauge:
     for name, login in logins.items():
         with Line(login) as line:
             requests[name], conflicts[name] = gauges.requests(line), gauges.requests(line, _CONFLICT)
-    return _Gauge({each.name: gauges.cpu_seconds(each.process.pid) for each in world.clusters}, requests, conflicts)
+    servers: dict[str, float] = {}
+    for cluster in world.clusters:
+        for program, pid in cluster.server.pids().items():
+            servers[program] = servers.get(program, 0.0) + gauges.cpu_seconds(pid)
+    own = {each.name: gauges.cpu_seconds(each.process.pid) for each in world.clusters}
+    return _Gauge(own, servers, requests, conflicts)
 
 
 def _placed(login: Path, world: World) -> tuple[dict[str, float], dict[str, float]]:
@@ -122,11 +136,29 @@ def _judge(world: World, runs: Counter[str]) -> dict[str, int]:
     return {name: len(names) for name, names in jobs.items()}
 
 
+def _sample(world: World, name: str, shares: Mapping[str, int], before: _Gauge, after: _Gauge) -> Sample:
+    """What a blind writer is to write on that cluster for each placement."""
+    cluster = next(each for each in world.clusters if each.name == name)
+    jobs = cluster.names("Job")
+    found = (cluster.get("Job", job) for job in jobs)
+    job = next(each for each in found if each is not None)
+    workload = world.workload(job["metadata"]["name"]) or {}
+    if name in shares:
+        workload = cluster.get("Workload", workload["metadata"]["name"]) or {}
+    events = (after.requests[name] - before.requests[name])["POST", "events"] / _COUNT
+    return Sample(job, workload, events, shares[name] / _COUNT if name in shares else None)
+
+
+def _rate(created: Mapping[str, float], placed: Mapping[str, float]) -> float:
+    """Placements a second."""
+    return _COUNT / (max(placed.values()) - min(created.values()))
+
+
 def _print(
     created: Mapping[str, float], placed: Mapping[str, float], before: _Gauge, after: _Gauge, peaks: Mapping[str, float]
 ) -> None:
     waits = sorted(placed[name] - created[name] for name in placed)
-    rate = _COUNT / (max(placed.values()) - min(created.values()))
+    rate = _rate(created, placed)
     print(f"\n{'MultiKueue, end to end over 2 workers':44} {'/s':>6} {'p50 s':>7} {'p99 s':>7}")
     name = f"{_COUNT} batch Jobs with managedBy, at once"
     print(f"{name:44} {rate:6.1f} {waits[len(waits) // 2]:7.2f} {waits[int(len(waits) * 0.99)]:7.2f}\n")
@@ -136,6 +168,17 @@ def _print(
         wrote = _writes(after.requests[name] - before.requests[name], own=name == "manager")
         print(f"{name:44} {spent:6.1f} {sum(wrote.values()) / _COUNT:7.2f} {peaks[name]:7.0f}")
         print(f"    {', '.join(f'{verb} {kind} {count}' for (verb, kind), count in wrote.most_common())}", flush=True)
+
+
+def _print_floor(rate: float, reached: float, before: _Gauge, after: _Gauge) -> None:
+    """`reached`: what blind writers reached; where the processor time went until all were placed."""
+    print(f"\n{'the same writes, decided by nobody':44} {'/s':>6} {'ratio':>7}")
+    print(f"{'blind writers, clusters independent':44} {reached:6.1f} {rate / reached:7.2f}\n")
+    print(f"{'processor time of each placement':44} {'ms':>6}")
+    for name in before.servers:
+        print(f"{name:44} {1000 * (after.servers[name] - before.servers[name]) / _COUNT:6.1f}")
+    spent = sum(after.cpu[name] - before.cpu[name] for name in before.cpu)
+    print(f"{'reconcilers':44} {1000 * spent / _COUNT:6.1f}", flush=True)
 
 
 def _print_workers(shares: Mapping[str, int], before: _Gauge, after: _Gauge) -> None:

@@ -28,6 +28,7 @@ from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Busy, Controller, Lookup, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.composed import AskedBefore
 from reconciler.jobs.elastic import grown
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, managed, orphaned, owner_not_found, steps
@@ -77,7 +78,7 @@ class JobsController(Controller):
         self._stored, self._workloads = stored, StoredWorkloads(stored)
         self._jobs: dict[Key, Held] = {}
         self._by_uid: dict[str, Key] = {}
-        self._named = Named()
+        self._asked, self._named = AskedBefore(), Named()
         self._owned = Owned(frozenset(self._described))
         self._dirty: dict[Key, None] = {}
         self._renewed: dict[Key, None] = {}
@@ -86,11 +87,10 @@ class JobsController(Controller):
         self._jobless = Jobless(_PATIENCE)
         self._questions = JobQuestions()
         self._kin = Kinship(self._questions)
-        self._remains = Remains()
+        self._remains, self._errors = Remains(), InternalErrors()
         self._slicing = Slicing(stored, self._owned, self._remains, enabled=elastic)
         self._orphans = Orphans(self._questions)
         self._halting = Halting(Bypasses() if bypasses is None else bypasses)
-        self._errors = InternalErrors()
 
     def observe(self, observed: Observed) -> None:
         key = observed.key
@@ -301,7 +301,7 @@ class JobsController(Controller):
             yield from (wanted(kind, key, held.workload, step) for step in ended)
             return
         above = self._kin.top(held.uid)
-        found = steps(kind, job, whole, read, self.inputs, whole_second(now))
+        found = steps(kind, job, whole, read, self.inputs, whole_second(now), self._asked.asked)
         if above is None and read is None and self._kin.lost(held.uid):
             found = child_steps(kind, job, False)
         elif above is not None:

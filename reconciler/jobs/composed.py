@@ -6,8 +6,9 @@ Source: Kueue v0.19, pkg/controller/jobframework (construction, equivalence) and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
@@ -15,6 +16,7 @@ from reconciler.jobs.elastic import slice_name, sliced
 from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
+from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import kind_of, workload_of_job
 from scheduling.objects.template import template
 from scheduling.objects.workload import Workload
@@ -22,6 +24,32 @@ from scheduling.objects.workload import Workload
 _DESIRED = ("queueName", "podSets", "priority", "priorityClassRef", "maximumExecutionTimeSeconds")
 _CONTAINERS = ("containers", "initContainers")
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations")
+_COMPARED: tuple[tuple[str, ...], ...] = (_PLACEMENT, ("tolerations",), ())
+"""Of the pods' spec, beside the containers: before quota is reserved, while it is, and once it is admitted."""
+_REMEMBERED = 1024
+"""Jobs: more than are on their way from quota to their start at a time."""
+_MOST_POD_SETS = 18
+"""Of a job that is remembered: no Workload has more."""
+
+_Shapes = list[tuple[object, ...]]
+
+
+class Asked(NamedTuple):
+    """What is compared of a Workload as it would be made now: digests, so it is small whatever the job's size.
+
+    `shapes` of its pod sets, by the fields that are compared.
+    """
+
+    seconds: object
+    shapes: Mapping[tuple[str, ...], _Shapes]
+
+    @classmethod
+    def of(cls, made: Manifest) -> Asked:
+        spec = mapping(made.get("spec"))
+        pod_sets, seconds = listing(spec.get("podSets")), spec.get("maximumExecutionTimeSeconds")
+        if not any(at(mapping(each), f"template.spec.{field}") for each in pod_sets for field in _PLACEMENT):
+            return cls(seconds, dict.fromkeys(_COMPARED, _shapes(pod_sets, ())))  # most say nothing of where they run
+        return cls(seconds, {kept: _shapes(pod_sets, kept) for kept in _COMPARED})
 
 
 def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
@@ -53,6 +81,37 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     }
 
 
+def asked(kind: JobKind, job: Manifest, inputs: JobInputs) -> Asked | None:
+    """What `composed` makes of it, as it is compared; None where that makes nothing."""
+    try:
+        made = composed(kind, job, inputs)
+    except UnknownPriorityClass:
+        return None
+    return Asked.of(made) if made is not None else None
+
+
+class AskedBefore:
+    """The same as `asked`, of the jobs that were looked at last: one is looked at several times until it starts."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[JobInputs, Asked | None]] = {}
+
+    def asked(self, kind: JobKind, job: Manifest, inputs: JobInputs) -> Asked | None:
+        meta = metadata(job)
+        version = text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or ""
+        if not all(version):
+            return asked(kind, job, inputs)
+        found = self._known.get(version)
+        if found is not None and found[0] is inputs:
+            return found[1]
+        asks = asked(kind, job, inputs)
+        if asks is None or len(asks.shapes[()]) <= _MOST_POD_SETS:
+            self._known[version] = inputs, asks
+            if len(self._known) > _REMEMBERED:
+                del self._known[next(iter(self._known))]
+        return asks
+
+
 def spec_update(made: Manifest) -> dict[str, Any]:
     """The merge patch that makes the spec of an existing Workload that of `made`; whether it is active stays."""
     return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
@@ -63,20 +122,20 @@ def gates_update(named: str | None, read: Workload) -> dict[str, Any] | None:
     return None if (named or "") == read.gated_by else {"metadata": {"annotations": {GATED_BY: named}}}
 
 
-def fits(kind: JobKind, job: Manifest, made: Manifest, workload: Manifest, read: Workload, inputs: JobInputs) -> bool:
-    """Whether the Workload still stands for the job, of which `made` is the Workload as it would be made now.
+def fits(kind: JobKind, job: Manifest, asks: Asked, workload: Manifest, read: Workload, inputs: JobInputs) -> bool:
+    """Whether the Workload still stands for the job, which asks for that now.
 
     While quota is reserved a job may look as it was submitted, if it has not started yet, or as it runs; where its
     pods are placed is then not compared, nor are tolerations once it is admitted, since starting adds to them.
     """
-    wanted, have = mapping(made.get("spec")), mapping(workload.get("spec"))
-    if wanted.get("maximumExecutionTimeSeconds") != have.get("maximumExecutionTimeSeconds"):
+    have = mapping(workload.get("spec"))
+    if asks.seconds != have.get("maximumExecutionTimeSeconds"):
         return False
-    now, then = listing(wanted.get("podSets")), listing(have.get("podSets"))
+    then = listing(have.get("podSets"))
     if not read.reserved:
-        return _shapes(now, _PLACEMENT) == _shapes(then, _PLACEMENT)
-    kept: Sequence[str] = () if read.admitted else ("tolerations",)
-    shapes = _shapes(now, kept)
+        return asks.shapes[_PLACEMENT] == _shapes(then, _PLACEMENT)
+    kept: tuple[str, ...] = () if read.admitted else ("tolerations",)
+    shapes = asks.shapes[kept]
     running = _running(then, read, inputs)
     if running is None:
         return shapes == _shapes(then, kept)
@@ -105,7 +164,7 @@ def _as_started(pod_set: Mapping[str, Any], assigned: Mapping[str, Any]) -> dict
     return {**pod_set, "template": made, **({"count": found.count} if fewer else {})}
 
 
-def _shapes(pod_sets: list[Any], kept: Sequence[str]) -> list[tuple[object, ...]]:
+def _shapes(pod_sets: list[Any], kept: Sequence[str]) -> _Shapes:
     """What is compared of pod sets: sizes, what the containers ask for, and of the pods' spec the fields `kept`."""
     return [_shape(mapping(pod_set), (*kept, *_CONTAINERS)) for pod_set in pod_sets]
 

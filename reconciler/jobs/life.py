@@ -7,7 +7,7 @@ pkg/controller/jobframework/reconciler.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from policies.dialects.kueue_jobs import PRIORITY_CLASS
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
-from reconciler.jobs.composed import composed, fits, gates_update, spec_update
+from reconciler.jobs.composed import Asked, asked, composed, fits, gates_update, spec_update
 from reconciler.jobs.elastic import as_stored, elsewhere, marked, resizable, resized
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
@@ -35,6 +35,7 @@ from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
 
 FAILED_TO_START = "FailedToStart"
+AskedOf = Callable[[JobKind, Manifest, JobInputs], Asked | None]
 
 
 def steps(
@@ -44,12 +45,13 @@ def steps(
     read: Workload | None,
     inputs: JobInputs,
     now: int,
+    asked_of: AskedOf = asked,
 ) -> list[Step]:
     """What is to be written next; nothing while it is others' turn.
 
     `workload` is what is stored under `composed.workload_key`, `read` the same as decisions see it; None where
     there is none. `now` is in nanoseconds. The job must be as new as the last write to it, or it may be taken for
-    stopped while it runs.
+    stopped while it runs. `asked_of` may remember what jobs ask for.
     """
     if not managed(kind, job, inputs):
         return []
@@ -63,7 +65,7 @@ def steps(
     owner = controller(workload)
     if owner and owner != metadata(job).get("uid"):
         return _taken(kind, job, read)
-    return _Life(kind, job, workload, read, inputs, now).steps()
+    return _Life(kind, job, workload, read, inputs, now, asked_of).steps()
 
 
 def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
@@ -162,6 +164,7 @@ class _Life:
     read: Workload
     inputs: JobInputs
     now: int
+    asked_of: AskedOf
 
     def steps(self) -> list[Step]:
         """Of the first that has something to say; one that returns [] says that the job waits."""
@@ -264,9 +267,10 @@ class _Life:
 
     def _unlike(self) -> list[Step] | None:
         """The Workload no longer is what the job asks for."""
-        if self.made is None or not (self.kind.suspended(self.job) or self.startable):
+        if not (self.kind.suspended(self.job) or self.startable):
             return None
-        if fits(self.kind, self.job, self.made, self.workload, self.read, self.inputs):
+        asks = self._asks()
+        if asks is None or fits(self.kind, self.job, asks, self.workload, self.read, self.inputs):
             return None
         if prebuilt(self.kind, self.job):
             return self._finish(OUT_OF_SYNC, "The prebuilt workload is out of sync with its user job")
@@ -274,8 +278,15 @@ class _Life:
             action = Delete(WORKLOADS, self.read.namespace, self.read.name, self.read.resource_version)
             message, runs = f"Deleted not matching Workload: {self.read.key}", not self.kind.suspended(self.job)
             return [Step(action, "DeletedWorkload", message, undoes=runs)]
+        if self.made is None:
+            return None
         message = f"Updated not matching Workload for suspended job: {self.read.key}"
         return [Step(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
+
+    def _asks(self) -> Asked | None:
+        if self.sliced:  # what it asks for depends on its Workload as well
+            return Asked.of(self.made) if self.made is not None else None
+        return self.asked_of(self.kind, self.job, self.inputs)
 
     def _regated(self) -> list[Step] | None:
         """A controller took its admission gate off the job. A Workload that was made beforehand has its own gates."""

@@ -13,6 +13,7 @@ from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.remains import STARTED_PODS, StartedPod
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.composed import AskedBefore, composed
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
@@ -20,13 +21,17 @@ from reconciler.objects.packed import Packed
 from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.reading import read_workload
 from tests.reconciler.driver import Driver, never
-from tests.reconciler.jobs.world import NOW, K, template
+from tests.reconciler.jobs.world import NOW, K, job, template
+from tests.scheduling.calls import calls
 
 JOB_SET = SHIPPED[GroupKind("jobset.x-k8s.io", "JobSet")]
 SPECS: dict[str, dict[str, Any]] = {
     "Job": {"suspend": True, "template": template()},
     "JobSet": {"suspend": True, "replicatedJobs": [{"name": "a", "template": {"spec": {"template": template()}}}]},
 }
+
+_UNREPORTED = JobInputs(pods_ready=False)
+"""Nothing is written of its pods, so each look goes on to what it asks for."""
 
 
 class Stage:
@@ -37,13 +42,13 @@ class Stage:
         self.controller = JobsController(self.stored.get, (BATCH.named(naming), JOB_SET.named(naming)), (POD,))
         self.driver = Driver(self.controller)
 
-    def observe(self, kind: str, name: str, gone: bool = False) -> None:
-        version = "batch/v1" if kind == "Job" else "jobset.x-k8s.io/v1alpha2"
-        meta = {"name": name, "namespace": "ns", "uid": f"{kind}-{name}", "resourceVersion": "1"}
+    def observe(self, kind: str, name: str, gone: bool = False, version: str = "1", **spec: Any) -> None:
+        served = "batch/v1" if kind == "Job" else "jobset.x-k8s.io/v1alpha2"
+        meta = {"name": name, "namespace": "ns", "uid": f"{kind}-{name}", "resourceVersion": version}
         meta_labels = {"labels": {f"{K}queue-name": "q"}}
-        job = {"apiVersion": version, "kind": kind, "metadata": {**meta, **meta_labels}, "spec": SPECS[kind]}
+        job = {"apiVersion": served, "kind": kind, "metadata": {**meta, **meta_labels}, "spec": {**SPECS[kind], **spec}}
         called = "Job" if kind == "Job" else JOB_SET.name
-        self.controller.observe(Observed((called, f"ns/{name}"), "1", None if gone else Packed.of(job)))
+        self.controller.observe(Observed((called, f"ns/{name}"), version, None if gone else Packed.of(job)))
 
     def keep(self, workload: dict[str, Any], **meta: object) -> str:
         whole = {**workload, "metadata": {**workload["metadata"], "resourceVersion": "1", **meta}}
@@ -192,3 +197,74 @@ def test_a_job_that_is_nested_too_deep_is_left_out_and_told_of(caplog: pytest.Lo
     assert watched.observed(job).value is None
     assert "JobSet ns/j is nested deeper than 100 levels" in caplog.text
     assert watched.observed({**job, "spec": {}}).value is not None
+
+
+def test_what_a_job_asks_for_is_worked_out_once_for_each_version_of_it() -> None:
+    stage = Stage()
+    stage.controller.inputs_changed(_UNREPORTED)
+    stage.observe("Job", "j")
+    (made,) = stage.due()
+
+    def looks(count: int) -> int:
+        def look() -> None:
+            for _ in range(count):
+                stage.keep(dict(made.action.body), creationTimestamp="2025-01-01T00:00:00Z")
+                stage.due()
+
+        return calls(look, of=composed)
+
+    assert looks(5) == 1
+    stage.controller.inputs_changed(_UNREPORTED)
+    assert looks(5) == 1
+
+
+def test_a_job_that_changes_while_it_waits_is_compared_anew() -> None:
+    stage = Stage()
+    stage.controller.inputs_changed(_UNREPORTED)
+    stage.observe("Job", "j")
+    (made,) = stage.due()
+    stage.keep(dict(made.action.body))
+    assert [write.reason for write in stage.due()] == []
+
+    stage.observe("Job", "j", version="2", parallelism=3)
+
+    assert [write.reason for write in stage.due()] == ["UpdatedWorkload"]
+
+
+def test_a_job_that_was_made_anew_under_its_name_is_compared_anew() -> None:
+    """Another cluster's backup may bring a version back, but never a uid."""
+    before, after = job(), job(parallelism=3, completions=3)
+    for each, uid in ((before, "a"), (after, "b")):
+        each["metadata"] |= {"uid": uid, "resourceVersion": "7"}
+    known, inputs = AskedBefore(), JobInputs()
+
+    assert known.asked(BATCH, before, inputs) != known.asked(BATCH, after, inputs)
+
+
+def test_no_more_than_a_thousand_jobs_are_remembered() -> None:
+    known, inputs = AskedBefore(), JobInputs()
+    for number in range(1030):
+        each = job()
+        each["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
+        known.asked(BATCH, each, inputs)
+
+    def again(uid: str) -> int:
+        each = job()
+        each["metadata"] |= {"uid": uid, "resourceVersion": "1"}
+        return calls(lambda: known.asked(BATCH, each, inputs), of=composed)
+
+    assert (again("u1029"), again("u0")) == (0, 1)
+
+
+def test_a_job_of_more_pod_sets_than_a_workload_has_takes_no_memory() -> None:
+    known, inputs, parts = AskedBefore(), JobInputs(), SPECS["JobSet"]["replicatedJobs"]
+    meta = {"name": "j", "namespace": "ns", "uid": "u", "resourceVersion": "1", "labels": {f"{K}queue-name": "q"}}
+    many = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": meta,
+        "spec": {"replicatedJobs": [{**parts[0], "name": f"p{number}"} for number in range(500)]},
+    }
+
+    assert known.asked(JOB_SET, many, inputs) == known.asked(JOB_SET, many, inputs)
+    assert calls(lambda: known.asked(JOB_SET, many, inputs), of=composed) == 1

@@ -20,8 +20,9 @@ from reconciler.shell.precedence import Precedence
 log = logging.getLogger(__name__)
 _THREADS = 8
 """As many writes at a time; one write waits for the API server, so this is its load and not ours."""
-_BESIDE = 2
-"""As many of them write reports while there is anything else to write."""
+_BESIDE = 1
+"""As many of them write reports while there is anything else to write: each of two took a tenth of what the API server
+can do from the admissions."""
 _LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Queue")
 """Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
 wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""

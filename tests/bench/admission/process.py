@@ -8,7 +8,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,11 +23,11 @@ _LONG = 600.0
 class Process:
     """`quotree serve reconciler`, as users run it. It ends with this process, however that ends."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, program: Sequence[str] = (QUOTREE,)) -> None:
         folder = Path(tempfile.mkdtemp(prefix="quotree-bench-"))
         self._address = folder / "address.json"
         self._running = Processes(folder)
-        command = [QUOTREE, "serve", "reconciler", "--port=0", "--lease=default/bench"]
+        command = [*program, "serve", "reconciler", "--port=0", "--lease=default/bench"]
         self._running.start(_NAME, [*command, f"--kubeconfig={kubeconfig}", f"--address-file={self._address}"])
         self.pid = self._running.pids()[_NAME]
 
@@ -60,8 +60,9 @@ class Process:
 
 
 @contextmanager
-def reconciling(kubeconfig: Path) -> Iterator[Process]:
-    process = Process(kubeconfig)
+def reconciling(kubeconfig: Path, program: Sequence[str] = (QUOTREE,)) -> Iterator[Process]:
+    """`program`: what is run in the place of `quotree`."""
+    process = Process(kubeconfig, program)
     try:
         yield process
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -14,7 +15,7 @@ from tests.bench.admission import filled, floor, gauges, offered, starts
 from tests.bench.admission.lines import Group, Line
 from tests.bench.admission.offered import Manifest, Offer
 from tests.bench.admission.player import Creators, Player
-from tests.bench.admission.process import reconciling
+from tests.bench.admission.process import QUOTREE, reconciling
 
 _SETTLE = 3.0
 """Seconds that statuses and Events may take after the last admission, to be counted as well."""
@@ -25,14 +26,7 @@ _OURS = ("workloads", "events", "clusterqueues", "localqueues", "cohorts", "leas
 
 def rows() -> None:
     """Print all."""
-    head = (
-        f"\n{'admission, end to end':44} {'to admit, s':>23} {'':20} {'floor':>13} {'requests':>9} {'reconciler':>20}"
-    )
-    print(head)
-    print(
-        f"{'':44} {'mean':>7} {'p50':>7} {'p99':>7} {'admissions':>14} {'/s':>5} {'/s':>6} {'share':>6} {'each':>9}"
-        f" {'ms each':>9} {'cpu s':>6} {'MiB':>6}"
-    )
+    head()
     for offer in (
         offered.that_fit(30, 2_000, waiting=True),
         offered.that_fit(30, 2_000, waiting=False),
@@ -43,9 +37,21 @@ def rows() -> None:
         offered.that_fit(1_000, 2_000, waiting=True),
     ):
         with ControlPlane() as server:
-            _row(server, offer)
+            row(server, offer)
     starts.rows()
     _start(10_000, 50_000)
+
+
+def head() -> None:
+    """Print what stands above the rows."""
+    first = (
+        f"\n{'admission, end to end':44} {'to admit, s':>23} {'':20} {'floor':>13} {'requests':>9} {'reconciler':>20}"
+    )
+    print(first)
+    print(
+        f"{'':44} {'mean':>7} {'p50':>7} {'p99':>7} {'admissions':>14} {'/s':>5} {'/s':>6} {'share':>6} {'each':>9}"
+        f" {'ms each':>9} {'cpu s':>6} {'MiB':>6}"
+    )
 
 
 def _start(queues: int, workloads: int) -> None:
@@ -83,14 +89,15 @@ def _start(queues: int, workloads: int) -> None:
     )
 
 
-def _row(server: ControlPlane, offer: Offer) -> None:
+def row(server: ControlPlane, offer: Offer, program: Sequence[str] = (QUOTREE,)) -> None:
+    """Print one. `program`: what is run in the place of `quotree`."""
     install(server)
     login = server.kubeconfig  # each look writes the file anew
     _make(login, offer.nodes)
     created, sent = _created(login, offer) if offer.waiting else ({}, Counter[Group]())
     with Line(login) as line, Player(login, offer.jobs) as player:
         before = gauges.requests(line)
-        with reconciling(login) as running:
+        with reconciling(login, program) as running:
             if not offer.waiting:
                 running.until(running.working, lambda: "it to begin")
                 created, sent = _created(login, offer)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.generated import (
+    chart,
     command_table,
     configuration_table,
     crds,
@@ -27,6 +28,7 @@ from tests.generated.blocks import filled
 
 ROOT = Path(__file__).parents[2]
 GENERATORS: list[Callable[[], Mapping[str, str]]] = [
+    chart.generate,
     crds.generate,
     man_pages.generate,
     reference.generate,
@@ -36,6 +38,7 @@ GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     schemas.generate,
 ]
 BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
+    chart.blocks,
     command_table.generate,
     configuration_table.generate,
     doctor_checks.generate,

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -79,6 +80,10 @@ class Guard:
         log.close()
         eventually(self._ready, lambda: f"the webhook is not ready; it says: {self.log()[-2000:]}")
 
+    def converts(self, definitions: Iterable[str]) -> None:
+        """Have the process convert the kinds of those that call it, which were installed in another way."""
+        self._converted += definitions
+
     def stop(self) -> None:
         """End the process as a kubelet would."""
         process, self._process = self._process, None
@@ -139,14 +144,18 @@ class Guard:
         return [f"--config={path}"]
 
     def _reachable(self, obj: dict[str, Any]) -> dict[str, Any]:
-        callers = list(obj.get("webhooks", ()))
         if obj["kind"] == "CustomResourceDefinition" and "conversion" in obj["spec"]:
             self._converted.append(obj["metadata"]["name"])
-            callers.append(obj["spec"]["conversion"]["webhook"])
-        for webhook in callers:
-            path = webhook["clientConfig"].pop("service")["path"]
-            webhook["clientConfig"]["url"] = f"https://127.0.0.1:{self.port}{path}"
-        return obj
+        return reachable(obj, self.port)
+
+
+def reachable(obj: dict[str, Any], port: int) -> dict[str, Any]:
+    """The object with its webhooks at a port of this machine instead of a Service, which needs a network."""
+    converts = obj["kind"] == "CustomResourceDefinition" and "conversion" in obj["spec"]
+    for caller in [*obj.get("webhooks", ()), *([obj["spec"]["conversion"]["webhook"]] if converts else [])]:
+        path = caller["clientConfig"].pop("service")["path"]
+        caller["clientConfig"]["url"] = f"https://127.0.0.1:{port}{path}"
+    return obj
 
 
 def documents(path: Path) -> list[dict[str, Any]]:

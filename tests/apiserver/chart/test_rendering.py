@@ -1,0 +1,241 @@
+"""Helm and kustomize give the same objects, and each value lands where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver import helm
+from tests.apiserver.chart import rendering
+from tests.apiserver.chart.rendering import chosen, comparable, kustomize, template
+from tests.apiserver.needs import Need
+from tests.generated.chart import source
+from tests.generated.chart.options import NEEDS, WEBHOOKS
+
+_helm = Need(Path(__file__).parent, helm.binary)
+ALL = frozenset(source.COMPONENTS)
+WEBHOOK = ("Deployment", "quotree-system", "quotree-webhook")
+RECONCILER = ("Deployment", "quotree-system", "quotree-reconciler")
+
+
+@pytest.fixture(autouse=True)
+def _programs(programs: object) -> None:
+    _helm.get()
+
+
+def _with_needs(component: str) -> frozenset[str]:
+    return frozenset({component, *NEEDS.get(component, [])})
+
+
+def _without(component: str) -> frozenset[str]:
+    return ALL - {component} - {each for each, needed in NEEDS.items() if component in needed}
+
+
+COMBINATIONS = {frozenset(), ALL, *map(_with_needs, ALL), *map(_without, ALL)}
+
+
+@pytest.mark.parametrize("components", sorted(map(sorted, COMBINATIONS)), ids=lambda each: "+".join(each) or "base")
+def test_helm_and_kustomize_give_the_same_objects(components: Collection[str], tmp_path: Path) -> None:
+    rendered = template({**chosen(components), "namespace": {"create": True}})
+
+    assert comparable(rendered) == comparable(kustomize(components, tmp_path))
+
+
+@pytest.mark.parametrize("folder", ["with-reconciler", "with-multikueue"])
+def test_the_overlays_are_components_of_the_chart(folder: str, tmp_path: Path) -> None:
+    components = {"with-reconciler": ["reconciler"], "with-multikueue": ["reconciler", "multikueue"]}[folder]
+
+    rendered = template({**chosen(components), "namespace": {"create": True}})
+
+    assert comparable(rendered) == comparable(kustomize([], tmp_path, folder))
+
+
+@pytest.mark.parametrize("components", [[], ["cert-manager"]], ids=["self", "cert-manager"])
+def test_definitions_are_those_of_kustomize_and_stay_when_the_release_goes(
+    components: list[str], tmp_path: Path
+) -> None:
+    definitions = kustomize([f"{each}-crds" for each in components], tmp_path, "crds")
+    rendered = template({**chosen(components), "crds": {"install": True}})
+
+    ours = {key: each for key, each in rendered.items() if key[0] == "CustomResourceDefinition"}
+    for each in ours.values():
+        assert each["metadata"]["annotations"].pop("helm.sh/resource-policy") == "keep"
+    assert _without_empty_annotations(ours) == definitions
+    assert not any(key[0] == "CustomResourceDefinition" for key in template())
+
+
+def _without_empty_annotations(objects: rendering.Objects) -> rendering.Objects:
+    for each in objects.values():
+        each["metadata"] = {key: value for key, value in each["metadata"].items() if value}
+    return objects
+
+
+def test_the_namespace_is_not_part_of_a_release() -> None:
+    """`helm install` must find it, and `helm uninstall` must not take it away."""
+    assert ("Namespace", "", "quotree-system") not in template()
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        ({"registry": "registry.example.com"}, "registry.example.com/quotree:{version}"),
+        ({"repository": "registry.example.com/team/quotree", "tag": "1.0"}, "registry.example.com/team/quotree:1.0"),
+        ({"tag": "1.0", "digest": "sha256:" + "0a" * 32}, "quotree@sha256:" + "0a" * 32),
+    ],
+)
+def test_the_image_of_both_programs(image: dict[str, str], expected: str) -> None:
+    (version,) = {_container(template(), WEBHOOK)["image"].removeprefix("quotree:")}
+    rendered = template({"image": {**image, "pullPolicy": "Always"}, **chosen(["reconciler"])})
+
+    for program in (WEBHOOK, RECONCILER):
+        assert _container(rendered, program)["image"] == expected.format(version=version)
+        assert _container(rendered, program)["imagePullPolicy"] == "Always"
+
+
+def _container(objects: rendering.Objects, program: tuple[str, str, str]) -> dict[str, Any]:
+    (only,) = objects[program]["spec"]["template"]["spec"]["containers"]
+    return dict(only)
+
+
+POD = {
+    "affinity": {"podAntiAffinity": {}},
+    "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+    "tolerations": [{"operator": "Exists"}],
+    "topologySpreadConstraints": [{"maxSkew": 2}],
+}
+ADDED = {
+    "extraArgs": ("args", ["--workers=2"]),
+    "extraEnv": ("env", [{"name": "TZ", "value": "UTC"}]),
+    "extraVolumeMounts": ("volumeMounts", [{"name": "ca", "mountPath": "/ca"}]),
+}
+
+
+@pytest.mark.parametrize("program", [WEBHOOK, RECONCILER], ids=["webhook", "reconciler"])
+def test_values_of_a_program_land_in_its_deployment_and_in_no_other(program: tuple[str, str, str]) -> None:
+    mine, other = program, RECONCILER if program is WEBHOOK else WEBHOOK
+    process = mine[2].removeprefix("quotree-")
+    values = {
+        **POD,
+        **{key: items for key, (_, items) in ADDED.items()},
+        "replicas": 7,
+        "resources": {"limits": {"memory": "3Gi"}},
+        "priorityClassName": "",
+        "podSecurityContext": {"fsGroup": 5},
+        "securityContext": {"privileged": False},
+        "podLabels": {"team": "a"},
+        "podAnnotations": {"note": "b"},
+        "extraVolumes": [{"name": "ca", "emptyDir": {}}],
+    }
+    before = template(chosen(["reconciler"]))
+    after = template({process: values, "image": {"pullSecrets": [{"name": "key"}]}, **chosen(["reconciler"])})
+
+    pod, container = after[mine]["spec"]["template"], _container(after, mine)
+    assert after[mine]["spec"]["replicas"] == 7
+    assert {key: pod["spec"][key] for key in POD} == POD
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "key"}]
+    assert pod["spec"]["securityContext"]["fsGroup"] == 5
+    assert "priorityClassName" not in pod["spec"]
+    assert pod["metadata"]["labels"] == {"app.kubernetes.io/component": process, "team": "a"}
+    assert pod["metadata"]["annotations"] == {"note": "b"}
+    assert pod["spec"]["volumes"][-1] == {"name": "ca", "emptyDir": {}}
+    assert container["resources"]["limits"] == {"memory": "3Gi"}
+    assert container["securityContext"]["privileged"] is False
+    for key, items in ADDED.values():
+        assert container[key] == [*_container(before, mine).get(key, []), *items]
+    after[other]["spec"]["template"]["spec"].pop("imagePullSecrets")
+    assert after[other] == before[other]
+
+
+def test_budgets_quota_and_policies() -> None:
+    blocks = [{"ipBlock": {"cidr": "10.0.0.0/28"}}]
+    values = {
+        "webhook": {"podDisruptionBudget": {"maxUnavailable": "25%"}},
+        "reconciler": {"podDisruptionBudget": {"enabled": False}},
+        "criticalPods": 20,
+        "networkPolicy": {"webhookFrom": blocks, "metricsFrom": []},
+    }
+    found = template({**values, **chosen(["reconciler", "network-policy"])})
+
+    budget = found["PodDisruptionBudget", "quotree-system", "quotree-webhook"]
+    assert budget["spec"]["maxUnavailable"] == "25%"
+    assert ("PodDisruptionBudget", "quotree-system", "quotree-reconciler") not in found
+    quota = found["ResourceQuota", "quotree-system", "quotree-critical-pods"]
+    assert quota["spec"]["hard"] == {"pods": "20"}
+    webhook, metrics = found["NetworkPolicy", "quotree-system", "quotree-webhook"]["spec"]["ingress"]
+    assert webhook["from"] == blocks
+    assert "from" not in metrics
+
+
+def test_without_yunikorn_the_webhook_has_no_rights_for_it() -> None:
+    found = template({"webhook": {"configuration": {"yunikorn": {"follow": False}}}})
+
+    assert not any(name == "quotree-webhook-yunikorn" for _, _, name in found)
+    text = found["ConfigMap", "quotree-system", "quotree-configuration"]["data"]["configuration.yaml"]
+    assert "follow: false" in text
+    assert "profile: strict" in text
+
+
+@pytest.mark.parametrize(("kind", "side"), WEBHOOKS.items(), ids=WEBHOOKS.values())
+def test_what_is_set_of_a_webhook_replaces_times_and_narrows_the_rest(kind: str, side: str) -> None:
+    everything = chosen(ALL)
+    before = _webhooks(template(everything), kind)
+    added = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
+    conditions = [{"name": "mine", "expression": "true"}]
+    one = {
+        "failurePolicy": "Ignore",
+        "timeoutSeconds": 9,
+        "namespaceSelector": added,
+        "objectSelector": added,
+        "matchConditions": conditions,
+    }
+    names = {name.removesuffix(".quotree.dev"): one for name in before}
+    after = _webhooks(template({**everything, "webhooks": {side: names}}), kind)
+
+    for name, was in before.items():
+        expected = {**was, "failurePolicy": "Ignore", "timeoutSeconds": 9}
+        for key in ("namespaceSelector", "objectSelector"):
+            given = was.get(key, {})
+            joined = [*given.get("matchExpressions", []), *added["matchExpressions"]]
+            expected[key] = {**given, "matchExpressions": joined}
+        expected["matchConditions"] = [*was.get("matchConditions", []), *conditions]
+        assert after[name] == expected
+
+
+def _webhooks(objects: rendering.Objects, kind: str) -> dict[str, dict[str, Any]]:
+    (only,) = [each for key, each in objects.items() if key[0] == kind]
+    return {webhook["name"]: webhook for webhook in only["webhooks"]}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"webhook": {"replica": 3}}, "additional properties 'replica' not allowed"),
+        ({"webhook": {"replicas": "3"}}, "at '/webhook/replicas': got string, want integer"),
+        ({"webhook": {"podLabels": {"app.kubernetes.io/component": "x"}}}, "invalid propertyName 'app.kubernetes.io"),
+        ({"image": {"digest": "sha256:1"}}, "at '/image/digest'"),
+        ({"webhooks": {"validating": {"kueue-tree": {}}}}, "additional properties 'kueue-tree' not allowed"),
+        ({"webhooks": {"validating": {"kueue-trees": {"failurePolicy": "Maybe"}}}}, "must be one of 'Fail', 'Ignore'"),
+        ({"webhooks": {"mutating": {"kueue-jobs": {"timeoutSeconds": 31}}}}, "maximum: got 31, want 30"),
+        ({"webhook": {"podDisruptionBudget": {"maxUnavailable": "half"}}}, "does not match pattern"),
+        (chosen(["multikueue"]), "components.multikueue needs components.reconciler"),
+        (chosen(["reconciler", "volcano-gates"]), "components.volcanoGates needs components.reconcilerVolcano"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_wrong_values_are_refused_with_what_is_wrong(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(AssertionError) as refused:
+        template(values)
+    assert said in str(refused.value)
+
+
+def test_another_namespace_is_refused() -> None:
+    with pytest.raises(AssertionError, match="add --namespace quotree-system"):
+        template(namespace="elsewhere")
+
+
+def test_lint_finds_nothing() -> None:
+    run = ["lint", str(rendering.CHART), "-nquotree-system", f"--kube-version={rendering.KUBERNETES}", "--strict"]
+    assert "0 chart(s) failed" in rendering.run(*run)

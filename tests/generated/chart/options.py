@@ -1,0 +1,196 @@
+"""The values of the chart: default, schema and a sentence of each. Defaults are what the manifests say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tests.generated.chart import source
+
+OWN_LABEL = "app.kubernetes.io/component"
+"""What Deployments and Services find their Pods by."""
+SUFFIX = ".quotree.dev"
+WEBHOOKS = {"ValidatingWebhookConfiguration": "validating", "MutatingWebhookConfiguration": "mutating"}
+PROCESSES = {
+    "webhook": ("base", "quotree-configuration"),
+    "reconciler": ("components/reconciler", "quotree-reconciler"),
+}
+"""The folder of each, and its ConfigMap."""
+FREE = {"type": "object"}
+ITEMS = {"type": "array", "items": {"type": "object"}}
+TEXT = {"type": "string"}
+TEXTS = {"type": "array", "items": TEXT}
+SWITCH = {"type": "boolean"}
+COUNT = {"type": "integer", "minimum": 0}
+COUNT_OR_SHARE = {"anyOf": [COUNT, {"type": "string", "pattern": "^[0-9]+%$"}]}
+MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
+LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
+SWITCHES = {
+    "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
+    "metrics-auth": "Metrics of the webhook over TLS, for tokens that may GET /metrics.",
+    "multikueue": "The reconciler sends work to other clusters.",
+    "network-policy": "NetworkPolicies for the ports of both programs.",
+    "pods": "Pods that name a LocalQueue wait for quota; with kueue.managePods in webhook.configuration.",
+    "reconciler": "The reconciler. Kueue's CustomResourceDefinitions must be there, its own or those of crds.install.",
+    "reconciler-deletes-jobs": "The reconciler may delete jobs, for objectRetentionPolicies of its configuration.",
+    "reconciler-volcano": "The reconciler looks after Volcano's queues; with volcano in its reconciler.dialects.",
+    "volcano-gates": "Pods of PodGroups wait for the quota of their Queue, without Volcano's scheduler.",
+    "yunikorn-gates": "Pods wait for the quota of YuniKorn, without its scheduler.",
+    "yunikorn-observe": "The reconciler compares what YuniKorn's scheduler binds with its quotas.",
+}
+NEEDS = {
+    "multikueue": ["reconciler"],
+    "reconciler-deletes-jobs": ["reconciler"],
+    "reconciler-volcano": ["reconciler"],
+    "volcano-gates": ["reconciler", "reconciler-volcano"],
+    "yunikorn-gates": ["reconciler"],
+    "yunikorn-observe": ["reconciler"],
+}
+"""What a component is nothing without."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """`path` in the values, with dots."""
+
+    path: str
+    default: Any
+    schema: Mapping[str, Any]
+    about: str
+
+
+def all_options() -> list[Option]:
+    found = source.files()
+    return [
+        *_image(),
+        *(Option(source.value(name), False, SWITCH, SWITCHES[name] + _needs(name)) for name in source.COMPONENTS),
+        *(option for process in PROCESSES for option in _process(process, found)),
+        *_webhooks(found),
+        *_surroundings(found),
+    ]
+
+
+def _image() -> Iterator[Option]:
+    yield Option("image.registry", "", TEXT, "The registry; empty where the repository says it all.")
+    yield Option("image.repository", "quotree", {**TEXT, "minLength": 1}, "The repository of the image.")
+    yield Option("image.tag", "", TEXT, "The tag; empty for the version of the chart's application.")
+    digest = {**TEXT, "pattern": "^(sha256:[0-9a-f]{64})?$"}
+    yield Option("image.digest", "", digest, "A digest, which takes the place of the tag.")
+    policy = {"enum": ["", "Always", "IfNotPresent", "Never"]}
+    yield Option("image.pullPolicy", "", policy, "imagePullPolicy; empty for the default of Kubernetes.")
+    yield Option("image.pullSecrets", [], ITEMS, "imagePullSecrets, such as [{name: registry}].")
+
+
+def _needs(component: str) -> str:
+    needed = [source.value(each) for each in NEEDS.get(component, [])]
+    return f" Needs {' and '.join(needed)}." if needed else ""
+
+
+def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
+    folder, config = PROCESSES[name]
+    deployment = only(found[f"{folder}/deployment.yaml"], "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    budget = only(found[f"{folder}/availability.yaml"], "PodDisruptionBudget")["spec"]
+    text = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"]
+    given: list[tuple[str, Any, Mapping[str, Any], str]] = [
+        ("replicas", deployment["spec"]["replicas"], COUNT, "Replicas of the Deployment."),
+        ("configuration", yaml.safe_load(text), FREE, f"The ConfigMap {config}; docs/configuration.md lists the keys."),
+        ("resources", container["resources"], FREE, "Requests and limits of the container."),
+        ("priorityClassName", pod["priorityClassName"], TEXT, "The PriorityClass; empty for none."),
+        ("podSecurityContext", pod["securityContext"], FREE, "The securityContext of the Pod."),
+        ("securityContext", container["securityContext"], FREE, "The securityContext of the container."),
+        ("topologySpreadConstraints", pod["topologySpreadConstraints"], ITEMS, "How the Pods spread."),
+        ("affinity", {}, FREE, "The affinity of the Pod."),
+        ("nodeSelector", {}, MAP_OF_TEXTS, "The nodeSelector of the Pod."),
+        ("tolerations", [], ITEMS, "The tolerations of the Pod."),
+        ("podLabels", {}, LABELS, f"More labels of the Pod; {OWN_LABEL} is not yours to set."),
+        ("podAnnotations", {}, MAP_OF_TEXTS, "Annotations of the Pod."),
+        ("extraArgs", [], TEXTS, "More arguments, behind those of the manifests: of two equal ones the last counts."),
+        ("extraEnv", [], ITEMS, "Environment variables, as in a container."),
+        ("extraVolumes", [], ITEMS, "More volumes, as in a Pod."),
+        ("extraVolumeMounts", [], ITEMS, "More mounts, as in a container."),
+        ("podDisruptionBudget.enabled", True, SWITCH, "Whether there is a PodDisruptionBudget."),
+        ("podDisruptionBudget.maxUnavailable", budget["maxUnavailable"], COUNT_OR_SHARE, "Its maxUnavailable."),
+    ]
+    yield from (Option(f"{name}.{path}", *rest) for path, *rest in given)
+
+
+def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
+    """By webhook what may be set of it. Selectors and conditions are added to the shipped ones: they only narrow."""
+    selector = _object({"matchExpressions": ITEMS})
+    one = _object(
+        {
+            "failurePolicy": {"enum": ["Fail", "Ignore"]},
+            "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30},
+            "namespaceSelector": selector,
+            "objectSelector": selector,
+            "matchConditions": {
+                "type": "array",
+                "items": _object({"name": TEXT, "expression": TEXT}) | {"required": ["name", "expression"]},
+            },
+        }
+    )
+    for kind, side in WEBHOOKS.items():
+        names = sorted(
+            webhook["name"].removesuffix(SUFFIX)
+            for objects in found.values()
+            for obj in objects
+            if obj["kind"] == kind
+            for webhook, _ in webhooks_of(obj)
+        )
+        about = (
+            f"By name of the {side} webhook, without {SUFFIX}: failurePolicy and timeoutSeconds in place of "
+            "ours; namespaceSelector.matchExpressions, objectSelector.matchExpressions and matchConditions beside ours."
+        )
+        yield Option(f"webhooks.{side}", {}, _object(dict.fromkeys(names, one)), about)
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": dict(properties)}
+
+
+def webhooks_of(configuration: source.Object) -> Iterator[tuple[source.Object, str]]:
+    """Each with the condition that it stands under, empty where it always does."""
+    for entry in configuration["webhooks"]:
+        if isinstance(entry, source.When):
+            yield from ((webhook, entry.condition) for webhook in entry.body)
+        else:
+            yield entry, ""
+
+
+def _surroundings(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
+    quota = only(found["base/availability.yaml"], "ResourceQuota")["spec"]["hard"]["pods"]
+    policy = only(found["components/network-policy/webhook.yaml"], "NetworkPolicy")
+    about = "How many Pods with system-cluster-critical may be there: the replicas of both, and one more of each."
+    yield Option("criticalPods", int(quota), COUNT, about)
+    about = "Who reaches the ports of metrics, as `from` of a NetworkPolicy."
+    yield Option("networkPolicy.metricsFrom", policy["spec"]["ingress"][1]["from"], ITEMS, about)
+    about = "Who reaches the webhook, as `from` of a NetworkPolicy: your API servers. Empty for everybody."
+    yield Option("networkPolicy.webhookFrom", [], ITEMS, about)
+    about = (
+        "The definitions of Kueue's and Volcano's kinds, where neither is installed. They stay when the release goes."
+    )
+    yield Option("crds.install", False, SWITCH, about)
+    about = "The Namespace itself, for `helm template | kubectl apply`. `helm install` wants it before."
+    yield Option("namespace.create", False, SWITCH, about)
+
+
+def only(objects: list[source.Object], kind: str) -> source.Object:
+    """The first of the kind."""
+    return next(obj for obj in objects if obj["kind"] == kind)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of the values, in which nothing else may stand."""
+    root = _object({"global": FREE})
+    for option in all_options():
+        *way, last = option.path.split(".")
+        node = root
+        for step in way:
+            node = node["properties"].setdefault(step, _object({}))
+        node["properties"][last] = {"description": option.about, **option.schema}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **root}

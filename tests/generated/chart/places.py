@@ -1,0 +1,140 @@
+"""Where in the objects the values go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.generated.chart.options import PROCESSES, SUFFIX, WEBHOOKS, webhooks_of
+from tests.generated.chart.source import Object
+from tests.generated.chart.template import Chunk, Code, When
+
+FOLLOWED = 'dig "yunikorn" "follow" true .Values.webhook.configuration'
+"""Whether the webhook follows YuniKorn: without, docs/operations.md says that its role is not needed."""
+
+
+def placed(obj: Object) -> Object:
+    """The object with the values in their places."""
+    kind, name = obj["kind"], obj["metadata"]["name"]
+    if kind in WEBHOOKS:
+        for webhook, _ in webhooks_of(obj):
+            _webhook(webhook, WEBHOOKS[kind])
+    elif kind == "Deployment":
+        _deployment(obj["spec"], name.removeprefix("quotree-"))
+    elif kind == "PodDisruptionBudget":
+        _budget(obj, name.removeprefix("quotree-"))
+    elif kind == "NetworkPolicy":
+        _policy(obj["spec"]["ingress"], name.removeprefix("quotree-"))
+    elif kind == "ConfigMap" and "data" in obj:
+        _configuration(obj, name)
+    elif kind == "ResourceQuota":
+        obj["spec"]["hard"]["pods"] = Code("{{ .Values.criticalPods | quote }}")
+    elif kind == "Namespace" and name == "quotree-system":
+        return {"when": ".Values.namespace.create", **obj}
+    elif name == "quotree-webhook-yunikorn":
+        return {"when": FOLLOWED, **obj}
+    return obj
+
+
+def _block(key: str, value: str) -> Chunk:
+    """The key with the YAML of the value, also where it is empty."""
+    return Chunk(f"{key}: {{{{- toYaml {value} | nindent 2 }}}}")
+
+
+def _given(key: str, value: str) -> Chunk:
+    """The key with the YAML of the value, where there is one."""
+    return Chunk(f"{{{{- with {value} }}}}\n{key}: {{{{- toYaml . | nindent 2 }}}}\n{{{{- end }}}}")
+
+
+def _more(value: str) -> Chunk:
+    """Further items or entries."""
+    return Chunk(f"{{{{- with {value} }}}}\n{{{{- toYaml . | nindent 0 }}}}\n{{{{- end }}}}")
+
+
+def _replace(node: Object, key: str, *chunks: Chunk) -> None:
+    """Chunks in the place of the key."""
+    entries = list(node.items())
+    node.clear()
+    for name, value in entries:
+        node.update(dict.fromkeys(chunks) if name == key else {name: value})
+
+
+def _deployment(spec: Object, process: str) -> None:
+    at = f".Values.{process}"
+    spec["replicas"] = Code(f"{{{{ {at}.replicas }}}}")
+    meta, pod = spec["template"]["metadata"], spec["template"]["spec"]
+    meta["labels"][_more(f"{at}.podLabels")] = None
+    meta[_given("annotations", f"{at}.podAnnotations")] = None
+    priority = f"{{{{- with {at}.priorityClassName }}}}\npriorityClassName: {{{{ . | quote }}}}\n{{{{- end }}}}"
+    _replace(pod, "priorityClassName", Chunk(priority))
+    _replace(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
+    spread = [_given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")]
+    spread += [_given(key, f"{at}.{key}") for key in ("affinity", "nodeSelector", "tolerations")]
+    _replace(pod, "topologySpreadConstraints", *spread, _given("imagePullSecrets", ".Values.image.pullSecrets"))
+    pod["volumes"].append(_more(f"{at}.extraVolumes"))
+    (container,) = pod["containers"]
+    _container(container, at)
+
+
+def _container(container: Object, at: str) -> None:
+    container["image"] = Code('{{ include "quotree.image" . | quote }}')
+    container["args"].append(_more(f"{at}.extraArgs"))
+    container["volumeMounts"].append(_more(f"{at}.extraVolumeMounts"))
+    _replace(container, "resources", _block("resources", f"{at}.resources"))
+    _replace(container, "securityContext", _block("securityContext", f"{at}.securityContext"))
+    pull = "{{- with .Values.image.pullPolicy }}\nimagePullPolicy: {{ . }}\n{{- end }}"
+    container[Chunk(pull)] = None
+    container[_given("env", f"{at}.extraEnv")] = None
+
+
+def _budget(obj: Object, process: str) -> None:
+    at = f".Values.{process}.podDisruptionBudget"
+    obj["spec"]["maxUnavailable"] = Code(f"{{{{ {at}.maxUnavailable }}}}")
+    obj["when"] = f"{at}.enabled"
+
+
+def _policy(ingress: list[Any], process: str) -> None:
+    first, metrics = ingress
+    if process == "webhook":
+        first[_given("from", ".Values.networkPolicy.webhookFrom")] = None
+    _replace(metrics, "from", _given("from", ".Values.networkPolicy.metricsFrom"))
+
+
+def _configuration(obj: Object, name: str) -> None:
+    (process,) = (process for process, (_, config) in PROCESSES.items() if config == name)
+    text = f"configuration.yaml: |\n  {{{{- toYaml .Values.{process}.configuration | nindent 2 }}}}"
+    obj["data"] = {Chunk(text): None}
+
+
+def _webhook(webhook: Object, side: str) -> None:
+    short = webhook["name"].removesuffix(SUFFIX)
+
+    def own(*keys: str, default: str) -> str:
+        quoted = " ".join(f'"{key}"' for key in (short, *keys))
+        return f"dig {quoted} {default} .Values.webhooks.{side}"
+
+    for key in ("failurePolicy", "timeoutSeconds"):
+        default = f'"{webhook[key]}"' if isinstance(webhook[key], str) else str(webhook[key])
+        webhook[key] = Code(f"{{{{ {own(key, default=default)} }}}}")
+    for key in ("namespaceSelector", "objectSelector"):
+        more = own(key, "matchExpressions", default="list")
+        if key not in webhook:
+            text = (
+                f"{{{{- with {more} }}}}\n{key}:\n  matchExpressions: {{{{- toYaml . | nindent 4 }}}}\n{{{{- end }}}}"
+            )
+            webhook[Chunk(text)] = None
+        elif "matchExpressions" in webhook[key]:
+            webhook[key]["matchExpressions"].append(_more(more))
+        else:
+            webhook[key][_given("matchExpressions", more)] = None
+    conditions = own("matchConditions", default="list")
+    if "matchConditions" in webhook:
+        webhook["matchConditions"].append(_more(conditions))
+    else:
+        webhook[_given("matchConditions", conditions)] = None
+
+
+def conditional(obj: Object) -> Any:
+    """The object, under its condition if it has one."""
+    when = obj.get("when")
+    body = {key: value for key, value in obj.items() if key != "when"}
+    return {When(when, body): None} if when else body

@@ -1,0 +1,141 @@
+"""What kustomize makes of manifests/base and the components, as objects with conditions.
+
+Only what our kustomizations use is understood; anything else is an error, so that the chart cannot silently lack it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.generated.chart.template import When
+
+ROOT = Path(__file__).parents[3]
+MANIFESTS = ROOT / "manifests"
+APART = {"cert-manager-crds"}
+"""Components that come with others: what this one does, the templates of the definitions do with cert-manager."""
+COMPONENTS = sorted(each.name for each in (MANIFESTS / "components").iterdir() if each.name not in APART)
+BY_NAME = {"volumes": "name", "volumeMounts": "mountPath"}
+"""Lists that a strategic merge joins by this key."""
+
+Object = dict[Any, Any]
+
+
+def value(component: str) -> str:
+    """Its switch in the values: `components.certManager` for cert-manager."""
+    first, *rest = component.split("-")
+    return "components." + first + "".join(word.capitalize() for word in rest)
+
+
+def condition(component: str) -> str:
+    return f".Values.{value(component)}"
+
+
+def files() -> dict[str, list[Object]]:
+    """By file below manifests/, with the labels and the patches. Raises ValueError where a patch finds no object."""
+    found = {f"base/{name}": _documents(MANIFESTS / "base" / name) for name in _kustomization("base")["resources"]}
+    for component in COMPONENTS:
+        for name in _kustomization(f"components/{component}").get("resources", []):
+            path = f"components/{component}/{name}"
+            found[path] = _documents(MANIFESTS / path)
+    (labels,) = _kustomization("base")["labels"]
+    for obj in _all(found):
+        obj["metadata"].setdefault("labels", {}).update(labels["pairs"])
+    for component in COMPONENTS:
+        for patch in _kustomization(f"components/{component}").get("patches", []):
+            _apply(component, patch, found)
+    return found
+
+
+def _kustomization(folder: str) -> dict[str, Any]:
+    (found,) = _documents(MANIFESTS / folder / "kustomization.yaml")
+    if unknown := found.keys() - {"apiVersion", "kind", "namespace", "labels", "resources", "patches"}:
+        raise ValueError(f"{folder}: the chart does not know {sorted(unknown)}")
+    return found
+
+
+def _documents(file: Path) -> list[Object]:
+    """Without anchors: each use is an object of its own."""
+    return [_copied(each) for each in yaml.load_all(file.read_text(encoding="utf-8"), yaml.CSafeLoader)]
+
+
+def _copied(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _copied(value) for key, value in node.items()}
+    return [_copied(item) for item in node] if isinstance(node, list) else node
+
+
+def _all(found: dict[str, list[Object]]) -> Iterator[Object]:
+    return (obj for objects in found.values() for obj in objects)
+
+
+def _apply(component: str, patch: dict[str, Any], found: dict[str, list[Object]]) -> None:
+    here = MANIFESTS / "components" / component
+    text = (here / patch["path"]).read_text(encoding="utf-8") if "path" in patch else patch["patch"]
+    body = yaml.load(text, yaml.CSafeLoader)
+    target = patch.get("target") or {"kind": body["kind"], "name": re.escape(body["metadata"]["name"])}
+    matching = [obj for obj in _all(found) if _is(obj, target)]
+    if not matching:
+        raise ValueError(f"{component}: a patch for {target} finds nothing")
+    for obj in matching:
+        if isinstance(body, list):
+            for operation in body:
+                _add(component, operation, obj)
+        elif body.get("$patch") == "delete":
+            _dropped(obj, f"not {condition(component)}", found)
+        else:
+            _merge(component, body, obj)
+
+
+def _is(obj: Object, target: dict[str, str]) -> bool:
+    """All our webhook configurations have the label that cert-manager's patch selects by."""
+    named = {"kind": obj["kind"], "name": _name(obj)}
+    return all(re.fullmatch(target.get(key, ".*"), value) for key, value in named.items())
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])
+
+
+def _dropped(obj: Object, unless: str, found: dict[str, list[Object]]) -> None:
+    """The object stands under a condition, in its place."""
+    for objects in found.values():
+        for at, each in enumerate(objects):
+            if each is obj:
+                objects[at] = {**obj, "when": unless}
+
+
+def _add(component: str, operation: dict[str, Any], obj: Object) -> None:
+    """An `add` of a JSON patch."""
+    if operation["op"] != "add":
+        raise ValueError(f"{component}: the chart does not know the operation {operation['op']}")
+    *way, last = [step.replace("~1", "/") for step in operation["path"].removeprefix("/").split("/")]
+    node: Any = obj
+    for step in way:
+        node = node[int(step)] if isinstance(node, list) else node[step]
+    if last == "-":
+        node.append(When(condition(component), [operation["value"]]))
+    else:
+        node[When(condition(component), {last: operation["value"]})] = None
+
+
+def _merge(component: str, patch: Object, into: Object) -> None:
+    """A strategic merge: webhooks, volumes and mounts are added to theirs, another list or scalar takes its place."""
+    for key, ours in patch.items():
+        theirs = into.get(key)
+        if key == "webhooks" or key in BY_NAME:
+            into[key] = [*theirs, When(condition(component), ours)]
+        elif key == "containers":
+            (container,) = ours
+            (other,) = theirs
+            _merge(component, container, other)
+        elif isinstance(ours, dict):
+            _merge(component, ours, into[key])
+        elif isinstance(ours, list):
+            into[key] = [When(condition(component), ours, theirs)]
+        elif ours != theirs:
+            raise ValueError(f"{component}: the chart does not know how to set {key}")

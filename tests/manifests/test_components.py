@@ -92,3 +92,17 @@ def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
     account = base("rbac.yaml", "ServiceAccount")["metadata"]["name"]
     assert [each["name"] for each in binding["subjects"]] == [account]
     assert role["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
+
+def test_the_service_monitors_find_the_ports_of_both_programs() -> None:
+    listed = documents("service-monitor", "services.yaml")
+    services = {each["metadata"]["labels"]["app.kubernetes.io/component"]: each for each in listed}
+    deployments = [base("deployment.yaml", "Deployment"), *documents("reconciler", "deployment.yaml")]
+
+    for monitor, deployment in zip(documents("service-monitor", "service-monitors.yaml"), deployments, strict=True):
+        service = services[monitor["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]]
+        (endpoint,), (port,) = monitor["spec"]["endpoints"], service["spec"]["ports"]
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"]
+        assert endpoint["port"] == port["name"]
+        assert {"name": port["targetPort"], "containerPort": port["port"]} in container["ports"]

@@ -14,7 +14,9 @@ import pytest
 from tests.apiserver.chart import post_renderer, rendering
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import Replica
-from tests.apiserver.webhook.guard import Guard
+from tests.apiserver.webhook.guard import Guard, as_input
+from tests.generated.chart import source
+from tests.generated.chart.options import EXCLUDES
 from tests.waiting import eventually
 
 SYSTEM = "/api/v1/namespaces/quotree-system"
@@ -168,3 +170,29 @@ def test_a_release_takes_the_place_of_the_kustomize_install_and_back_without_a_g
         assert state(server) == before
     assert server.request("GET", f"{SYSTEM}/configmaps/quotree-ledger")["data"]["kept"] == "entry"
     assert "quotree" not in rendering.run("list", "-nquotree-system", "-q", kubeconfig=server.kubeconfig)
+
+
+def test_everything_that_can_be_set_is_accepted(control_plane: ControlPlane) -> None:
+    """But for what cert-manager and the Prometheus operator define themselves."""
+    for name in ("quotree-system", "quotree-kubeconfigs"):
+        control_plane.kubectl("create", "namespace", name, check=False)
+    narrowed = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
+    one = {
+        "timeoutSeconds": 9,
+        "namespaceSelector": narrowed,
+        "objectSelector": narrowed,
+        "matchConditions": [{"name": "mine", "expression": "true"}],
+    }
+    webhooks = {"validating": {"kueue-trees": one}, "mutating": {"kueue-jobs": one}}
+    pod = {
+        "tolerations": [{"operator": "Exists"}],
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "extraVolumes": [{"name": "more", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+    }
+    values = {"webhooks": webhooks, "webhook": pod, "reconciler": pod, "crds": {"install": True}}
+
+    rendered = rendering.template({**values, **rendering.chosen(set(source.COMPONENTS).difference(EXCLUDES))})
+    known = [each for each in rendered.values() if "cert-manager.io" not in each["apiVersion"]]
+
+    control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=as_input(known))

@@ -13,10 +13,10 @@ from tests.apiserver.chart import rendering
 from tests.apiserver.chart.rendering import chosen, comparable, kustomize, template
 from tests.apiserver.needs import Need
 from tests.generated.chart import source
-from tests.generated.chart.options import NEEDS, WEBHOOKS
+from tests.generated.chart.options import EXCLUDES, NEEDS, WEBHOOKS
 
 _helm = Need(Path(__file__).parent, helm.binary)
-ALL = frozenset(source.COMPONENTS)
+ALL = frozenset(source.COMPONENTS).difference(EXCLUDES)
 WEBHOOK = ("Deployment", "quotree-system", "quotree-webhook")
 RECONCILER = ("Deployment", "quotree-system", "quotree-reconciler")
 
@@ -34,7 +34,7 @@ def _without(component: str) -> frozenset[str]:
     return ALL - {component} - {each for each, needed in NEEDS.items() if component in needed}
 
 
-COMBINATIONS = {frozenset(), ALL, *map(_with_needs, ALL), *map(_without, ALL)}
+COMBINATIONS = {frozenset(), ALL, *map(_with_needs, source.COMPONENTS), *map(_without, ALL)}
 
 
 @pytest.mark.parametrize("components", sorted(map(sorted, COMBINATIONS)), ids=lambda each: "+".join(each) or "base")
@@ -149,16 +149,20 @@ def test_values_of_a_program_land_in_its_deployment_and_in_no_other(program: tup
     assert after[other] == before[other]
 
 
-def test_budgets_quota_and_policies() -> None:
+def test_budgets_quota_policies_and_monitors() -> None:
     blocks = [{"ipBlock": {"cidr": "10.0.0.0/28"}}]
     values = {
         "webhook": {"podDisruptionBudget": {"maxUnavailable": "25%"}},
         "reconciler": {"podDisruptionBudget": {"enabled": False}},
         "criticalPods": 20,
+        "serviceMonitor": {"labels": {"release": "prometheus"}, "interval": "1m"},
         "networkPolicy": {"webhookFrom": blocks, "metricsFrom": []},
     }
-    found = template({**values, **chosen(["reconciler", "network-policy"])})
+    found = template({**values, **chosen(["reconciler", "network-policy", "service-monitor"])})
 
+    monitor = found["ServiceMonitor", "quotree-system", "quotree-webhook"]
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["spec"]["endpoints"] == [{"port": "metrics", "path": "/metrics", "interval": "1m"}]
     budget = found["PodDisruptionBudget", "quotree-system", "quotree-webhook"]
     assert budget["spec"]["maxUnavailable"] == "25%"
     assert ("PodDisruptionBudget", "quotree-system", "quotree-reconciler") not in found
@@ -221,6 +225,7 @@ def _webhooks(objects: rendering.Objects, kind: str) -> dict[str, dict[str, Any]
         ({"webhooks": {"mutating": {"kueue-jobs": {"timeoutSeconds": 31}}}}, "maximum: got 31, want 30"),
         ({"webhook": {"podDisruptionBudget": {"maxUnavailable": "half"}}}, "does not match pattern"),
         (chosen(["multikueue"]), "components.multikueue needs components.reconciler"),
+        (chosen(["service-monitor", "metrics-auth"]), "serviceMonitor does not work beside components.metricsAuth"),
         (chosen(["reconciler", "volcano-gates"]), "components.volcanoGates needs components.reconcilerVolcano"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",

@@ -14,7 +14,7 @@ import yaml
 from cli.version import VERSION
 from tests.generated import crds
 from tests.generated.chart import source
-from tests.generated.chart.options import NEEDS, Option, all_options, schema
+from tests.generated.chart.options import EXCLUDES, NEEDS, Option, all_options, schema
 from tests.generated.chart.places import conditional, placed
 from tests.generated.chart.template import written
 
@@ -95,6 +95,10 @@ def _checks() -> Iterator[str]:
             message = f"{source.value(component)} needs {source.value(other)}"
             test = f"and {source.condition(component)} (not {source.condition(other)})"
             yield f'{{{{- if {test} }}}}{{{{ fail "{message}" }}}}{{{{ end }}}}\n'
+    for component, other in EXCLUDES.items():
+        message = f"{source.value(component)} does not work beside {source.value(other)}"
+        test = f"and {source.condition(component)} {source.condition(other)}"
+        yield f'{{{{- if {test} }}}}{{{{ fail "{message}" }}}}{{{{ end }}}}\n'
 
 
 def _values(given: list[Option], above: str) -> Iterator[str]:

@@ -37,6 +37,7 @@ SWITCHES = {
     "reconciler": "The reconciler. Kueue's CustomResourceDefinitions must be there, its own or those of crds.install.",
     "reconciler-deletes-jobs": "The reconciler may delete jobs, for objectRetentionPolicies of its configuration.",
     "reconciler-volcano": "The reconciler looks after Volcano's queues; with volcano in its reconciler.dialects.",
+    "service-monitor": "ServiceMonitors of the Prometheus operator, which must be installed.",
     "volcano-gates": "Pods of PodGroups wait for the quota of their Queue, without Volcano's scheduler.",
     "yunikorn-gates": "Pods wait for the quota of YuniKorn, without its scheduler.",
     "yunikorn-observe": "The reconciler compares what YuniKorn's scheduler binds with its quotas.",
@@ -50,6 +51,8 @@ NEEDS = {
     "yunikorn-observe": ["reconciler"],
 }
 """What a component is nothing without."""
+EXCLUDES = {"service-monitor": "metrics-auth"}
+"""What a component does not work beside."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,8 @@ def _image() -> Iterator[Option]:
 
 def _needs(component: str) -> str:
     needed = [source.value(each) for each in NEEDS.get(component, [])]
-    return f" Needs {' and '.join(needed)}." if needed else ""
+    excluded = f" Not beside {source.value(EXCLUDES[component])}." if component in EXCLUDES else ""
+    return (f" Needs {' and '.join(needed)}." if needed else "") + excluded
 
 
 def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
@@ -171,6 +175,11 @@ def _surroundings(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
     yield Option("networkPolicy.metricsFrom", policy["spec"]["ingress"][1]["from"], ITEMS, about)
     about = "Who reaches the webhook, as `from` of a NetworkPolicy: your API servers. Empty for everybody."
     yield Option("networkPolicy.webhookFrom", [], ITEMS, about)
+    (endpoint,) = only(found["components/service-monitor/service-monitors.yaml"], "ServiceMonitor")["spec"]["endpoints"]
+    duration = {**TEXT, "pattern": "^([0-9]+(ms|[smhd]))+$"}
+    yield Option("serviceMonitor.interval", endpoint["interval"], duration, "How often Prometheus asks.")
+    about = "Labels of the ServiceMonitors, by which your Prometheus selects them."
+    yield Option("serviceMonitor.labels", {}, MAP_OF_TEXTS, about)
     about = (
         "The definitions of Kueue's and Volcano's kinds, where neither is installed. They stay when the release goes."
     )

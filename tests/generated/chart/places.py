@@ -24,6 +24,8 @@ def placed(obj: Object) -> Object:
         _budget(obj, name.removeprefix("quotree-"))
     elif kind == "NetworkPolicy":
         _policy(obj["spec"]["ingress"], name.removeprefix("quotree-"))
+    elif kind == "ServiceMonitor":
+        _monitor(obj)
     elif kind == "ConfigMap" and "data" in obj:
         _configuration(obj, name)
     elif kind == "ResourceQuota":
@@ -97,6 +99,12 @@ def _policy(ingress: list[Any], process: str) -> None:
     if process == "webhook":
         first[_given("from", ".Values.networkPolicy.webhookFrom")] = None
     _replace(metrics, "from", _given("from", ".Values.networkPolicy.metricsFrom"))
+
+
+def _monitor(obj: Object) -> None:
+    obj["metadata"]["labels"][_more(".Values.serviceMonitor.labels")] = None
+    (endpoint,) = obj["spec"]["endpoints"]
+    endpoint["interval"] = Code("{{ .Values.serviceMonitor.interval }}")
 
 
 def _configuration(obj: Object, name: str) -> None:

@@ -2,7 +2,7 @@
 
 A cycle costs the same whether one workload made room or ten. Where cycles are dear and news comes without end, so much
 of it is taken together that half of the time is left to those who read watches and send writes. Where they are cheap,
-news that comes within a few milliseconds shares a round: a write takes longer. After a rest nobody waits.
+news that comes within a few milliseconds shares a round, since a write takes as long. After a rest nobody waits.
 """
 
 from __future__ import annotations

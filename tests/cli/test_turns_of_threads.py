@@ -12,12 +12,16 @@ from cli.exits import OutOfReach
 from cli.serving import reconciler
 from reconciler.configured import DEFAULTS, read_configured
 
+PYTHONS_OWN = 0.005
+"""Seconds."""
+
 
 @pytest.fixture
 def turns() -> Iterator[float]:
-    """Python's own, which are restored."""
+    """Python's own, whatever ran before in this process; then those from before again."""
     before = sys.getswitchinterval()
-    yield before
+    sys.setswitchinterval(PYTHONS_OWN)
+    yield PYTHONS_OWN
     sys.setswitchinterval(before)
 
 

@@ -218,21 +218,23 @@ def test_a_victim_that_stays_is_told_once(beside: Beside) -> None:
     assert beside.differences[0].ours == "ours sends it away for ns/high"
 
 
-def test_a_victim_is_expected_no_more_when_its_preemptor_is_gone(beside: Beside) -> None:
+def _a_preemptor_comes_and_goes(beside: Beside, after: int) -> None:
+    """`after` so many seconds in which nobody is evicted for it."""
     low = waits("low")
     beside.observe(low, admitted(beside.world, low, START), waits("high", priority=9))
-    beside.pass_(2)
+    beside.pass_(after)
     beside.gone("high")
+
+
+def test_a_victim_is_expected_no_more_when_its_preemptor_is_gone(beside: Beside) -> None:
+    _a_preemptor_comes_and_goes(beside, after=2)
     beside.pass_(20)
     assert beside.differences == []
     assert not beside.world.workloads["ns/low"].evicted
 
 
 def test_a_preemptor_that_comes_later_gives_the_other_all_of_its_time(beside: Beside) -> None:
-    low = waits("low")
-    beside.observe(low, admitted(beside.world, low, START), waits("high", priority=9))
-    beside.pass_(3)
-    beside.gone("high")
+    _a_preemptor_comes_and_goes(beside, after=3)
     beside.pass_(1)
     beside.observe(waits("higher", priority=10))
     beside.pass_(5)

@@ -11,10 +11,10 @@ from certs.tls import ReloadingContext
 from cli.exits import Misused, OutOfReach
 from cli.serving.certificates import Certificates, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews
+from cluster.api.server import ApiServer, is_loopback
 from cluster.client import Cluster
 from cluster.wire import Timeouts
 from reconciler.api.routes import Api
-from reconciler.api.server import ApiServer, is_loopback
 from reconciler.process import Reconciler
 
 

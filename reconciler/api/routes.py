@@ -19,7 +19,9 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from cluster.access import Remembered, Reviews, bearer
+from cluster.access import Remembered, Reviews
+from cluster.api.callers import Callers, Impersonated
+from cluster.api.refusal import Refusal
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
 from policies.dialects.kueue_kinds import GROUP
@@ -35,7 +37,6 @@ from reconciler.api.pending_pods import (
     pending_pods,
 )
 from reconciler.api.placement import explained
-from reconciler.api.refusal import Refusal
 from reconciler.api.tree import nodes_json, tree_json
 from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.core.core import Core
@@ -83,44 +84,33 @@ class Api:
 
     def __init__(self, ask: Asked, reviews: Reviews) -> None:
         self._ask = ask
-        self._reviews = reviews
+        self._callers = Callers(reviews)
         self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 3)
         self._places: Remembered[list[Pending]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
 
-    def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
-        """The JSON for a path with its query. Raises Refusal."""
+    def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
+        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises Refusal."""
         try:
             parts = urlsplit(target)
         except ValueError as error:
             raise Refusal(400, f"this is no path: {error}") from error
         for pattern, view in ROUTES:
             if found := re.fullmatch(pattern, parts.path):
-                return self._seen(view, authorization, [unquote(name) for name in found.groups()], parts.query)
+                names = [unquote(name) for name in found.groups()]
+                return self._seen(view, (authorization, wanted), names, parts.query)
         raise Refusal(404, f"there is nothing at {parts.path}")
 
-    def _seen(self, view: View, authorization: str | None, names: list[str], query: str) -> dict[str, Any]:
+    def _seen(
+        self, view: View, login: tuple[str | None, Impersonated | None], names: list[str], query: str
+    ) -> dict[str, Any]:
         try:
-            return view(self, self._caller(authorization), *names, query)
+            return view(self, self._callers.who(*login), *names, query)
         except ClusterError as error:
             log.warning("a caller could not be checked: %s", error)
             raise Refusal(503, "the API server could not be asked who you are and what you may do") from error
         except TimeoutError as error:
             raise Refusal(503, "the reconciler is too busy to answer; try again") from error
-
-    def _caller(self, authorization: str | None) -> Caller:
-        token = bearer(authorization)
-        if not token:
-            raise Refusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")
-        caller = self._reviews.who(token)
-        if caller is None:
-            raise Refusal(401, "the cluster does not know this token, or it has expired")
-        return caller
-
-    def _demand(self, caller: Caller, *wanted: Access) -> None:
-        for access in wanted:
-            if not self._reviews.may(caller, access):
-                raise Refusal(403, f"{caller.name} may not {access}")
 
     def _read(self, question: Callable[[World], T], missing: str = "") -> T:
         """What the world says. `missing` is the sentence for a KeyError."""
@@ -149,14 +139,14 @@ class Api:
     # --- views
 
     def explanation(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
-        self._demand(caller, Access("get", GROUP, "workloads", namespace=namespace, name=name))
-        everywhere = self._reviews.may(caller, Access("get", GROUP, "workloads"))
-        sight = AccessScope("" if everywhere else namespace, all(self._reviews.may(caller, each) for each in _TREES))
+        self._callers.demand(caller, Access("get", GROUP, "workloads", namespace=namespace, name=name))
+        everywhere = self._callers.may(caller, Access("get", GROUP, "workloads"))
+        sight = AccessScope("" if everywhere else namespace, all(self._callers.may(caller, each) for each in _TREES))
         key = f"{namespace}/{name}"
         return self._read_loop(lambda core: explained(core, key, time.time_ns(), sight), f"there is no Workload {key}")
 
     def pending_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
-        self._demand(caller, Access("get", VISIBILITY, "clusterqueues", "pendingworkloads", name=name))
+        self._callers.demand(caller, Access("get", VISIBILITY, "clusterqueues", "pendingworkloads", name=name))
         return self._pending(
             query,
             lambda world, offset, limit: rows(world, name, offset, limit),
@@ -164,7 +154,7 @@ class Api:
         )
 
     def pending_of_local_queue(self, caller: Caller, namespace: str, name: str, query: str) -> dict[str, Any]:
-        self._demand(caller, Access("get", VISIBILITY, "localqueues", "pendingworkloads", namespace, name))
+        self._callers.demand(caller, Access("get", VISIBILITY, "localqueues", "pendingworkloads", namespace, name))
         return self._pending(
             query,
             lambda world, offset, limit: local_rows(world, f"{namespace}/{name}", offset, limit),
@@ -185,20 +175,20 @@ class Api:
 
     def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
         """Names of Workloads there are for those who may list Workloads everywhere; others get their number."""
-        self._demand(caller, Access("list", GROUP, "multikueueclusters"))
-        named = self._reviews.may(caller, Access("list", GROUP, "workloads"))
+        self._callers.demand(caller, Access("list", GROUP, "multikueueclusters"))
+        named = self._callers.may(caller, Access("list", GROUP, "workloads"))
         return clusters_json(self._read_loop(clusters), named=named)
 
     def pods_of_namespace(self, caller: Caller, namespace: str, query: str) -> dict[str, Any]:
-        self._demand(caller, replace(_PODS, namespace=namespace))
+        self._callers.demand(caller, replace(_PODS, namespace=namespace))
         return self._pods(query, f"Namespace {namespace}", lambda core: of_namespace(core, namespace))
 
     def pods_of_yunikorns_queue(self, caller: Caller, path: str, query: str) -> dict[str, Any]:
-        self._demand(caller, _PODS)
+        self._callers.demand(caller, _PODS)
         return self._pods(query, f"queue {path}", lambda core: of_yunikorns_queue(core, path))
 
     def pods_of_volcanos_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
-        self._demand(caller, *OF_VOLCANO_GATES)
+        self._callers.demand(caller, *OF_VOLCANO_GATES)
         return self._pods(query, f"Queue {name}", lambda core: of_volcanos_queue(core, name))
 
     def _pods(self, query: str, where: str, read: Callable[[Core], list[Pending]]) -> dict[str, Any]:
@@ -214,7 +204,7 @@ class Api:
         return pending_json(found)
 
     def yunikorn_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
-        self._demand(caller, *OF_YUNIKORN)
+        self._callers.demand(caller, *OF_YUNIKORN)
         return self._trees.get("yunikorn", self._drawn_of_yunikorn)
 
     def _drawn_of_yunikorn(self) -> dict[str, Any]:
@@ -224,7 +214,7 @@ class Api:
         return nodes_json([*found, *self._read_loop(gates.namespace_nodes)])
 
     def volcano_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
-        self._demand(caller, OF_VOLCANO)
+        self._callers.demand(caller, OF_VOLCANO)
         return self._trees.get("volcano", self._drawn_of_volcano)
 
     def _drawn_of_volcano(self) -> dict[str, Any]:
@@ -234,7 +224,7 @@ class Api:
         return nodes_json(found)
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
-        self._demand(caller, *_TREES)
+        self._callers.demand(caller, *_TREES)
         return self._trees.get("tree", self._drawn)
 
     def _drawn(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from reconciler.api.refusal import Refusal
+from cluster.api.refusal import Refusal
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
 from tests.reconciler.api.organisation import Rights

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cluster.api.refusal import Refusal
 from cluster.reviews import Access, Caller
-from reconciler.api.refusal import Refusal
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, LeadershipGained, TimePassed

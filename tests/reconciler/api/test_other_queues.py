@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.api.refusal import Refusal
+from cluster.api.refusal import Refusal
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
 from tests.reconciler.api.asking import USERS, T, code, get, pods

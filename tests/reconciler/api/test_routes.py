@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cluster.api.refusal import Refusal
 from reconciler.api import routes
-from reconciler.api.refusal import Refusal
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
 from reconciler.multikueue.cluster_list import Read

@@ -17,15 +17,15 @@ import pytest
 
 from certs import files
 from certs.tls import ReloadingContext
+from cluster.api.server import Answers, ApiServer, is_loopback
 from reconciler.api.routes import Api
-from reconciler.api.server import ApiServer, is_loopback
 from tests.reconciler.api.organisation import api, core, organisation
 
 PENDING = "/v1/clusterqueues/a/pendingworkloads"
 
 
 @contextmanager
-def serving(answers: Api, folder: Path | None = None) -> Iterator[ApiServer]:
+def serving(answers: Answers, folder: Path | None = None) -> Iterator[ApiServer]:
     tls = None
     if folder is not None:
         files.ensure(folder, ("127.0.0.1", "localhost"), datetime.now(UTC))
@@ -83,7 +83,7 @@ def test_what_is_refused_is_a_status_as_kubernetes_has_it() -> None:
 
 def test_a_reconciler_without_time_and_a_fault_of_ours_are_told_as_such() -> None:
     class Busy:
-        def answer(self, path: str, _: str | None) -> dict[str, Any]:
+        def answer(self, path: str, *_: Any) -> dict[str, Any]:
             if path == "/busy":
                 return api_of(lambda *_: (_ for _ in ()).throw(TimeoutError())).answer("/v1/tree", "Bearer admin")
             raise ZeroDivisionError
@@ -93,7 +93,7 @@ def test_a_reconciler_without_time_and_a_fault_of_ours_are_told_as_such() -> Non
         made._ask = ask
         return made
 
-    with serving(Busy()) as server:  # type: ignore[arg-type]
+    with serving(Busy()) as server:
         url = f"http://127.0.0.1:{server.server_port}"
         busy, fault = get(f"{url}/busy", None), get(f"{url}/fault", None)
 

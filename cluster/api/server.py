@@ -1,4 +1,4 @@
-"""/v1 over HTTPS, in threads of its own; over plain HTTP for this machine alone, since tokens come along.
+"""JSON over HTTPS, in threads of its own; over plain HTTP for this machine alone, since tokens come along.
 
 A handshake is done in the connection's own thread, so that one who is silent holds up nobody else.
 """
@@ -13,10 +13,10 @@ import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 
-from reconciler.api.refusal import Refusal
-from reconciler.api.routes import Api
+from cluster.api.callers import Impersonated, impersonated
+from cluster.api.refusal import Refusal
 
 log = logging.getLogger(__name__)
 _STALL = 10.0
@@ -37,6 +37,13 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class Answers(Protocol):
+    """What is asked; called by many threads."""
+
+    def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
+        """The JSON for a path with its query. Raises Refusal."""
+
+
 class ApiServer(ThreadingHTTPServer):
     """Serves from `start` to `close`. `tls` gives the context for the next connection; None: plain HTTP.
 
@@ -46,7 +53,7 @@ class ApiServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, host: str, port: int, api: Api, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
+    def __init__(self, host: str, port: int, api: Answers, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
         if tls is None and not is_loopback(host):
             raise ValueError(f"{host}: tokens must not cross a network in the clear; serve /v1 with certificates")
         if ":" in host:
@@ -96,12 +103,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         try:
-            self._send(200, self.server.api.answer(self.path, self.headers.get("Authorization")))
+            authorization, wanted = self.headers.get("Authorization"), impersonated(self.headers)
+            self._send(200, self.server.api.answer(self.path, authorization, wanted))
         except Refusal as refusal:
             self._send(refusal.code, refusal.body())
         except Exception:
             log.exception("internal error in answering %s", self.path)
-            self._send(500, Refusal(500, "internal error; the log of the reconciler has it").body())
+            self._send(500, Refusal(500, "internal error; the log has it").body())
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """What http.server refuses by itself: other methods than GET, requests that are none."""

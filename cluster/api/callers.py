@@ -1,0 +1,94 @@
+"""Who asks: the user of a token, or somebody for whom that user may ask, as at the API server.
+
+A proxy that has authenticated a person sends its own token and the headers of Kubernetes' impersonation. The rights
+that count are that person's; the proxy must be allowed to impersonate exactly that user and those groups.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from email.message import Message
+
+from cluster.access import Reviews, bearer
+from cluster.api.refusal import Refusal
+from cluster.reviews import Access, Caller
+
+_USER, _GROUP = "Impersonate-User", "Impersonate-Group"
+_MOST_GROUPS = 100
+"""Each costs a question to the API server."""
+_LONGEST = 1024
+_SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
+_AUTHENTICATED = "system:authenticated"
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonated:
+    """The user for whom a caller asks, with the groups that it says the user has."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+    def headers(self) -> list[tuple[str, str]]:
+        return [(_USER, self.user), *((_GROUP, group) for group in self.groups)]
+
+    def as_caller(self) -> Caller:
+        """With the groups that the API server adds by itself."""
+        groups = self.groups
+        if not groups and (found := _SERVICE_ACCOUNT.fullmatch(self.user)):
+            groups = ("system:serviceaccounts", f"system:serviceaccounts:{found[1]}")
+        return Caller(self.user, groups=tuple(dict.fromkeys((*groups, _AUTHENTICATED))))
+
+
+def impersonated(headers: Message) -> Impersonated | None:
+    """Of a request; None where its caller asks for itself. Raises Refusal for what is not understood."""
+    sent = sorted({name.lower() for name in headers if name.lower().startswith("impersonate-")})
+    if not sent:
+        return None
+    if unknown := [name for name in sent if name not in (_USER.lower(), _GROUP.lower())]:
+        raise Refusal(400, f"{unknown[0]} is not understood here; send {_USER} and {_GROUP} alone")
+    users, groups = headers.get_all(_USER, []), headers.get_all(_GROUP, [])
+    if len(users) != 1 or not users[0]:
+        raise Refusal(400, f"{_GROUP} needs one {_USER}")
+    if len(groups) > _MOST_GROUPS or any(len(each) > _LONGEST for each in (*users, *groups)):
+        raise Refusal(400, f"at most {_MOST_GROUPS} groups, and names of at most {_LONGEST} characters")
+    return Impersonated(users[0], tuple(dict.fromkeys(groups)))
+
+
+class Callers:
+    """Asks the API server who calls and what they may do. Its methods raise Refusal, and ClusterError."""
+
+    def __init__(self, reviews: Reviews) -> None:
+        self._reviews = reviews
+
+    def who(self, authorization: str | None, wanted: Impersonated | None = None) -> Caller:
+        """`wanted`: for whom the owner of the token asks; nobody else where None."""
+        token = bearer(authorization)
+        if not token:
+            raise Refusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")
+        caller = self._reviews.who(token)
+        if caller is None:
+            raise Refusal(401, "the cluster does not know this token, or it has expired")
+        if wanted is None:
+            return caller
+        self.demand(caller, *_impersonation(wanted))
+        return wanted.as_caller()
+
+    def may(self, caller: Caller, access: Access) -> bool:
+        return self._reviews.may(caller, access)
+
+    def demand(self, caller: Caller, *wanted: Access) -> None:
+        for access in wanted:
+            if not self._reviews.may(caller, access):
+                raise Refusal(403, f"{caller.name} may not {access}")
+
+
+def _impersonation(wanted: Impersonated) -> list[Access]:
+    """The rights that the API server demands. A service account is one by its namespace and name."""
+    found = _SERVICE_ACCOUNT.fullmatch(wanted.user)
+    user = (
+        Access("impersonate", "", "serviceaccounts", namespace=found[1], name=found[2])
+        if found
+        else Access("impersonate", "", "users", name=wanted.user)
+    )
+    return [user, *(Access("impersonate", "", "groups", name=group) for group in wanted.groups)]

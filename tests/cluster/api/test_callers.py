@@ -1,0 +1,94 @@
+"""Somebody asks for somebody else: only with the right to impersonate that user and each of those groups."""
+
+from __future__ import annotations
+
+from email.message import Message
+
+import pytest
+
+from cluster.api.callers import Callers, Impersonated, impersonated
+from cluster.api.refusal import Refusal
+from cluster.reviews import Access, Caller
+
+ANN = Impersonated("ann", ("team",))
+
+
+class Rights:
+    """A proxy that may impersonate Ann, the group `team`, and one service account; `user` is anybody else."""
+
+    def __init__(self) -> None:
+        self.asked: list[Access] = []
+
+    def who(self, token: str) -> Caller | None:
+        return Caller(token) if token in ("proxy", "user") else None
+
+    def may(self, caller: Caller, access: Access) -> bool:
+        self.asked.append(access)
+        held = {("users", "", "ann"), ("groups", "", "team"), ("serviceaccounts", "dev", "robot")}
+        mine = access.verb == "impersonate" and (access.resource, access.namespace, access.name) in held
+        return caller.name == "proxy" and mine
+
+
+def callers() -> Callers:
+    return Callers(Rights())  # type: ignore[arg-type]
+
+
+def request(*headers: tuple[str, str]) -> Message:
+    message = Message()
+    for name, value in headers:
+        message[name] = value
+    return message
+
+
+def test_who_may_impersonate_asks_as_that_user_with_the_groups_of_every_user() -> None:
+    assert callers().who("Bearer proxy", ANN) == Caller("ann", groups=("team", "system:authenticated"))
+    assert callers().who("Bearer proxy") == Caller("proxy")
+
+
+@pytest.mark.parametrize(
+    ("token", "wanted", "code"),
+    [
+        ("user", ANN, 403),
+        ("proxy", Impersonated("bob"), 403),
+        ("proxy", Impersonated("ann", ("team", "system:masters")), 403),
+        ("proxy", Impersonated("system:serviceaccount:dev:other"), 403),
+        ("nobody", ANN, 401),
+    ],
+)
+def test_nobody_gets_more_than_may_be_impersonated(token: str, wanted: Impersonated, code: int) -> None:
+    with pytest.raises(Refusal) as refused:
+        callers().who(f"Bearer {token}", wanted)
+
+    assert refused.value.code == code
+
+
+def test_a_service_account_has_its_groups() -> None:
+    found = callers().who("Bearer proxy", Impersonated("system:serviceaccount:dev:robot"))
+
+    assert found.groups == ("system:serviceaccounts", "system:serviceaccounts:dev", "system:authenticated")
+
+
+def test_headers_say_for_whom_and_nothing_else() -> None:
+    assert impersonated(request(("Authorization", "Bearer x"))) is None
+    found = impersonated(request(("impersonate-user", "ann"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b")))
+    assert found == Impersonated("ann", ("a", "b"))
+    assert impersonated(request(*found.headers())) == found
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Impersonate-Group", "system:masters")],
+        [("Impersonate-User", "")],
+        [("Impersonate-User", "ann"), ("Impersonate-User", "bob")],
+        [("Impersonate-User", "ann"), ("Impersonate-Uid", "1")],
+        [("Impersonate-User", "ann"), ("Impersonate-Extra-Scopes", "all")],
+        [("Impersonate-User", "ann"), *[("Impersonate-Group", str(each)) for each in range(101)]],
+        [("Impersonate-User", "a" * 1025)],
+    ],
+)
+def test_half_of_an_impersonation_is_refused_and_never_ignored(headers: list[tuple[str, str]]) -> None:
+    with pytest.raises(Refusal) as refused:
+        impersonated(request(*headers))
+
+    assert refused.value.code == 400

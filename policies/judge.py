@@ -12,7 +12,7 @@ from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, Parsed
 from policies.judging.changes import change
 from policies.judging.evaluation import findings
-from policies.judging.proposal import Proposal, propose
+from policies.judging.proposal import Proposal, propose, propose_stored
 from policies.judging.ruling import silenced
 from policies.judging.verdict import Judged, Unjudged, Verdict
 from policies.model.change import Change, Circumstances
@@ -66,6 +66,14 @@ def judge_files(
     return judge(state.world, changes, configuration, circumstances)
 
 
+def judge_stored(
+    world: Forest, configuration: Configuration | None = None, circumstances: Circumstances | None = None
+) -> Judgement:
+    """The judgement of all that is there, of which nothing is spared. Costs a look at every object."""
+    proposal = propose_stored(world, configuration, circumstances)
+    return Judgement(proposal, evaluate(proposal))
+
+
 def stored_state(state: State, configuration: Configuration) -> State:
     """The state of files that stand for a cluster, as that would hold them."""
     held = [Parsed(found, manifest) for ref, manifest in state.manifests.items() if (found := state.world.get(ref))]
@@ -81,6 +89,8 @@ def evaluate(proposal: Proposal) -> Verdict:
     unjudged: list[Unjudged] = []
     for rule in concerned(proposal.kinds(), proposal.occasions()):
         if rule.default is Action.OFF and silenced(rule, proposal.configuration):
+            continue
+        if rule.of_change and proposal.stored:
             continue
         if results := [*rule.check(proposal)]:
             judged, missed = findings(rule, proposal, results)

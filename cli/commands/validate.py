@@ -18,13 +18,7 @@ from cli.report.baselined import without_old
 from cli.report.formats import OF_REPORTS, deliver
 from cli.report.model import Report
 from cli.watching.again import watchable
-from policies.model.findings import Severity
-
-_FAILING = {
-    "error": frozenset({Severity.ERROR}),
-    "warning": frozenset({Severity.ERROR, Severity.WARNING}),
-    "never": frozenset[Severity](),
-}
+from policies.model.findings import FAILING
 
 
 @click.command()
@@ -34,7 +28,7 @@ _FAILING = {
 @outputs(tuple(OF_REPORTS))
 @click.option(
     "--fail-on",
-    type=click.Choice(list(_FAILING)),
+    type=click.Choice(list(FAILING)),
     default="error",
     show_default=True,
     help="Exit 1 at findings of this severity or worse.",
@@ -79,7 +73,7 @@ def validate(
     if old is not None and proposal is not None:
         found = without_old(found, old, proposal)
     note_problems(found)
-    deliver(outputs, OF_REPORTS, replace(found, failing=_FAILING[fail_on], folder=str(Path.cwd())))
+    deliver(outputs, OF_REPORTS, replace(found, failing=FAILING[fail_on], folder=str(Path.cwd())))
     unjudged = require_evaluated or proposal is None
     code = strongest(_codes(found, fail_on, unjudged, require_objects))
     click.get_current_context().exit(code)
@@ -90,7 +84,7 @@ def _codes(found: Report, fail_on: str, require_evaluated: bool, require_objects
         yield Exit.UNREADABLE
     if found.not_evaluated and require_evaluated:
         yield Exit.UNJUDGED
-    if any(entry.judged.severity in _FAILING[fail_on] for entry in found.entries):
+    if any(entry.judged.severity in FAILING[fail_on] for entry in found.entries):
         yield Exit.FINDINGS
     if not found.subject.objects and require_objects:
         yield Exit.NOTHING

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cli.output import paint
 from cli.report.model import Entry, LocatedCause, Report, Subject
 from policies.judging.sentence import sentence
-from policies.judging.verdict import Judged
+from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity
 from policies.model.printing import plain
 
@@ -31,8 +31,8 @@ def head_line(report: Report) -> str:
 
 
 def _head(subject: Subject) -> str:
-    held = "" if subject.kind == "nothing" else f"{_age(subject)}, {_some(subject.held, 'queue')} there"
-    inputs = f"{_some(subject.objects, 'object')}, {_some(subject.queues, 'queue')}"
+    held = "" if subject.kind == "nothing" else f"{_age(subject)}, {some(subject.held, 'queue')} there"
+    inputs = f"{some(subject.objects, 'object')}, {some(subject.queues, 'queue')}"
     if subject.base is None:
         return f"judged against {subject.against}{held}: {inputs}"
     start = f"{subject.base.name} (commit {subject.base.commit[:12]}{_as_of(subject.base.committed, subject)})"
@@ -49,7 +49,7 @@ def _age(subject: Subject) -> str:
 def _as_of(moment: datetime, subject: Subject) -> str:
     minutes = (subject.judged_at - moment) // timedelta(minutes=1) if subject.judged_at else 0
     units = [(minutes // 1440, "day"), (minutes // 60, "hour"), (minutes, "minute")]
-    old = next((f", {_some(count, unit)} old" for count, unit in units if count > 0), "")
+    old = next((f", {some(count, unit)} old" for count, unit in units if count > 0), "")
     return f" as of {moment:%Y-%m-%dT%H:%M:%SZ}{old}"
 
 
@@ -74,23 +74,28 @@ def cause_line(located: LocatedCause) -> str:
 
 
 def not_evaluated_lines(report: Report) -> Iterator[str]:
+    return reason_lines(report.not_evaluated)
+
+
+def reason_lines(not_evaluated: Sequence[Unjudged]) -> Iterator[str]:
     """Each reason once, with the rules that gave it."""
-    for reason in dict.fromkeys(missed.reason for missed in report.not_evaluated):
-        rules = ", ".join(missed.rule.id for missed in report.not_evaluated if missed.reason == reason)
+    for reason in dict.fromkeys(missed.reason for missed in not_evaluated):
+        rules = ", ".join(missed.rule.id for missed in not_evaluated if missed.reason == reason)
         yield plain(f"not evaluated[{rules}]: {reason}")
 
 
 def closing_line(report: Report) -> str:
     counts = [(report.count(severity), severity.value) for severity in Severity]
-    parts = [f"{count} {word}" if word == "info" else _some(count, word) for count, word in counts if count]
+    parts = [f"{count} {word}" if word == "info" else some(count, word) for count, word in counts if count]
     if report.not_evaluated:
-        parts.append(f"{_some(len({missed.rule.id for missed in report.not_evaluated}), 'rule')} not evaluated")
+        parts.append(f"{some(len({missed.rule.id for missed in report.not_evaluated}), 'rule')} not evaluated")
     if report.baselined:
         parts.append(f"{report.baselined} in the baseline")
     if report.unreadable:
-        parts.append(f"{_some(len(report.unreadable), 'place')} unreadable")
+        parts.append(f"{some(len(report.unreadable), 'place')} unreadable")
     return ", ".join(parts) or "nothing is wrong"
 
 
-def _some(count: int, word: str) -> str:
+def some(count: int, word: str) -> str:
+    """`1 queue`, `2 queues`."""
     return f"{count} {word}" + ("" if count == 1 else "s")

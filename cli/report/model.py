@@ -11,6 +11,7 @@ from cli.input.documents import Place, Unreadable
 from cli.input.given import Given
 from cli.report.places import Places
 from policies.configuration.settings import Configuration
+from policies.dialects.newest import newest_version
 from policies.judge import Judgement
 from policies.judging.fingerprint import fingerprints
 from policies.judging.proposal import Proposal
@@ -18,14 +19,6 @@ from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Cause, Severity
 from policies.model.objects import Ref
 from policies.rules import registry
-
-_NEWEST = {
-    "": "v1",
-    "kueue.x-k8s.io": "v1beta2",
-    "scheduling.volcano.sh": "v1beta1",
-    "batch.volcano.sh": "v1alpha1",
-}
-"""The version to name for what has no object, such as an implicit Cohort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +142,4 @@ def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
 def identity(ref: Ref, proposal: Proposal) -> Identity:
     """How reports name it: in its own version, else in the newest one of its kind."""
     found = proposal.after.get(ref) or proposal.before.get(ref)
-    return Identity(found.api_version if found else _version(ref), ref.kind, ref.namespace, ref.name)
-
-
-def _version(ref: Ref) -> str:
-    version = _NEWEST.get(ref.group, "")
-    return f"{ref.group}/{version}" if ref.group else version
+    return Identity(found.api_version if found else newest_version(ref), ref.kind, ref.namespace, ref.name)

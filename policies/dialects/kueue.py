@@ -190,6 +190,10 @@ class ClusterQueue(QuotaNode):
 class LocalQueue(Attached):
     """A name in a namespace that leads to a ClusterQueue, its `queue`."""
 
+    @property
+    def is_work(self) -> bool:
+        return False
+
 
 def read_cohort(manifest: Manifest, *, checked: bool = True) -> Cohort:
     """`checked` False: without the defects of its structure and names, which take as long to find as all the rest."""

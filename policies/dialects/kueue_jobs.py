@@ -76,6 +76,10 @@ class QueuedJob(KubeObject):
     present: int = 0
 
     @property
+    def is_work(self) -> bool:
+        return True
+
+    @property
     def queue(self) -> str:
         """The LocalQueue that it names, empty if none."""
         return self.labels.get(QUEUE_NAME, "")

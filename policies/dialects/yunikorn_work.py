@@ -40,6 +40,10 @@ class Work(KubeObject):
 
     template: PodTemplate
 
+    @property
+    def is_work(self) -> bool:
+        return True
+
 
 def pod_template(kind: str, manifest: Manifest) -> PodTemplate:
     """The pod template of the workload; empty for other kinds."""

@@ -29,7 +29,8 @@ def findings(
             if finding.severity.rank < first.severity.rank:
                 found[result.identity] = finding
     judged = list(found.values())
-    if proposal.configuration.profile is Profile.STRICT and any(j.severity is Severity.ERROR for j in judged):
+    spares = proposal.configuration.profile is Profile.STRICT and not proposal.stored
+    if spares and any(j.severity is Severity.ERROR for j in judged):
         judged = _spare(judged, rule.check(proposal.standing()))
     return [_excused(j, proposal) if j.severity is Severity.ERROR else j for j in judged], list(missed.values())
 

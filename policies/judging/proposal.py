@@ -23,6 +23,7 @@ class Proposal:
     """One transaction: many objects, judged together and regardless of their order.
 
     `scope` names what a rule has to look at: the changed objects and the parents of changed nodes, before and after.
+    `stored`: nothing changes, and what is there is judged as a whole.
     """
 
     before: Forest
@@ -31,6 +32,7 @@ class Proposal:
     scope: tuple[Ref, ...]
     configuration: Configuration
     circumstances: Circumstances
+    stored: bool = False
     _of_type: dict[type[KubeObject], list[tuple[Any, Any]]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -112,6 +114,25 @@ def propose(
         tuple(_scope(changes)),
         configuration or Configuration(),
         circumstances or Circumstances(),
+    )
+
+
+def propose_stored(
+    world: Forest, configuration: Configuration | None = None, circumstances: Circumstances | None = None
+) -> Proposal:
+    """The proposal of all that `world` holds: queues and what they name as if they were created now, work as it stands.
+
+    For work was admitted under other circumstances: that its queue was closed since is no fault of it.
+    """
+    changes = tuple(Change(it if it.is_work else None, it) for it in world.objects())
+    return Proposal(
+        Forest(world.known),
+        world.indexed(),
+        changes,
+        tuple(_scope(changes)),
+        configuration or Configuration(),
+        circumstances or Circumstances(),
+        stored=True,
     )
 
 

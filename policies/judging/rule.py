@@ -24,6 +24,7 @@ class Rule:
     `alone`: the changed object decides by itself, whatever else there is. Such a rule has a form in `cel`, for the time
     when the webhook is down, or says in `no_cel` why not. `status` is the HTTP status of a refusal: 422 for an object
     that cannot be read, whoever else exists; 403 for policy. `only`: without that no change brings a finding.
+    `of_change`: it is about what somebody does; what is stored may be so.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Rule:
     no_cel: str = ""
     status: HTTPStatus = HTTPStatus.FORBIDDEN
     only: Occasion | None = None
+    of_change: bool = False
 
     @property
     def reason(self) -> str:
@@ -67,6 +69,7 @@ def rule(
     no_cel: str = "",
     status: HTTPStatus = HTTPStatus.FORBIDDEN,
     only: Occasion | None = None,
+    of_change: bool = False,
 ) -> Callable[[Check], Check]:
     """Register a check under the id that names what is wrong. The docstring of the check is its page.
 
@@ -74,7 +77,7 @@ def rule(
     """
 
     def register(check: Check) -> Check:
-        made = Rule(id, source, frozenset(kinds), default, check, alone, tuple(cel), no_cel, status, only)
+        made = Rule(id, source, frozenset(kinds), default, check, alone, tuple(cel), no_cel, status, only, of_change)
         if fault := _fault(made):
             raise ValueError(f"rule {id}: {fault}")
         REGISTERED[id] = made

@@ -18,9 +18,10 @@ def statement(judged: Judged) -> str:
     """The same without the object, for where that is shown beside it."""
     finding = judged.finding
     before = " (as before this change)" if judged.standing else ""
-    fix = f"; {_flat(finding.fix)}" if finding.fix else ""
-    return f"{_flat(finding.message)}{before}{fix}"
+    fix = f"; {flat(finding.fix)}" if finding.fix else ""
+    return f"{flat(finding.message)}{before}{fix}"
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """On one line, of characters that print, without a full stop at its end."""
     return plain(" ".join(text.split())).rstrip(".")

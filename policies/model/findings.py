@@ -40,6 +40,13 @@ class Severity(StrEnum):
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 SEVERITY = {Action.DENY: Severity.ERROR, Action.WARN: Severity.WARNING, Action.AUDIT: Severity.INFO}
 
+FAILING: Mapping[str, frozenset[Severity]] = {
+    "error": frozenset({Severity.ERROR}),
+    "warning": frozenset({Severity.ERROR, Severity.WARNING}),
+    "never": frozenset(),
+}
+"""The severities that fail a run, by what `--fail-on` says."""
+
 BOTH = frozenset(Profile)
 STRICT_ONLY = frozenset({Profile.STRICT})
 COMPAT_ONLY = frozenset({Profile.COMPAT})

@@ -47,6 +47,11 @@ class KubeObject:
     defects: tuple[Defect, ...] = ()
     exemptions: tuple[Exemption, ...] = ()
 
+    @property
+    def is_work(self) -> bool:
+        """Whether it asks for quota: it comes and goes, and no one keeps it in files."""
+        return False
+
     def uses(self) -> frozenset[Ref]:
         """Objects that it names beside a parent or a queue, and that are missed when they go."""
         return frozenset()
@@ -65,6 +70,10 @@ class Attached(KubeObject):
 
     queue: Ref | None
     queue_field: str
+
+    @property
+    def is_work(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ def generate() -> dict[str, str]:
     found = {
         "diagnosis": _diagnosis(),
         "explanation": _explanation(),
+        "finding-list": _finding_list(),
         "pending-pods": _pending_pods(),
         "simulation": _simulation(),
         "tree": _tree(),
@@ -122,6 +123,34 @@ def _document(name: str, title: str, kind: str, body: Schema, definitions: Schem
         **body,
         "$defs": definitions,
     }
+
+
+def _finding_list() -> Schema:
+    root = {"anyOf": [{"type": "null"}, _object({"kind": _TEXT, "name": _TEXT})]}
+    dialect: Schema = {"enum": ["kueue", "volcano", "yunikorn"]}
+    item = _object(
+        {
+            "rule": _TEXT,
+            "severity": {"enum": ["error", "warning", "info"]},
+            "dialect": dialect,
+            "root": {"description": "Of the object's tree; null where it is in none.", **root},
+            "object": _object({"kind": _TEXT, "namespace": _TEXT, "name": _TEXT}),
+            "field": _TEXT,
+            "message": _TEXT,
+            "fingerprint": {"description": "The same from one audit to the next.", "type": "string"},
+        },
+        {"fix": _TEXT},
+    )
+    tree = _object({"root": root, "findings": _COUNT, "errors": _COUNT, "warnings": _COUNT}, {"dialect": dialect})
+    fields: Schema = {
+        "apiVersion": True,
+        "kind": True,
+        "judged": {"type": "string", "format": "date-time"},
+        "items": _list(item),
+        "roots": {"description": "Of all findings, also those that `items` has no page of.", **_list(tree)},
+        "notEvaluated": _list(_object({"rule": _TEXT, "reason": _TEXT})),
+    }
+    return _document("finding-list", "Findings of an audit by quotree", "FindingList", _object(fields), {})
 
 
 def _diagnosis() -> Schema:

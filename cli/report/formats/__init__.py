@@ -61,6 +61,18 @@ OF_ROLLOUTS: Mapping[str, str] = {
 """The same for a safe order."""
 
 
+OF_AUDITS: Mapping[str, str] = {
+    "text": "cli.report.audits.text:as_text",
+    "table": "cli.report.audits.formats:as_table",
+    "json": "cli.report.audits.formats:as_json",
+    "yaml": "cli.report.audits.formats:as_yaml",
+    "openreports": "cli.report.audits.formats:as_reports",
+    "markdown": "cli.report.audits.formats:as_markdown",
+    "html": "cli.report.audits.formats:as_html",
+}
+"""The same for an audit."""
+
+
 def deliver(outputs: Sequence[Output], formats: Mapping[str, str], result: T) -> None:
     """Write the result in each format; files get no colour.
 

@@ -13,6 +13,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
     source="Kueue: LocalQueue condition Active, reason ClusterQueueIsInactive",
     kinds=(LOCAL_QUEUE,),
     default=Action.WARN,
+    of_change=True,
 )
 def local_queue_to_stopped(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A new LocalQueue points to a stopped ClusterQueue.

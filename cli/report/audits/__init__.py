@@ -1,0 +1,1 @@
+"""An audit in each of its formats."""

@@ -1,0 +1,51 @@
+"""An audit as JSON, as YAML, as reports of the cluster, and as a page."""
+
+from __future__ import annotations
+
+from cli.output import json_text
+from cli.report.audits.audited import Audited
+from cli.report.audits.text import closing_line, head_line, heading
+from cli.report.formats.yaml import document
+from cli.report.pages import page
+from cli.report.pages.page import Page, Table
+from policies.audit.as_json import findings_json
+from policies.audit.audited import Tree
+from policies.audit.reports import reports
+from policies.judging.sentence import statement
+
+
+def as_json(audited: Audited) -> str:
+    return json_text(findings_json(audited.audit, list(audited.audit.found)))
+
+
+def as_yaml(audited: Audited) -> str:
+    return document(findings_json(audited.audit, list(audited.audit.found)))
+
+
+def as_reports(audited: Audited) -> str:
+    """The reports, as documents of YAML; empty where nothing fails."""
+    return "\n---\n".join(map(document, reports(audited.audit)))
+
+
+def as_table(audited: Audited) -> str:
+    return page.table(_page(audited))
+
+
+def as_markdown(audited: Audited) -> str:
+    return page.markdown(_page(audited))
+
+
+def as_html(audited: Audited) -> str:
+    return page.html(_page(audited))
+
+
+def _page(audited: Audited) -> Page:
+    return Page(closing_line(audited), head_line(audited), tuple(map(_table, audited.audit.trees)))
+
+
+def _table(tree: Tree) -> Table:
+    rows = [
+        (each.judged.severity.value, each.judged.rule.id, str(each.object), statement(each.judged))
+        for each in tree.found
+    ]
+    return Table(heading(tree.root), ("severity", "rule", "object", "message"), rows)

@@ -1,0 +1,77 @@
+"""An audit as text: the trees with their findings, worst first, and the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from cli.output import paint
+from cli.report.as_text import COLOURS, reason_lines, some, without_fix
+from cli.report.audits.audited import Audited
+from policies.audit.audited import Audited as Found
+from policies.audit.audited import Tree
+from policies.audit.roots import Root
+from policies.model.findings import Cause, Severity
+from policies.model.printing import plain
+
+_NAMES = {"kueue": "Kueue", "volcano": "Volcano", "yunikorn": "YuniKorn"}
+
+
+def as_text(audited: Audited) -> str:
+    audit = audited.audit
+    lines = [head_line(audited)]
+    for tree in audit.trees:
+        lines.append(f"{plain(heading(tree.root))}: {counts(tree)}")
+        lines += [line for found in tree.found for line in _finding_lines(found)]
+    return "\n".join([*lines, *reason_lines(audit.not_evaluated), closing_line(audited)])
+
+
+def head_line(audited: Audited) -> str:
+    moment = f" as of {audited.as_of:%Y-%m-%dT%H:%M:%SZ}" if audited.as_of else ""
+    audit = audited.audit
+    return plain(f"audited {audited.against}{moment}: {some(audit.objects, 'object')}, {some(audit.nodes, 'queue')}")
+
+
+def heading(root: Root | None) -> str:
+    return f"{root} ({_NAMES[root.dialect]})" if root else "in no tree"
+
+
+def closing_line(audited: Audited) -> str:
+    audit = audited.audit
+    parts = list(_counts(audit.trees))
+    if audit.not_evaluated:
+        parts.append(f"{some(len({missed.rule.id for missed in audit.not_evaluated}), 'rule')} not evaluated")
+    if audited.unreadable:
+        parts.append(f"{some(len(audited.unreadable), 'place')} unreadable")
+    return ", ".join(parts) or "nothing is wrong"
+
+
+def counts(tree: Tree) -> str:
+    return ", ".join(_counts([tree]))
+
+
+def _counts(trees: Iterable[Tree]) -> Iterator[str]:
+    trees = list(trees)
+    for severity in Severity:
+        if count := sum(tree.count(severity) for tree in trees):
+            yield f"{count} info" if severity is Severity.INFO else some(count, severity.value)
+
+
+def _finding_lines(found: Found) -> Iterator[str]:
+    """As validate prints it, without a file."""
+    judged = found.judged
+    word = paint(judged.severity.value, COLOURS[judged.severity])
+    yield f"  {word}[{judged.rule.id}]: {without_fix(judged)}"
+    yield from (f"      {_cause(cause)}" for cause in judged.finding.causes)
+    if judged.finding.fix:
+        yield f"      fix: {plain(judged.finding.fix)}"
+
+
+def _cause(cause: Cause) -> str:
+    return plain(f"{cause.object}: {cause.field}: {cause.message}")
+
+
+def within(audited: Audited, root: str) -> Audited:
+    """Of the trees whose root has this name alone."""
+    trees = tuple(tree for tree in audited.audit.trees if tree.root is not None and tree.root.name == root)
+    return replace(audited, audit=replace(audited.audit, trees=trees))

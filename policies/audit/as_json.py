@@ -1,0 +1,63 @@
+"""The findings of an audit as JSON: the same for `quotree audit -o json` and for /v1/findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from policies.audit.audited import Audit, Audited
+from policies.audit.roots import Root
+from policies.judging.sentence import flat
+from policies.model.findings import Severity
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+def findings_json(audit: Audit, found: Sequence[Audited], offset: int = 0, limit: int | None = None) -> dict[str, Any]:
+    """`found` are those that the reader may see, in the order of the audit. `roots` counts all of them; `items` are
+    those from `offset` on, no more than `limit`."""
+    shown = found[offset:] if limit is None else found[offset : offset + limit]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "FindingList",
+        "judged": f"{audit.at:%Y-%m-%dT%H:%M:%SZ}",
+        "items": [item_json(each) for each in shown],
+        "roots": roots_json(found),
+        "notEvaluated": [{"rule": missed.rule.id, "reason": missed.reason} for missed in audit.not_evaluated],
+    }
+
+
+def item_json(audited: Audited) -> dict[str, Any]:
+    judged, ref = audited.judged, audited.object
+    return {
+        "rule": judged.rule.id,
+        "severity": judged.severity.value,
+        "dialect": audited.dialect.value,
+        "root": root_json(audited.root),
+        "object": {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name},
+        "field": judged.finding.field,
+        "message": flat(judged.finding.message),
+        **({"fix": flat(judged.finding.fix)} if judged.finding.fix else {}),
+        "fingerprint": audited.fingerprint,
+    }
+
+
+def roots_json(found: Iterable[Audited]) -> list[dict[str, Any]]:
+    """How much is wrong in each tree, in the order of the findings."""
+    trees: dict[Root | None, list[Audited]] = {}
+    for each in found:
+        trees.setdefault(each.root, []).append(each)
+    return [
+        {
+            "root": root_json(root),
+            **({"dialect": root.dialect.value} if root else {}),
+            "findings": len(those),
+            "errors": sum(each.judged.severity is Severity.ERROR for each in those),
+            "warnings": sum(each.judged.severity is Severity.WARNING for each in those),
+        }
+        for root, those in trees.items()
+    ]
+
+
+def root_json(root: Root | None) -> dict[str, str] | None:
+    return {"kind": root.kind, "name": root.name} if root else None

@@ -1,0 +1,89 @@
+"""All findings of what is stored, each with its project and the root of its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from policies.audit.roots import Root, Roots, dialect_of
+from policies.configuration.settings import Configuration, Dialect
+from policies.dialects.newest import newest_version
+from policies.judge import judge_stored
+from policies.judging.fingerprint import fingerprints
+from policies.judging.verdict import Judged, Unjudged
+from policies.model.change import Circumstances
+from policies.model.findings import Severity
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """One finding. `root` is None for an object that is in no tree; `version` is the object's apiVersion."""
+
+    judged: Judged
+    version: str
+    dialect: Dialect
+    root: Root | None
+    fingerprint: str
+
+    @property
+    def object(self) -> Ref:
+        return self.judged.finding.object
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The findings of one tree, worst first; `root` None: those of objects in no tree."""
+
+    root: Root | None
+    found: tuple[Audited, ...]
+
+    def count(self, severity: Severity) -> int:
+        return sum(each.judged.severity is severity for each in self.found)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was found `at` that moment, by tree: those in a tree by project and name, then those in none.
+
+    `objects` counts what was judged, `nodes` those of it that are nodes of a tree.
+    """
+
+    at: datetime
+    trees: tuple[Tree, ...]
+    not_evaluated: tuple[Unjudged, ...] = ()
+    objects: int = 0
+    nodes: int = 0
+
+    @property
+    def found(self) -> Iterator[Audited]:
+        return (each for tree in self.trees for each in tree.found)
+
+    def count(self, severity: Severity) -> int:
+        return sum(tree.count(severity) for tree in self.trees)
+
+
+def audit(world: Forest, configuration: Configuration, now: datetime) -> Audit:
+    """Judge all that the world holds, by the rules of the webhook. Costs a look at every object."""
+    verdict = judge_stored(world, configuration, Circumstances(now=now)).verdict
+    prints = fingerprints(verdict.findings)
+    roots = Roots(world)
+    found = [_audited(world, roots, each, print_) for each, print_ in zip(verdict.findings, prints, strict=True)]
+    found.sort(key=lambda each: (_order(each.root), each.judged.rank))
+    trees = tuple(Tree(root, tuple(those)) for root, those in groupby(found, key=lambda each: each.root))
+    return Audit(now, trees, verdict.not_evaluated, len(world), sum(1 for _ in world.nodes()))
+
+
+def _audited(world: Forest, roots: Roots, judged: Judged, fingerprint: str) -> Audited:
+    ref = judged.finding.object
+    dialect = dialect_of(world, ref, judged.rule)
+    obj = world.get(ref)
+    version = obj.api_version if obj else newest_version(ref)
+    return Audited(judged, version, dialect, roots.of(ref, dialect), fingerprint)
+
+
+def _order(root: Root | None) -> tuple[bool, tuple[str, ...]]:
+    return root is None, root or ()

@@ -1,0 +1,85 @@
+"""`quotree audit`: everything that is there, judged and listed by tree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.builders import cluster_queue, cohort, local_queue, queue
+from tests.cli.runs import run, write
+
+CYCLE = (cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a"))
+
+
+def folder(tmp_path: Path, *manifests: object) -> str:
+    write(tmp_path / "trees.yaml", *manifests)  # type: ignore[arg-type]
+    return f"files:{tmp_path}"
+
+
+def test_the_trees_have_their_findings_below_them_in_the_words_of_validate(tmp_path: Path) -> None:
+    place = folder(tmp_path, *CYCLE, local_queue("lost", "nowhere"))
+
+    result = run("audit", "--against", place)
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert lines[0] == f"audited the files in {tmp_path}: 4 objects, 3 queues"
+    assert [line for line in lines if not line.startswith(" ")][1:] == [
+        "Cohort a (Kueue): 1 error, 1 warning",
+        "in no tree: 1 warning",
+        "1 error, 2 warnings",
+    ]
+    said = run("validate", tmp_path).stdout.splitlines()
+    sentences = {line.partition(": ")[2] for line in said if "[parent-cycle]" in line or "[cluster-queue" in line}
+    assert sentences == {line.strip() for line in lines if line.startswith("  ") and "]: " in line}
+    assert {line.strip() for line in said if "fix:" in line} == {line.strip() for line in lines if "fix:" in line}
+
+
+def test_what_is_sound_exits_0_and_says_so(tmp_path: Path) -> None:
+    result = run("audit", "--against", folder(tmp_path, cohort("a"), cluster_queue("q", "a")))
+
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "nothing is wrong")
+
+
+def test_one_tree_alone(tmp_path: Path) -> None:
+    place = folder(tmp_path, *CYCLE, queue("eng"), queue("ml", "eng", deserved="cpu:4"))
+
+    every = run("audit", "--against", place, "-o", "json")
+    one = run("audit", "--against", place, "--root", "root", "-o", "json")
+
+    assert [each["root"]["name"] for each in json.loads(every.stdout)["roots"]] == ["a", "root"]
+    assert [each["root"]["name"] for each in json.loads(one.stdout)["roots"]] == ["root"]
+    assert run("audit", "--against", place, "--root", "other").exit_code == 0
+
+
+def test_the_reports_that_the_server_would_write(tmp_path: Path) -> None:
+    result = run("audit", "--against", folder(tmp_path, *CYCLE), "-o", "openreports")
+
+    (report,) = yaml.safe_load_all(result.stdout)
+    assert (report["apiVersion"], report["kind"]) == ("openreports.io/v1alpha1", "ClusterReport")
+    assert report["summary"] == {"pass": 0, "fail": 1, "warn": 1, "error": 0, "skip": 0}
+
+
+@pytest.mark.parametrize("form", ["table", "yaml", "markdown", "html"])
+def test_every_format_has_the_findings(tmp_path: Path, form: str) -> None:
+    result = run("audit", "--against", folder(tmp_path, *CYCLE), "-o", form)
+
+    assert result.exit_code == 1
+    assert "parent-cycle" in result.stdout.replace("&#45;", "-")
+
+
+@pytest.mark.parametrize(("options", "code"), [(["--fail-on", "never"], 0), (["--fail-on", "warning"], 1), ([], 0)])
+def test_warnings_fail_where_that_is_asked_for(tmp_path: Path, options: list[str], code: int) -> None:
+    assert run("audit", "--against", folder(tmp_path, local_queue("lost", "nowhere")), *options).exit_code == code
+
+
+def test_nothing_to_judge_and_what_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "broken.yaml").write_text("kind: [")
+
+    assert run("audit", "--against", "nothing", "--require-objects").exit_code == 5
+    assert run("audit", "--against", f"files:{tmp_path / 'bad'}").exit_code == 3
+    assert run("audit", "--kubeconfig", str(tmp_path / "none")).exit_code == 4

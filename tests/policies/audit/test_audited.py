@@ -1,0 +1,160 @@
+"""What is stored is judged as a whole, and each finding is told of the tree that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.input.given import gather
+from policies.audit.as_json import findings_json
+from policies.audit.audited import Audit, audit
+from policies.configuration.settings import Configuration, Dialect, Override
+from policies.judge import judge
+from policies.judging.verdict import Judged
+from policies.model.change import Change, Circumstances
+from policies.model.findings import Action, Severity
+from policies.model.forest import Forest
+from tests.builders import COMPAT, EVERYTHING, cluster_queue, cohort, local_queue, manifest, pod_group, queue, world
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+THEN = Circumstances(now=NOW)
+STRICT = Configuration()
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def audited(*manifests: dict[str, Any], configuration: Configuration = STRICT) -> Audit:
+    return audit(world(*manifests), configuration, NOW)
+
+
+def rows(found: Audit) -> list[tuple[str, str, str]]:
+    """(root, rule, object) in the order of the audit."""
+    return [(str(each.root or ""), each.judged.rule.id, str(each.object)) for each in found.found]
+
+
+def test_a_sound_tree_has_no_findings_and_is_counted() -> None:
+    found = audited(cohort("eng"), cluster_queue("ml", "eng"), local_queue("door", "ml"))
+
+    assert rows(found) == []
+    assert (found.objects, found.nodes, found.at) == (3, 2, NOW)
+
+
+def test_findings_stand_by_the_root_of_their_tree_and_those_of_no_tree_at_the_end() -> None:
+    found = audited(
+        cohort("b", "a"),
+        cohort("a", "b"),
+        cluster_queue("q", "b"),
+        local_queue("lost", "nowhere"),
+        queue("eng"),
+        queue("ml", "eng", deserved="cpu:4"),
+    )
+
+    assert rows(found) == [
+        ("Cohort a", "parent-cycle", "Cohort a"),
+        ("Cohort a", "parent-cycle", "ClusterQueue q"),
+        ("Queue root", "children-deserved-exceed-parent", "Queue eng"),
+        ("", "cluster-queue-missing", "LocalQueue ns/lost"),
+    ]
+    assert [each.dialect for each in found.found] == [Dialect.KUEUE, Dialect.KUEUE, Dialect.VOLCANO, Dialect.KUEUE]
+
+
+def test_what_was_broken_before_is_an_error_also_for_work_that_is_stored() -> None:
+    broken = queue("eng", deserved="cpu:x")
+    work = pod_group("pg", "ml") | {"spec": {"queue": "ml", "minMember": "many"}}
+
+    found = audited(broken, queue("ml"), work)
+
+    assert {(each.judged.severity, each.judged.standing) for each in found.found} == {(Severity.ERROR, False)}
+    assert {str(each.object) for each in found.found} == {"Queue eng", "PodGroup ns/pg"}
+
+
+def test_work_in_a_queue_that_was_closed_since_is_no_fault_nor_is_a_queue_that_still_closes() -> None:
+    closed = queue("ml") | {"status": {"state": "Closed"}}
+    closing = queue("web") | {"status": {"state": "Closing"}}
+    stopped = cluster_queue("held", None, stopPolicy="Hold")
+
+    assert rows(audited(closed, closing, pod_group("pg", "ml"), stopped, local_queue("door", "held"))) == []
+
+
+def test_work_in_an_inner_queue_is_found_at_the_tree() -> None:
+    found = audited(queue("eng"), queue("ml", "eng"), pod_group("pg", "eng"))
+
+    assert rows(found) == [("Queue root", "parent-with-workloads", "Queue ml")]
+
+
+@pytest.mark.parametrize("action", [Action.WARN, Action.OFF])
+def test_the_configuration_decides_as_for_a_change(action: Action) -> None:
+    quiet = Configuration(overrides=(Override("parent-cycle", action),))
+
+    found = audited(cohort("a", "b"), cohort("b", "a"), configuration=quiet)
+
+    assert found.count(Severity.ERROR) == 0
+    assert found.count(Severity.WARNING) == (1 if action is Action.WARN else 0)
+
+
+def test_compat_says_what_the_other_profile_would_mind() -> None:
+    found = audited(cohort("a", "b"), cohort("b", "a"), configuration=COMPAT)
+
+    assert [each.judged.severity for each in found.found] == [Severity.INFO]
+
+
+def test_namespaces_of_yunikorn_are_grouped_by_the_parent_queue_that_they_name() -> None:
+    bad = {"yunikorn.apache.org/namespace.quota": "{cpu: 4}"}
+    below = {"yunikorn.apache.org/parentqueue": "root.eng", **bad}
+
+    found = audited(
+        manifest("v1", "Namespace", "one", annotations=bad),
+        manifest("v1", "Namespace", "two", annotations=below),
+    )
+
+    assert [(each.root and each.root.name, each.dialect.value, each.object.name) for each in found.found] == [
+        ("root.eng", "yunikorn", "two"),
+        (None, "yunikorn", "one"),
+    ]
+
+
+def test_as_json_the_roots_count_all_and_the_items_are_a_page() -> None:
+    found = audited(cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a"), local_queue("lost", "nowhere"))
+
+    page = findings_json(found, list(found.found), offset=1, limit=1)
+
+    assert page["judged"] == "2026-11-23T12:00:00Z"
+    assert [item["object"] for item in page["items"]] == [{"kind": "ClusterQueue", "namespace": "", "name": "q"}]
+    assert page["roots"] == [
+        {"root": {"kind": "Cohort", "name": "a"}, "dialect": "kueue", "findings": 2, "errors": 1, "warnings": 1},
+        {"root": None, "findings": 1, "errors": 0, "warnings": 1},
+    ]
+
+
+def test_a_chain_of_thousands_is_walked_once() -> None:
+    chain = [cohort(f"c{number:04}", f"c{number + 1:04}") for number in range(3000)]
+
+    found = audited(*chain, cohort("c3000", "c0000"))
+
+    assert {str(each.root) for each in found.found} == {"Cohort c0000"}
+
+
+def test_of_queues_it_says_what_their_creation_would_be_told() -> None:
+    """For all examples: but for what is about a change alone, and for work, which is judged as it stands."""
+    compared = 0
+    for folder in (each for kind in ("accepted", "refused", "warned") for each in (EXAMPLES / kind).iterdir()):
+        objects = [placed.obj for placed in gather([str(folder)]).objects.values()]
+        judged = judge(Forest(frozenset(EVERYTHING)), [Change(None, obj) for obj in objects], STRICT, THEN)
+
+        expected = said(judged.verdict.findings, judged.proposal.after)
+
+        found = audit(judged.proposal.after, STRICT, NOW)
+        assert said([each.judged for each in found.found], judged.proposal.after) == expected, folder.name
+        compared += len(expected)
+    assert compared > 50
+
+
+def said(every: Iterable[Judged], world: Forest) -> list[tuple[str, str, str, str]]:
+    return sorted(
+        (each.rule.id, each.severity.value, str(each.finding.object), each.finding.message)
+        for each in every
+        if not each.rule.of_change and not ((obj := world.get(each.finding.object)) and obj.is_work)
+    )

@@ -144,10 +144,13 @@ class Store:
         return next(iter(found.items), None)
 
     def ready(self) -> list[str]:
-        lacks = [lack for source in self._sources if (lack := self._lack(source))]
         faults = list(self._unreadable.values())
         more = [f"and {len(faults) - _NAMED} more objects that cannot be read"] if len(faults) > _NAMED else []
-        return [*lacks, *map(str, faults[:_NAMED]), *more]
+        return [*self.lacking(), *map(str, faults[:_NAMED]), *more]
+
+    def lacking(self) -> list[str]:
+        """Of what no list was read yet, in words."""
+        return [lack for source in self._sources if (lack := self._lack(source))]
 
     def age(self) -> float | None:
         reflectors = [self._reflectors.get(source) for source in self._sources]

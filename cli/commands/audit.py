@@ -61,7 +61,7 @@ def audit(
 
     The webhook judges changes: what was stored before it was installed, or while it was down, it sees only when
     somebody changes it. Queues and what they name are judged as if they were created now, work as it stands. `-o
-    openreports` prints reports for the cluster.
+    openreports` prints the objects that `quotree serve audit` keeps in the cluster.
 
     \b
     Examples:

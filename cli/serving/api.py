@@ -1,4 +1,4 @@
-"""Serving /v1 of the reconciler: its address, its certificates, and the client that authorizes callers."""
+"""Serving /v1 of reconciler and audit: its address, its certificates, and the client that authorizes callers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from certs.tls import ReloadingContext
 from cli.exits import Misused, OutOfReach
 from cli.serving.certificates import Certificates, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews
-from cluster.api.server import ApiServer, is_loopback
+from cluster.api.server import Answers, ApiServer, is_loopback
 from cluster.client import Cluster
 from cluster.wire import Timeouts
-from reconciler.api.routes import Api
-from reconciler.process import Reconciler
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +48,10 @@ class Identity:
 
 
 @contextmanager
-def serving(reconciler: Reconciler, settings: ApiSettings, identity: Identity) -> Iterator[str]:
+def serving(answers: Answers, settings: ApiSettings, identity: Identity) -> Iterator[str]:
     """Serve /v1 until the end of the block; yields its address. Raises OSError."""
     host = settings.host.strip("[]")
-    server = ApiServer(host, settings.port, Api(reconciler.ask, identity.reviews), identity.tls)
+    server = ApiServer(host, settings.port, answers, identity.tls)
     server.start()
     try:
         yield f"{'https' if identity.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{server.server_port}"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import signal
 import socket
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from cli.exits import Exit, Misused, OutOfReach
+from cli.serving.lifetime import announce, signalled
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.health import HealthServer
@@ -167,23 +164,26 @@ class _Running:
         with ExitStack() as opened:
             settings, identity = process.api, None
             if settings:
-                from cli.serving.api import Identity, serving  # here, since most processes serve no /v1
+                from cli.serving.api import Identity  # here, since most processes serve no /v1
 
                 identity = opened.enter_context(Identity.opened(settings, process.connect))
             server = self._health(process, identity)
             opened.callback(server.close)
-            opened.enter_context(_signals(self._ended))
+            opened.enter_context(signalled(self._ended))
             api = None
             if settings and identity:
-                api = opened.enter_context(serving(self._reconciler, settings, identity))
+                from cli.serving.api import serving
+                from reconciler.api.routes import Api
+
+                api = opened.enter_context(serving(Api(self._reconciler.ask, identity.reviews), settings, identity))
             self._reconciler.start()
             self._announce(server, process, api)
             while self._reconciler.alive and not self._ended.wait(_POLL):
                 pass
-            signalled = self._ended.is_set()
+            asked = self._ended.is_set()
             log.info("stopping")
             self._reconciler.stop()
-            return Exit.CLEAN if signalled else Exit.UNJUDGED
+            return Exit.CLEAN if asked else Exit.UNJUDGED
 
     def _health(self, process: ProcessSettings, identity: Identity | None) -> HealthServer:
         more: dict[str, Any] = {}
@@ -211,32 +211,5 @@ class _Running:
         return [f"{resource}: not installed; checked again from time to time" for resource in absent]
 
     def _announce(self, server: HealthServer, process: ProcessSettings, api: str | None) -> None:
-        host = f"[{process.host.strip('[]')}]" if ":" in process.host else process.host
         scheme = "https" if process.metrics_auth else "http"
-        address = {
-            "url": f"{scheme}://{host}:{server.server_port}",
-            "pid": os.getpid(),
-            **({"api": api} if api else {}),
-        }
-        log.info("serving", extra={"fields": address})
-        if process.address_file:
-            draft = process.address_file.with_name(process.address_file.name + ".new")
-            draft.write_text(json.dumps(address))
-            draft.replace(process.address_file)
-
-
-@contextmanager
-def _signals(ended: threading.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set the event; a second signal ends the process at once."""
-    handled = (signal.SIGTERM, signal.SIGINT)
-
-    def end(number: int, _: object) -> None:
-        ended.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    before = {number: signal.signal(number, end) for number in handled}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        announce(scheme, process.host, server.server_port, process.address_file, **({"api": api} if api else {}))

@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.bench import added, commands, compare, dialects, edits, engine, judging, ordering, placement, reviews
+from tests.bench import added, audit, commands, compare, dialects, edits, engine, judging, ordering, placement, reviews
 from tests.bench.admission import rows as admission
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "commands": lambda options, folder: commands.rows(folder, options.runs),
     "judging": lambda _, __: judging.rows(),
+    "audit": lambda _, __: audit.rows(),
     "edits": lambda _, __: edits.rows(),
     "webhook": lambda options, folder: reviews.rows(folder, options.requests),
     "added": lambda _, folder: added.rows(folder),

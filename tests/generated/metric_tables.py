@@ -1,9 +1,10 @@
-"""The tables in docs/metrics.md, from the metrics that webhook and reconciler declare."""
+"""The tables in docs/metrics.md, from the metrics that webhook, reconciler and audit declare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from audit.metrics import FAMILIES as OF_THE_AUDIT
 from cluster.metrics import Family
 from reconciler.metrics.catalogue import families
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
@@ -24,7 +25,13 @@ _HEAD = "| name | type | labels | stability | says |\n|---|---|---|---|---|"
 
 
 def generate() -> dict[str, dict[str, str]]:
-    return {PAGE: {**of_the_reconciler(families()), "metrics-webhook": table(OF_THE_WEBHOOK)}}
+    return {
+        PAGE: {
+            **of_the_reconciler(families()),
+            "metrics-webhook": table(OF_THE_WEBHOOK),
+            "metrics-audit": table(OF_THE_AUDIT),
+        }
+    }
 
 
 def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import yaml
 
 from cli.commands.serve import webhook as command
 from policies.configuration.settings import ADMITTING_USERS
 from tests.manifests.component import base, documents
+
+
+def programs() -> list[dict[str, Any]]:
+    """The Deployments of webhook, reconciler and audit."""
+    others = [each for component in ("reconciler", "audit") for each in documents(component, "deployment.yaml")]
+    return [base("deployment.yaml", "Deployment"), *others]
 
 
 def test_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> None:
@@ -58,7 +66,7 @@ def test_the_marks_of_managed_pods_are_guarded_where_pods_are_managed() -> None:
 
 def test_the_network_policies_name_ports_and_pods_that_exist() -> None:
     policies = documents("network-policy", "webhook.yaml")
-    deployments = [base("deployment.yaml", "Deployment"), *documents("reconciler", "deployment.yaml")]
+    deployments = programs()
     ports = {
         each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]: {
             port["name"] for port in each["spec"]["template"]["spec"]["containers"][0]["ports"]
@@ -94,10 +102,10 @@ def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
     assert role["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
 
 
-def test_the_service_monitors_find_the_ports_of_both_programs() -> None:
+def test_the_service_monitors_find_the_ports_of_each_program() -> None:
     listed = documents("service-monitor", "services.yaml")
     services = {each["metadata"]["labels"]["app.kubernetes.io/component"]: each for each in listed}
-    deployments = [base("deployment.yaml", "Deployment"), *documents("reconciler", "deployment.yaml")]
+    deployments = programs()
 
     for monitor, deployment in zip(documents("service-monitor", "service-monitors.yaml"), deployments, strict=True):
         service = services[monitor["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]]

@@ -23,7 +23,7 @@ def as_yaml(audited: Audited) -> str:
 
 
 def as_reports(audited: Audited) -> str:
-    """The reports, as documents of YAML; empty where nothing fails."""
+    """The objects that `quotree serve audit` writes, as documents of YAML; empty where nothing fails."""
     return "\n---\n".join(map(document, reports(audited.audit)))
 
 

@@ -17,8 +17,9 @@ WEBHOOKS = {"ValidatingWebhookConfiguration": "validating", "MutatingWebhookConf
 PROCESSES = {
     "webhook": ("base", "quotree-configuration"),
     "reconciler": ("components/reconciler", "quotree-reconciler"),
+    "audit": ("components/audit", ""),
 }
-"""The folder of each, and its ConfigMap."""
+"""The folder of each, and its own ConfigMap if it has one."""
 FREE = {"type": "object"}
 ITEMS = {"type": "array", "items": {"type": "object"}}
 TEXT = {"type": "string"}
@@ -29,10 +30,11 @@ COUNT_OR_SHARE = {"anyOf": [COUNT, {"type": "string", "pattern": "^[0-9]+%$"}]}
 MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
 LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
 SWITCHES = {
+    "audit": "The audit, which judges everything that is stored. It obeys webhook.configuration.",
     "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
     "metrics-auth": "Metrics of the webhook over TLS, for tokens that may GET /metrics.",
     "multikueue": "The reconciler sends work to other clusters.",
-    "network-policy": "NetworkPolicies for the ports of both programs.",
+    "network-policy": "NetworkPolicies for the ports of each program.",
     "pods": "Pods that name a LocalQueue wait for quota; with kueue.managePods in webhook.configuration.",
     "reconciler": "The reconciler. Kueue's CustomResourceDefinitions must be there, its own or those of crds.install.",
     "reconciler-deletes-jobs": "The reconciler may delete jobs, for objectRetentionPolicies of its configuration.",
@@ -99,12 +101,11 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     budget = only(found[f"{folder}/availability.yaml"], "PodDisruptionBudget")["spec"]
-    text = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"]
+    own = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"] if config else ""
     given: list[tuple[str, Any, Mapping[str, Any], str]] = [
         ("replicas", deployment["spec"]["replicas"], COUNT, "Replicas of the Deployment."),
-        ("configuration", yaml.safe_load(text), FREE, f"The ConfigMap {config}; docs/configuration.md lists the keys."),
         ("resources", container["resources"], FREE, "Requests and limits of the container."),
-        ("priorityClassName", pod["priorityClassName"], TEXT, "The PriorityClass; empty for none."),
+        ("priorityClassName", pod.get("priorityClassName", ""), TEXT, "The PriorityClass; empty for none."),
         ("podSecurityContext", pod["securityContext"], FREE, "The securityContext of the Pod."),
         ("securityContext", container["securityContext"], FREE, "The securityContext of the container."),
         ("topologySpreadConstraints", pod["topologySpreadConstraints"], ITEMS, "How the Pods spread."),
@@ -120,6 +121,9 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
         ("podDisruptionBudget.enabled", True, SWITCH, "Whether there is a PodDisruptionBudget."),
         ("podDisruptionBudget.maxUnavailable", budget["maxUnavailable"], COUNT_OR_SHARE, "Its maxUnavailable."),
     ]
+    if own:
+        about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
+        yield Option(f"{name}.configuration", yaml.safe_load(own), FREE, about)
     yield from (Option(f"{name}.{path}", *rest) for path, *rest in given)
 
 

@@ -32,7 +32,7 @@ def placed(obj: Object) -> Object:
         obj["spec"]["hard"]["pods"] = Code("{{ .Values.criticalPods | quote }}")
     elif kind == "Namespace" and name == "quotree-system":
         return {"when": ".Values.namespace.create", **obj}
-    elif name == "quotree-webhook-yunikorn":
+    elif name in ("quotree-webhook-yunikorn", "quotree-audit-yunikorn"):
         return {"when": FOLLOWED, **obj}
     return obj
 
@@ -67,6 +67,7 @@ def _deployment(spec: Object, process: str) -> None:
     meta["labels"][_more(f"{at}.podLabels")] = None
     meta[_given("annotations", f"{at}.podAnnotations")] = None
     priority = f"{{{{- with {at}.priorityClassName }}}}\npriorityClassName: {{{{ . | quote }}}}\n{{{{- end }}}}"
+    pod.setdefault("priorityClassName", "")
     _replace(pod, "priorityClassName", Chunk(priority))
     _replace(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
     spread = [_given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")]

@@ -1,0 +1,127 @@
+"""/v1/findings: what the last audit found, for callers whom the API server lets.
+
+A finding of a cluster-scoped object is for those who may list the tree: ClusterQueues and Cohorts, Volcano's Queues,
+or Namespaces. A finding of an object in a namespace is for those who may list objects of its kind: in all namespaces,
+or with `?namespace=` in that one. A caller without a right learns nothing, not even how many there are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from cluster.access import Reviews
+from cluster.api.callers import Callers, Impersonated
+from cluster.api.refusal import Refusal
+from cluster.errors import ClusterError
+from cluster.reviews import Access, Caller
+from cluster.sources import FOLLOWED
+from policies.audit.as_json import findings_json
+from policies.audit.audited import Audit, Audited
+from policies.configuration.settings import Dialect
+from policies.dialects import core, kueue, volcano
+from policies.model.objects import GroupKind
+
+log = logging.getLogger(__name__)
+PATH = "/v1/findings"
+DEFAULT_LIMIT, MOST = 1000, 100_000
+_FIELDS = ("root", "namespace", "offset", "limit")
+
+
+def _list(kind: GroupKind, namespace: str = "") -> Access:
+    resource = FOLLOWED[kind][0]
+    return Access("list", resource.group, resource.plural, namespace=namespace)
+
+
+TREES = {
+    Dialect.KUEUE: (_list(kueue.CLUSTER_QUEUE), _list(kueue.COHORT)),
+    Dialect.VOLCANO: (_list(volcano.QUEUE),),
+    Dialect.YUNIKORN: (_list(core.NAMESPACE),),
+}
+"""Who may list these may know what is wrong with the trees."""
+_NAMESPACED = tuple(kind for kind, versions in FOLLOWED.items() if versions[0].namespaced)
+
+
+class Api:
+    """Answers GET requests; may be called by many threads. `last` gives the last audit, None before the first."""
+
+    def __init__(self, last: Callable[[], Audit | None], reviews: Reviews) -> None:
+        self._last = last
+        self._callers = Callers(reviews)
+
+    def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
+        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises Refusal."""
+        try:
+            parts = urlsplit(target)
+        except ValueError as error:
+            raise Refusal(400, f"this is no path: {error}") from error
+        if parts.path != PATH:
+            raise Refusal(404, f"there is nothing at {parts.path}")
+        try:
+            return self._findings(self._callers.who(authorization, wanted), _query(parts.query))
+        except ClusterError as error:
+            log.warning("a caller could not be checked: %s", error)
+            raise Refusal(503, "the API server could not be asked who you are and what you may do") from error
+
+    def _findings(self, caller: Caller, query: dict[str, str]) -> dict[str, Any]:
+        namespace, root = query.get("namespace", ""), query.get("root")
+        offset, limit = _number(query, "offset", 0), _number(query, "limit", DEFAULT_LIMIT)
+        seen = self._in_namespace(caller, namespace) if namespace else self._everywhere(caller)
+        audit = self._last()
+        if audit is None:
+            raise Refusal(503, "nothing was audited yet; try again")
+        found = [each for each in audit.found if seen(each)]
+        if root is not None:
+            found = [each for each in found if each.root is not None and each.root.name == root]
+        return findings_json(audit, found, offset, min(limit, MOST))
+
+    def _in_namespace(self, caller: Caller, namespace: str) -> Callable[[Audited], bool]:
+        """Of the kinds that the caller may list there. Raises Refusal where that is none."""
+        asked = {kind: _list(kind, namespace) for kind in _NAMESPACED}
+        kinds = {kind for kind, access in asked.items() if self._callers.may(caller, access)}
+        if not kinds:
+            raise Refusal(403, f"{caller.name} may {_none(list(asked.values()))}")
+        return lambda each: each.object.namespace == namespace and each.object.group_kind in kinds
+
+    def _everywhere(self, caller: Caller) -> Callable[[Audited], bool]:
+        """Of the trees that the caller may list, and of the kinds. Raises Refusal where that is no tree."""
+        trees = {dialect for dialect, wanted in TREES.items() if all(self._callers.may(caller, it) for it in wanted)}
+        if not trees:
+            every = [access for wanted in TREES.values() for access in wanted]
+            raise Refusal(403, f"{caller.name} may {_none(every)}; name a namespace with ?namespace=")
+        kinds = {kind for kind in _NAMESPACED if self._callers.may(caller, _list(kind))}
+        return lambda each: each.object.group_kind in kinds if each.object.namespace else each.dialect in trees
+
+
+def _none(wanted: Sequence[Access]) -> str:
+    return "neither " + " nor ".join(map(str, wanted))
+
+
+def _query(text: str) -> dict[str, str]:
+    """Each part once. Raises Refusal."""
+    try:
+        parts = parse_qs(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=len(_FIELDS) * 2)
+    except ValueError as error:
+        raise Refusal(400, f"this is no query: {error}") from error
+    for fault in _faults(parts):
+        raise Refusal(400, fault)
+    return {key: value for key, (value,) in parts.items()}
+
+
+def _faults(parts: dict[str, list[str]]) -> Iterator[str]:
+    for key, values in parts.items():
+        if key not in _FIELDS:
+            yield f"{key[:50]!r} is none of {', '.join(_FIELDS)}"
+        elif len(values) > 1:
+            yield f"{key} is given twice"
+        elif key == "namespace" and not values[0]:
+            yield "namespace is empty; leave it out for all trees"
+
+
+def _number(query: dict[str, str], key: str, default: int) -> int:
+    text = query.get(key, str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Refusal(400, f"{key} is a number from 0 on")
+    return int(text)

@@ -1,0 +1,124 @@
+"""The reports of ours that the cluster holds, followed by watches of their label; and whether their API is there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import NamedTuple
+
+from cluster.client import Cluster
+from cluster.reflector import ChangeKind, Pacing, Reflector
+from cluster.resource import Resource
+from cluster.stream import Manifest
+from policies.audit.reports import MANAGED_BY, PREFIX, ReportApi, content
+from policies.dialects.reading import metadata, text
+
+_SELECTOR = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
+
+
+class Key(NamedTuple):
+    """A report; `namespace` is empty for a cluster-wide one."""
+
+    namespace: str
+    name: str
+
+
+class Held(NamedTuple):
+    """A report as it is stored: which object, in which state, and a digest of what it says."""
+
+    key: Key
+    uid: str
+    version: str
+    digest: str
+
+
+def digest(report: Manifest) -> str:
+    return sha256(content(report).encode()).hexdigest()
+
+
+def held(manifest: Manifest) -> Held:
+    meta = metadata(manifest)
+    key = Key(text(meta.get("namespace")) or "", text(meta.get("name")) or "")
+    return Held(key, text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or "", digest(manifest))
+
+
+class FollowedReports:
+    """Those of one API. `news` is called, in another thread, after each change."""
+
+    def __init__(
+        self, cluster: Cluster, api: ReportApi, news: Callable[[], None], pacing: Pacing | None = None
+    ) -> None:
+        self.api = api
+        self._kinds = [_Kind(cluster, api, namespaced, news, pacing) for namespaced in (True, False)]
+
+    def start(self) -> None:
+        for kind in self._kinds:
+            kind.reflector.start()
+
+    def stop(self) -> None:
+        for kind in self._kinds:
+            kind.reflector.stop()
+
+    @property
+    def installed(self) -> bool | None:
+        """Whether both kinds are served; None while that is not known."""
+        known = [kind.installed for kind in self._kinds]
+        return None if None in known else all(known)
+
+    def held(self) -> dict[Key, Held]:
+        return {key: each for kind in self._kinds for key, each in kind.held().items()}
+
+    def resource(self, key: Key) -> Resource:
+        return _resource(self.api, bool(key.namespace))
+
+
+class _Kind:
+    """One of the two kinds, with a watch of its own."""
+
+    def __init__(
+        self, cluster: Cluster, api: ReportApi, namespaced: bool, news: Callable[[], None], pacing: Pacing | None
+    ) -> None:
+        self.installed: bool | None = None
+        self._held: dict[Key, Held] = {}
+        self._news = news
+        self._lock = threading.Lock()
+        self.reflector: Reflector[Held] = Reflector(
+            cluster,
+            _resource(api, namespaced),
+            self._change,
+            on_replace=self._replace,
+            keep=held,
+            label_selector=_SELECTOR,
+            pacing=pacing,
+        )
+
+    def held(self) -> dict[Key, Held]:
+        with self._lock:
+            return dict(self._held)
+
+    def _replace(self, items: Iterable[Held], version: str) -> None:
+        """Without a version the kind is not installed."""
+        with self._lock:
+            self._held = {each.key: each for each in items if _ours(each)}
+            self.installed = bool(version)
+        self._news()
+
+    def _change(self, kind: ChangeKind, item: Held, _: str) -> None:
+        if not _ours(item):
+            return
+        with self._lock:
+            if kind == "DELETED":  # also of one that lost its label
+                self._held.pop(item.key, None)
+            else:
+                self._held[item.key] = item
+        self._news()
+
+
+def _ours(item: Held) -> bool:
+    """Others may put our label on a report of theirs, or of a third; it is not deleted for that."""
+    return item.key.name.startswith(PREFIX)
+
+
+def _resource(api: ReportApi, namespaced: bool) -> Resource:
+    return Resource(api.group, api.version, api.plural_of(namespaced), namespaced)

@@ -1,0 +1,97 @@
+"""The metrics of the audit."""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from cluster.metrics import Family, Type
+from policies.audit.audited import Audit
+
+FINDINGS = Family(
+    "quotree_audit_findings",
+    Type.GAUGE,
+    "Findings of the last audit, of all that is stored; a rule that found nothing has no series.",
+    ("rule", "severity", "dialect"),
+)
+OBJECTS = Family("quotree_audit_objects", Type.GAUGE, "Objects that the last audit judged.")
+AGE = Family("quotree_audit_age_seconds", Type.GAUGE, "Time since the last audit ended; NaN before the first.")
+DURATION = Family(
+    "quotree_audit_duration_seconds",
+    Type.HISTOGRAM,
+    "How long an audit took.",
+    buckets=(0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+)
+FAILURES = Family("quotree_audit_failures_total", Type.COUNTER, "Audits that failed by an internal error; see the log.")
+WRITES = Family(
+    "quotree_audit_report_writes_total",
+    Type.COUNTER,
+    "Writes of reports, by what came of them.",
+    ("result",),
+    initial=(("written",), ("deleted",), ("failed",)),
+)
+REPORTS = Family("quotree_audit_reports", Type.GAUGE, "Reports of ours that the cluster holds, of any API.")
+LEADER = Family("quotree_audit_leader", Type.GAUGE, "1 where this replica holds the Lease, and so writes the reports.")
+CACHE_AGE = Family(
+    "quotree_audit_cache_age_seconds",
+    Type.GAUGE,
+    "Time since the API server was last heard, of the oldest cache; NaN where one never was.",
+)
+CACHE_SYNCED = Family("quotree_audit_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
+FAMILIES = (FINDINGS, OBJECTS, AGE, DURATION, FAILURES, WRITES, REPORTS, LEADER, CACHE_AGE, CACHE_SYNCED)
+"""All of them. `Metrics` says where their values come from."""
+
+
+class Metrics:
+    """All metrics of one process, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._duration = DURATION.histogram(self.registry)
+        self._failures = FAILURES.counter(self.registry)
+        self._writes = WRITES.counter(self.registry)
+
+    def audited(self, seconds: float) -> None:
+        self._duration.observe(seconds)
+
+    def failed(self) -> None:
+        self._failures.inc()
+
+    def wrote(self, result: str) -> None:
+        """`result`: written, deleted or failed."""
+        self._writes.labels(result).inc()
+
+    def show(self, family: Family, value: Callable[[], float | None]) -> None:
+        """A gauge that is asked for at each scrape; NaN for None."""
+        nan = float("nan")
+        family.gauge(self.registry).set_function(lambda: nan if (found := value()) is None else found)
+
+    def findings(self, last: Callable[[], Audit | None]) -> None:
+        """Also show what the last audit found."""
+        self.registry.register(_Findings(last))
+
+
+class _Findings(Collector):
+    """One audit in each scrape, never a part of two."""
+
+    def __init__(self, last: Callable[[], Audit | None]) -> None:
+        self._last = last
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        yield GaugeMetricFamily(FINDINGS.name, FINDINGS.help, labels=FINDINGS.labels)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        found = GaugeMetricFamily(FINDINGS.name, FINDINGS.help, labels=FINDINGS.labels)
+        audit = self._last()
+        every = audit.found if audit else ()
+        counts = Count((each.judged.rule.id, each.judged.severity.value, each.dialect.value) for each in every)
+        for labels, count in sorted(counts.items()):
+            found.add_metric(labels, count)
+        yield found
+        if audit:
+            yield GaugeMetricFamily(OBJECTS.name, OBJECTS.help, value=audit.objects)

@@ -1,0 +1,178 @@
+"""Keeps the reports in the cluster as the last audit says: by one replica, whatever others do to them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from audit.followed import FollowedReports, Held, Key, digest
+from audit.metrics import Metrics
+from cluster.actions import Action, Create, Delete, Patch
+from cluster.apply import perform
+from cluster.client import Cluster
+from cluster.errors import ClusterError, Conflict, NotFound
+from cluster.reflector import Pacing
+from cluster.stream import Manifest
+from policies.audit.audited import Audit
+from policies.audit.reports import APIS, ReportApi, overwriting, reports
+
+log = logging.getLogger(__name__)
+MANAGER = "quotree-audit"
+"""The field manager."""
+_AGAIN = 30.0
+"""Seconds until what failed is tried again."""
+
+
+class Permit(Protocol):
+    """Whether this replica may write; see `cluster.lease.Lease`."""
+
+    def held(self) -> bool: ...
+
+    def term(self) -> int: ...
+
+
+class _Wanted(NamedTuple):
+    body: Manifest
+    digest: str
+
+
+class Publisher:
+    """`step` is called again and again by one thread. It compares what is stored with what is to be there, and writes
+    the difference: so a process that was killed between two writes is continued by any other.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        writing: Cluster,
+        permit: Permit,
+        most: int,
+        metrics: Metrics,
+        *,
+        pacing: Pacing | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.news = threading.Event()
+        self.followed = [FollowedReports(cluster, api, self.news.set, pacing) for api in APIS]
+        self._writing = writing
+        self._permit = permit
+        self._most = most
+        self._metrics = metrics
+        self._clock = clock
+        self._published: tuple[Audit, int] | None = None
+        self._again = float("inf")
+        self._written: dict[Key, tuple[str, str]] = {}
+        self._wanted: tuple[Audit, ReportApi, dict[Key, _Wanted]] | None = None
+
+    def start(self) -> None:
+        for each in self.followed:
+            each.start()
+
+    def stop(self) -> None:
+        for each in self.followed:
+            each.stop()
+
+    def count(self) -> int:
+        """The reports of ours that the cluster holds."""
+        return sum(len(each.held()) for each in self.followed)
+
+    def notes(self) -> list[str]:
+        """Where there is no API of reports, since that is no fault."""
+        known = [each.installed for each in self.followed]
+        if None in known or any(known):
+            return []
+        return ["neither OpenReports nor PolicyReports are installed, so none are written; checked from time to time"]
+
+    def step(self, audit: Audit | None) -> None:
+        """Write what is due, as long as the Lease is held."""
+        if audit is None or not self._permit.held() or any(each.installed is None for each in self.followed):
+            return
+        now, state = self._clock(), (audit, self._permit.term())
+        same = self._published is not None and self._published[0] is audit and self._published[1] == state[1]
+        if same and not self.news.is_set() and now < self._again:
+            return
+        self.news.clear()  # before the look: what comes meanwhile is looked at next time
+        self._published, self._again = state, float("inf")
+        chosen = next((each for each in self.followed if each.installed), None)
+        for each in self.followed:
+            wanted = self._reports(audit, each.api) if each is chosen else {}
+            if not self._bring(each, wanted):
+                self._again = now + _AGAIN
+
+    def _reports(self, audit: Audit, api: ReportApi) -> dict[Key, _Wanted]:
+        """Made once for each audit: who edits reports all the time makes us write, and no more than that."""
+        if self._wanted is None or self._wanted[0] is not audit or self._wanted[1] is not api:
+            made = {_key(it): _Wanted(it, digest(it)) for it in reports(audit, api, self._most)}
+            self._wanted = audit, api, made
+        return self._wanted[2]
+
+    def _bring(self, followed: FollowedReports, wanted: Mapping[Key, _Wanted]) -> bool:
+        """Whether all of it succeeded."""
+        if not followed.installed:
+            return True
+        failures: list[ClusterError] = []
+        for key, action in self._plan(followed, wanted):
+            if not self._permit.held():
+                return False  # whoever holds it goes on
+            try:
+                self._act(followed, key, action, wanted)
+            except NotFound:
+                continue  # its namespace is gone, or it is gone already
+            except ClusterError as error:
+                self._metrics.wrote("failed")
+                failures.append(error)
+        if failures:
+            log.warning("%s of the reports could not be written: %s", len(failures), failures[0])
+        return not failures
+
+    def _plan(self, followed: FollowedReports, wanted: Mapping[Key, _Wanted]) -> Iterator[tuple[Key, Action]]:
+        found = followed.held()
+        for key, report in wanted.items():
+            if key not in found:
+                yield key, Create(followed.resource(key), report.body, MANAGER)
+            elif not self._is_written(found[key], report.digest):
+                yield key, _patch(followed, found[key], report.body)
+        for key in found.keys() - wanted.keys():
+            yield key, _delete(followed, found[key])
+
+    def _is_written(self, stored: Held, wanted: str) -> bool:
+        """Also where the API server stores less than was written, since it knows an older version of the kind."""
+        return stored.digest == wanted or self._written.get(stored.key) == (wanted, stored.version)
+
+    def _act(self, followed: FollowedReports, key: Key, action: Action, wanted: Mapping[Key, _Wanted]) -> None:
+        try:
+            stored = perform(self._writing, action)
+        except Conflict:
+            if not isinstance(action, Create):
+                raise
+            stored = self._take(followed, key, wanted[key].body)
+        if isinstance(action, Delete):
+            self._written.pop(key, None)
+            self._metrics.wrote("deleted")
+            return
+        self._written[key] = wanted[key].digest, str(stored["metadata"]["resourceVersion"])
+        self._metrics.wrote("written")
+
+    def _take(self, followed: FollowedReports, key: Key, report: Manifest) -> Manifest:
+        """One of that name has lost our label, or never had it: no other tool's report is named so."""
+        resource = followed.resource(key)
+        meta = self._writing.get(resource.item(key.name, key.namespace or None))["metadata"]
+        there = Held(key, str(meta["uid"]), str(meta["resourceVersion"]), "")
+        return perform(self._writing, _patch(followed, there, report))
+
+
+def _key(report: Manifest) -> Key:
+    return Key(report["metadata"].get("namespace", ""), report["metadata"]["name"])
+
+
+def _patch(followed: FollowedReports, stored: Held, report: Manifest) -> Patch:
+    key = stored.key
+    return Patch(followed.resource(key), key.namespace or None, key.name, overwriting(report), stored.version, MANAGER)
+
+
+def _delete(followed: FollowedReports, stored: Held) -> Delete:
+    """That very object, in whatever state it is now: one that was made anew under its name stays."""
+    return Delete(followed.resource(stored.key), stored.key.namespace or None, stored.key.name, uid=stored.uid)

@@ -1,0 +1,189 @@
+"""Running the audit: its caches, its Lease, its probes, and its shutdown."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from audit import metrics as declared
+from audit.api import Api
+from audit.auditor import Auditor
+from audit.metrics import Metrics
+from audit.publisher import Publisher
+from cli.exits import Exit, Misused, OutOfReach
+from cli.serving.api import ApiSettings, Identity, serving
+from cli.serving.lifetime import announce, signalled
+from cluster.access import metrics_guard
+from cluster.client import Cluster
+from cluster.errors import ClusterError
+from cluster.health import HealthServer
+from cluster.lease import Lease, LeaseTimes
+from cluster.reflector import Pacing
+from cluster.sources import sources
+from cluster.store import Store
+from cluster.wire import Timeouts
+from policies.configuration.settings import Configuration
+from webhook.logs import log_as_json
+
+log = logging.getLogger(__name__)
+_POLL = 0.5
+"""Seconds between two looks at what has changed; a look costs nothing."""
+_REPORTS = Pacing(probe=10.0)
+"""For the watches of reports: whether their API is installed by now is asked six times a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditProcess:
+    """`interval` is in seconds, `most` in results of a report. `api` None: /v1 is not served."""
+
+    host: str
+    port: int
+    lease: str
+    interval: float
+    most: int
+    connect: Callable[..., Cluster]
+    api: ApiSettings | None = None
+    metrics_auth: bool = False
+
+    @property
+    def lease_name(self) -> tuple[str, str]:
+        """Namespace and name. Raises Misused."""
+        namespace, _, name = self.lease.partition("/")
+        if not (namespace and name) or "/" in name:
+            raise Misused(f"--lease takes NAMESPACE/NAME, not {self.lease!r}")
+        return namespace, name
+
+    def check(self) -> None:
+        """Raises Misused where tokens would cross a network unencrypted."""
+        if self.api is not None:
+            self.api.check()
+        if self.metrics_auth and (self.api is None or self.api.certificates is None):
+            raise Misused(
+                "--metrics-auth needs --api-port and --api-certs: tokens must not cross a network in the clear"
+            )
+
+
+def run(configuration: Configuration, process: AuditProcess, address_file: Path | None = None) -> Exit:
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
+    process.check()
+    names, times = process.lease_name, LeaseTimes()
+    log_as_json()
+    try:
+        with ExitStack() as opened:
+            cluster = opened.enter_context(process.connect())
+            leasing = opened.enter_context(process.connect(timeouts=_brief(times.renew_deadline)))
+            # Writes time out before another replica may write.
+            margin = times.duration - times.renew_deadline
+            writing = opened.enter_context(process.connect(timeouts=_brief(margin), attempts=1))
+            lease = Lease(leasing, *names, f"{socket.gethostname()}_{uuid.uuid4()}", times)
+            store, metrics = Store(following=sources(configuration.yunikorn)), Metrics()
+            auditor = Auditor(store, configuration, process.interval, metrics)
+            publisher = Publisher(cluster, writing, lease, process.most, metrics, pacing=_REPORTS)
+            _show(metrics, store, auditor, publisher, lease)
+            return _Running(cluster, store, auditor, publisher, lease, metrics).until_signalled(process, address_file)
+    except (ClusterError, OSError) as error:
+        raise OutOfReach(f"the audit cannot start: {error}") from error
+
+
+def _brief(seconds: float) -> Timeouts:
+    return Timeouts(connect=seconds / 3, read=seconds / 2)
+
+
+def _show(metrics: Metrics, store: Store, auditor: Auditor, publisher: Publisher, lease: Lease) -> None:
+    metrics.findings(lambda: auditor.last)
+    metrics.show(declared.AGE, auditor.age)
+    metrics.show(declared.REPORTS, publisher.count)
+    metrics.show(declared.LEADER, lambda: float(lease.held()))
+    metrics.show(declared.CACHE_AGE, store.age)
+    metrics.show(declared.CACHE_SYNCED, lambda: 0.0 if store.ready() else 1.0)
+
+
+class _Running:
+    """An audit with its probes, metrics and /v1."""
+
+    def __init__(
+        self, cluster: Cluster, store: Store, auditor: Auditor, publisher: Publisher, lease: Lease, metrics: Metrics
+    ) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._auditor = auditor
+        self._publisher = publisher
+        self._lease = lease
+        self._metrics = metrics
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="audit", daemon=True)
+
+    def until_signalled(self, process: AuditProcess, address_file: Path | None) -> Exit:
+        """Serve until a signal arrives or the thread fails. Raises OSError where an address is not available."""
+        with ExitStack() as opened:
+            identity = opened.enter_context(Identity.opened(process.api, process.connect)) if process.api else None
+            server = self._health(process, identity)
+            opened.callback(server.close)
+            opened.enter_context(signalled(self._ended))
+            more = {}
+            if process.api and identity:
+                api = Api(lambda: self._auditor.last, identity.reviews)
+                more["api"] = opened.enter_context(serving(api, process.api, identity))
+            self._begin()
+            announce(
+                "https" if process.metrics_auth else "http", process.host, server.server_port, address_file, **more
+            )
+            while self._thread.is_alive() and not self._ended.wait(_POLL):
+                pass
+            asked = self._ended.is_set()
+            self._end()
+            return Exit.CLEAN if asked else Exit.UNJUDGED
+
+    def _begin(self) -> None:
+        self._store.start(self._cluster)
+        self._publisher.start()
+        self._lease.start()
+        self._thread.start()
+
+    def _end(self) -> None:
+        """The thread first: nothing is written once the Lease is released."""
+        log.info("stopping")
+        self._ended.set()
+        self._thread.join(timeout=10.0)
+        self._lease.stop()
+        self._publisher.stop()
+        self._store.close()
+
+    def _work(self) -> None:
+        while not self._ended.wait(_POLL):
+            self._auditor.step()
+            self._publisher.step(self._auditor.last)
+
+    def _health(self, process: AuditProcess, identity: Identity | None) -> HealthServer:
+        more: dict[str, Any] = {}
+        if process.metrics_auth and identity:
+            more = {"tls": identity.tls, "guard": metrics_guard(identity.reviews)}
+        host = process.host.strip("[]")
+        server = HealthServer(
+            host, process.port, self.live, self.ready, self._metrics.registry, self._publisher.notes, **more
+        )
+        server.start()
+        return server
+
+    def live(self) -> list[str]:
+        started = self._thread.ident is not None
+        return (
+            ["internal error: the audit has ended; restart the process"]
+            if started and not self._thread.is_alive()
+            else []
+        )
+
+    def ready(self) -> list[str]:
+        """Why it is not ready: it answers once everything was audited."""
+        if self._ended.is_set():
+            return ["stopping"]
+        if lacking := self._store.lacking():
+            return lacking
+        return [] if self._auditor.last else ["nothing was audited yet"]

@@ -1,0 +1,90 @@
+"""The audit as shipped: its manifests applied, and replicas of its process under their ServiceAccount."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.apiserver.chart.rendering import kustomize
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import install
+from tests.apiserver.processes import passed_on
+from tests.apiserver.webhook.guard import QUOTREE
+
+SYSTEM = "quotree-system"
+
+
+def shipped(started: ControlPlane, folder: Path) -> ControlPlane:
+    """With Kueue's and Volcano's kinds and the manifests of the audit, and nobody who refuses a broken tree."""
+    install(started)
+    objects = [obj for obj in kustomize(["audit"], folder).values() if "webhooks" not in obj]
+    objects.sort(key=lambda obj: obj["kind"] != "Namespace")
+    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
+    return started
+
+
+class Replica:
+    """A process under the ServiceAccount of the manifests."""
+
+    def __init__(self, server: ControlPlane, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+        login = server.service_account_kubeconfig(SYSTEM, "quotree-audit")
+        command = [str(QUOTREE), "serve", "audit", "--port=0", "--api-port=0", f"--kubeconfig={login}"]
+        command.append(f"--address-file={folder}/address.json")
+        with (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on()})
+
+    @property
+    def address(self) -> dict[str, Any]:
+        file = self._folder / "address.json"
+        return dict(json.loads(file.read_text())) if file.exists() else {}
+
+    def get(self, path: str) -> tuple[int, str]:
+        return self._get(f"{self.address['url']}{path}") if self.address else (0, "")
+
+    def findings(self, token: str, query: str = "") -> tuple[int, Any]:
+        code, body = self._get(f"{self.address['api']}/v1/findings{query}", {"Authorization": f"Bearer {token}"})
+        return code, json.loads(body)
+
+    def _get(self, url: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    @property
+    def ready(self) -> bool:
+        return self.get("/readyz")[0] == 200
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """The value of the series with these labels; None where there is none."""
+        text = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+        series = f"{name}{{{text}}}" if text else name
+        found = re.search(rf"^{re.escape(series)} (\S+)$", self.get("/metrics")[1], re.MULTILINE)
+        return float(found[1]) if found else None
+
+    @property
+    def writes(self) -> bool:
+        return self.metric("quotree_audit_leader") == 1
+
+    def log(self) -> str:
+        return (self._folder / "log").read_text()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(20)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.end(signal.SIGKILL)

@@ -1,0 +1,158 @@
+"""When what is stored is judged: after changes, together, and on a schedule."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from audit import auditor as module
+from audit.auditor import SHORTEST, Auditor
+from audit.metrics import Metrics
+from policies.configuration.settings import Configuration
+from policies.model.forest import Forest
+from tests.builders import cohort, typed, world
+
+
+class Cached:
+    """A cache, and a clock that stands still."""
+
+    def __init__(self, *manifests: dict[str, Any]) -> None:
+        self.now = 1000.0
+        self.held = world(*manifests)
+        self.waits_for: list[str] = []
+
+    def forest(self) -> Forest:
+        return self.held
+
+    def lacking(self) -> list[str]:
+        return self.waits_for
+
+    def put(self, manifest: dict[str, Any]) -> None:
+        self.held = self.held.put(typed(manifest))
+
+
+def audits(cache: Cached, interval: float = 600) -> tuple[Auditor, Metrics]:
+    metrics = Metrics()
+    made = Auditor(cache, Configuration(), interval, metrics, clock=lambda: cache.now)
+    metrics.findings(lambda: made.last)
+    return made, metrics
+
+
+def found(auditor: Auditor) -> list[str]:
+    assert auditor.last is not None
+    return [each.judged.rule.id for each in auditor.last.found]
+
+
+def test_nothing_is_judged_before_everything_was_read() -> None:
+    cache = Cached(cohort("a", "a"))
+    cache.waits_for = ["Cohort: not listed yet"]
+    auditor, _ = audits(cache)
+
+    assert (auditor.step(), auditor.last, auditor.age()) == (False, None, None)
+    cache.waits_for = []
+    assert auditor.step()
+    assert found(auditor) == ["parent-cycle"]
+
+
+def test_changes_are_judged_together_after_a_rest_and_the_same_state_is_not_judged_again() -> None:
+    cache = Cached(cohort("a", "b"))
+    auditor, _ = audits(cache)
+    assert auditor.step()
+    cache.now += SHORTEST * 100
+    assert not auditor.step(), "nothing has changed"
+
+    cache.put(cohort("b"))
+    assert auditor.step()
+    cache.put(cohort("b", "a"))
+    assert not auditor.step(), "too soon"
+    cache.put(cohort("c", "c"))
+    cache.now += SHORTEST
+    assert auditor.step()
+    assert found(auditor) == ["parent-cycle", "parent-cycle"]
+
+
+def test_without_a_change_the_schedule_decides() -> None:
+    cache = Cached(cohort("a"))
+    auditor, metrics = audits(cache, interval=600)
+    auditor.step()
+
+    cache.now += 599
+    assert not auditor.step()
+    assert auditor.age() == 599
+    cache.now += 1
+    assert auditor.step()
+    assert metrics.registry.get_sample_value("quotree_audit_duration_seconds_count") == 2
+
+
+def test_an_audit_that_takes_long_is_followed_by_a_rest_that_is_ten_times_as_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cache = Cached(cohort("a"))
+    auditor, _ = audits(cache)
+    plain = module.audit
+
+    def slow(*arguments: Any) -> Any:
+        cache.now += 3
+        return plain(*arguments)
+
+    monkeypatch.setattr(module, "audit", slow)
+    auditor.step()
+    cache.put(cohort("b"))
+
+    cache.now += 29
+    assert not auditor.step()
+    cache.now += 1
+    assert auditor.step()
+
+
+def test_an_internal_error_keeps_the_last_audit_and_is_tried_again_on_schedule(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = Cached(cohort("a", "a"))
+    auditor, metrics = audits(cache, interval=60)
+    auditor.step()
+    last, plain = auditor.last, module.audit
+
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("by a rule")
+
+    monkeypatch.setattr(module, "audit", broken)
+    cache.put(cohort("b"))
+    cache.now += SHORTEST
+    assert not auditor.step()
+    assert auditor.last is last
+    assert "internal error" in caplog.text
+    assert metrics.registry.get_sample_value("quotree_audit_failures_total") == 1
+
+    monkeypatch.setattr(module, "audit", plain)
+    assert not auditor.step(), "a rule that fails must not take the core"
+    cache.now += 60
+    assert auditor.step()
+
+
+def test_the_findings_of_one_audit_are_metrics_and_leave_with_the_next() -> None:
+    cache = Cached(cohort("a", "a"))
+    auditor, metrics = audits(cache)
+    labels = {"rule": "parent-cycle", "severity": "error", "dialect": "kueue"}
+
+    assert metrics.registry.get_sample_value("quotree_audit_findings", labels) is None
+    auditor.step()
+    assert metrics.registry.get_sample_value("quotree_audit_findings", labels) == 1
+    assert metrics.registry.get_sample_value("quotree_audit_objects") == 1
+    cache.put(cohort("a"))
+    cache.now += SHORTEST
+    auditor.step()
+    assert metrics.registry.get_sample_value("quotree_audit_findings", labels) is None
+
+
+def test_a_gauge_without_a_value_is_no_number() -> None:
+    from audit.metrics import AGE
+
+    metrics = Metrics()
+    metrics.show(AGE, lambda: None)
+
+    value = metrics.registry.get_sample_value("quotree_audit_age_seconds")
+    assert value is not None
+    assert math.isnan(value)

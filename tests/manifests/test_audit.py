@@ -1,0 +1,37 @@
+"""The component of the audit, as far as it can be judged without a kubelet; see tests/apiserver for the rest."""
+
+from __future__ import annotations
+
+from cli.commands.serve import audit as command
+from cluster.sources import FOLLOWED
+from policies.audit.reports import APIS
+from tests.manifests.component import MANIFESTS, allowed, objects, only
+
+NAME = "quotree-audit"
+OBJECTS = objects(MANIFESTS / "components" / "audit")
+
+
+def test_it_may_follow_exactly_what_it_judges_and_what_it_writes() -> None:
+    role, of_yunikorn = (only("ClusterRole", name, OBJECTS) for name in (NAME, f"{NAME}-yunikorn"))
+    judged = {(versions[0].group, versions[0].plural) for versions in FOLLOWED.values()} - {("", "configmaps")}
+    kept = {(api.group, api.plural_of(namespaced)) for api in APIS for namespaced in (True, False)}
+
+    for verb in ("list", "watch"):
+        assert allowed(role, verb) | allowed(of_yunikorn, verb) == judged | kept
+    for verb in ("get", "create", "patch", "delete"):
+        assert allowed(role, verb) - {("authentication.k8s.io", "tokenreviews")} >= kept
+    writes = allowed(role, "patch") | allowed(role, "delete") | allowed(role, "update")
+    assert writes == kept
+    assert "*" not in str([each["rules"] for each in OBJECTS if "rules" in each])
+
+
+def test_its_options_exist_and_its_probes_and_ports_are_those() -> None:
+    pod = only("Deployment", NAME, OBJECTS)["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    known = {option for parameter in command.params for option in parameter.opts}
+    given = dict(each.split("=", 1) for each in container["args"] if each.startswith("--"))
+
+    assert given.keys() <= known
+    assert [each["containerPort"] for each in container["ports"]] == [int(given["--port"]), int(given["--api-port"])]
+    assert {each for each in container if each.endswith("Probe")} == {"startupProbe", "livenessProbe", "readinessProbe"}
+    assert {each["configMap"]["name"] for each in pod["volumes"] if "configMap" in each} == {"quotree-configuration"}

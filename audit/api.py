@@ -22,6 +22,7 @@ from policies.audit.as_json import findings_json
 from policies.audit.audited import Audit, Audited
 from policies.configuration.settings import Dialect
 from policies.dialects import core, kueue, volcano
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.objects import GroupKind
 
 log = logging.getLogger(__name__)
@@ -92,7 +93,12 @@ class Api:
             every = [access for wanted in TREES.values() for access in wanted]
             raise Refusal(403, f"{caller.name} may {_none(every)}; name a namespace with ?namespace=")
         kinds = {kind for kind in _NAMESPACED if self._callers.may(caller, _list(kind))}
-        return lambda each: each.object.group_kind in kinds if each.object.namespace else each.dialect in trees
+        return lambda each: each.dialect in trees if _of_tree(each) else each.object.group_kind in kinds
+
+
+def _of_tree(audited: Audited) -> bool:
+    """Whether it is about a tree as a whole; that of YuniKorn stands in a ConfigMap."""
+    return not audited.object.namespace or audited.object.group_kind == CONFIG_MAP
 
 
 def _none(wanted: Sequence[Access]) -> str:

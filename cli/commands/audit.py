@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from cli.exits import Exit, strongest
+from cli.input import baseline as baselines
 from cli.input.against import Against, AgainstType
 from cli.input.context import load
 from cli.input.options import configured
@@ -15,8 +16,7 @@ from cli.input.options import kubeconfig as kubeconfig_option
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.output import note
-from cli.report.audits.audited import Audited
-from cli.report.audits.text import within
+from cli.report.audits.audited import Audited, within, without_old
 from cli.report.formats import OF_AUDITS, deliver
 from policies.audit.audited import audit as audit_of
 from policies.configuration.settings import Configuration
@@ -44,6 +44,9 @@ from policies.model.forest import Forest
     show_default=True,
     help="Exit 1 at findings of this severity or worse.",
 )
+@click.option(
+    "--baseline", metavar="FILE", help="Old findings, which are left out; `quotree baseline create` writes them."
+)
 @click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated.")
 @click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge.")
 def audit(
@@ -54,6 +57,7 @@ def audit(
     root: str | None,
     outputs: tuple[Output, ...],
     fail_on: str,
+    baseline: str | None,
     require_evaluated: bool,
     require_objects: bool,
 ) -> None:
@@ -70,10 +74,13 @@ def audit(
       quotree audit --against snapshot:prod.json -o markdown
       quotree audit -o openreports=reports.yaml -o text
     """
+    old = baselines.read(baseline) if baseline is not None else None
     configuration = settings(config, [against.name] if against.kind == "files" else [], profile)
     found = _audited(against, kubeconfig, configuration)
     for item in found.unreadable:
         note(str(item))
+    if old is not None:
+        found = without_old(found, old)
     shown = found if root is None else within(found, root)
     deliver(outputs, OF_AUDITS, shown)
     click.get_current_context().exit(strongest(_codes(shown, fail_on, require_evaluated, require_objects)))

@@ -14,7 +14,8 @@ from cluster.errors import Unreachable
 from cluster.reviews import Access, Caller
 from policies.audit.audited import Audit, audit
 from policies.configuration.settings import Configuration
-from tests.builders import cohort, local_queue, queue, world
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from tests.builders import EVERYTHING, cohort, config_map, local_queue, queue, world
 from tests.schemas import checked
 
 TREES = ("clusterqueues", "cohorts")
@@ -81,6 +82,15 @@ def test_objects_in_namespaces_are_for_those_who_may_list_their_kind() -> None:
     assert objects(answer("?namespace=team", "pods/team")) == [], "no LocalQueues for who may list Pods"
     assert refused("?namespace=other", "localqueues/team") == 403
     assert refused("?namespace=team") == 403
+
+
+def test_the_queues_of_yunikorn_are_for_those_who_may_list_namespaces() -> None:
+    text = {"queues.yaml": "partitions: [{name: default, queues: [{name: root, queues: [{name: a.b}]}]}]"}
+    held = world(config_map("yunikorn-configs", "default", data=text), known=(*EVERYTHING, CONFIG_MAP))
+    broken = audit(held, Configuration(), datetime(2026, 11, 23, tzinfo=UTC))
+
+    assert {each["root"]["name"] for each in answer("", "namespaces", last=broken)["items"]} == {"root"}
+    assert answer("", "queues", last=broken)["items"] == []
 
 
 def test_the_sums_count_what_the_caller_sees_alone() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from cli.output import paint
 from cli.report.as_text import COLOURS, reason_lines, some, without_fix
@@ -41,6 +40,8 @@ def closing_line(audited: Audited) -> str:
     parts = list(_counts(audit.trees))
     if audit.not_evaluated:
         parts.append(f"{some(len({missed.rule.id for missed in audit.not_evaluated}), 'rule')} not evaluated")
+    if audited.baselined:
+        parts.append(f"{audited.baselined} in the baseline")
     if audited.unreadable:
         parts.append(f"{some(len(audited.unreadable), 'place')} unreadable")
     return ", ".join(parts) or "nothing is wrong"
@@ -69,9 +70,3 @@ def _finding_lines(found: Found) -> Iterator[str]:
 
 def _cause(cause: Cause) -> str:
     return plain(f"{cause.object}: {cause.field}: {cause.message}")
-
-
-def within(audited: Audited, root: str) -> Audited:
-    """Of the trees whose root has this name alone."""
-    trees = tuple(tree for tree in audited.audit.trees if tree.root is not None and tree.root.name == root)
-    return replace(audited, audit=replace(audited.audit, trees=trees))

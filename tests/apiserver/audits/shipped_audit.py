@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import signal
+import ssl
 import subprocess
 import urllib.error
 import urllib.request
@@ -20,6 +22,8 @@ from tests.apiserver.processes import passed_on
 from tests.apiserver.webhook.guard import QUOTREE
 
 SYSTEM = "quotree-system"
+CERTIFICATE = "quotree-audit-certificate"
+SERVED = ("--api-port=0", f"--secret={SYSTEM}/{CERTIFICATE}", "--service=quotree-audit", "--name=127.0.0.1")
 
 
 def shipped(started: ControlPlane, folder: Path) -> ControlPlane:
@@ -36,10 +40,10 @@ class Replica:
 
     def __init__(self, server: ControlPlane, folder: Path) -> None:
         folder.mkdir()
-        self._folder = folder
+        self._server, self._folder = server, folder
         login = server.service_account_kubeconfig(SYSTEM, "quotree-audit")
-        command = [str(QUOTREE), "serve", "audit", "--port=0", "--api-port=0", f"--kubeconfig={login}"]
-        command.append(f"--address-file={folder}/address.json")
+        command = [str(QUOTREE), "serve", "audit", "--port=0", f"--kubeconfig={login}", *SERVED]
+        command += [f"--api-certs={folder}/certs", f"--address-file={folder}/address.json"]
         with (folder / "log").open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on()})
 
@@ -52,12 +56,18 @@ class Replica:
         return self._get(f"{self.address['url']}{path}") if self.address else (0, "")
 
     def findings(self, token: str, query: str = "") -> tuple[int, Any]:
-        code, body = self._get(f"{self.address['api']}/v1/findings{query}", {"Authorization": f"Bearer {token}"})
+        secret = self._server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")
+        trust = ssl.create_default_context(cadata=base64.b64decode(secret["data"]["ca.crt"]).decode())
+        url = f"{self.address['api']}/v1/findings{query}"
+        code, body = self._get(url, {"Authorization": f"Bearer {token}"}, trust)
         return code, json.loads(body)
 
-    def _get(self, url: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
+    def _get(
+        self, url: str, headers: dict[str, str] | None = None, trust: ssl.SSLContext | None = None
+    ) -> tuple[int, str]:
+        request = urllib.request.Request(url, headers=headers or {})
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -83,3 +83,15 @@ def test_nothing_to_judge_and_what_cannot_be_read(tmp_path: Path) -> None:
     assert run("audit", "--against", "nothing", "--require-objects").exit_code == 5
     assert run("audit", "--against", f"files:{tmp_path / 'bad'}").exit_code == 3
     assert run("audit", "--kubeconfig", str(tmp_path / "none")).exit_code == 4
+
+
+def test_what_the_baseline_has_is_left_out_and_counted(tmp_path: Path) -> None:
+    place, old = folder(tmp_path / "trees", *CYCLE, local_queue("lost", "nowhere")), tmp_path / "old.jsonl"
+    write(tmp_path / "part.yaml", *CYCLE)
+    run("baseline", "create", tmp_path / "part.yaml", "--file", old)
+
+    result = run("audit", "--against", place, "--baseline", old)
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "1 warning, 2 in the baseline"
+    assert "parent-cycle" not in result.stdout

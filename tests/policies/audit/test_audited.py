@@ -85,6 +85,18 @@ def test_work_in_an_inner_queue_is_found_at_the_tree() -> None:
     assert rows(found) == [("Queue root", "parent-with-workloads", "Queue ml")]
 
 
+def test_an_exemption_excuses_as_it_does_for_a_change() -> None:
+    lenient = Configuration(waivable=frozenset({"parent-cycle"}))
+    asked = {"ignore.quotree.dev/parent-cycle": "moving teams; until=2026-12-01"}
+    exempt = cohort("a", "a")
+    exempt["metadata"]["annotations"] = asked
+
+    before, after = (audit(world(exempt), lenient, datetime(2026, month, 1, 12, tzinfo=UTC)) for month in (11, 12))
+    later = audit(world(exempt), lenient, datetime(2026, 12, 2, tzinfo=UTC))
+
+    assert [found.count(Severity.ERROR) for found in (before, after, later)] == [0, 0, 1]
+
+
 @pytest.mark.parametrize("action", [Action.WARN, Action.OFF])
 def test_the_configuration_decides_as_for_a_change(action: Action) -> None:
     quiet = Configuration(overrides=(Override("parent-cycle", action),))

@@ -1,0 +1,26 @@
+"""`quotree serve audit`: what cannot be served is said at once. tests/apiserver/audits has the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.runs import run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reported"),
+    [
+        (["--lease", "quotree"], 2, "--lease takes NAMESPACE/NAME"),
+        (["--kubeconfig", "/no/such"], 4, "/no/such: no such kubeconfig"),
+        (["--config", "/no/such.yaml"], 2, "no such configuration file"),
+        (["--most", "0"], 2, "--most"),
+        (["--interval", "0"], 2, "--interval"),
+        (["--api-port", "0", "--api-host", "0.0.0.0"], 2, "tokens must not cross a network in the clear"),
+        (["--metrics-auth"], 2, "--metrics-auth needs --api-port and --api-certs"),
+    ],
+)
+def test_what_cannot_be_served_is_said_at_once(arguments: list[str], code: int, reported: str) -> None:
+    result = run("serve", "audit", *arguments)
+
+    assert result.exit_code == code
+    assert reported in result.stderr

@@ -1,0 +1,43 @@
+"""Tokens in cookies, sealed: a stolen backup of a browser's profile is no login, and nobody can make one up."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+
+from cryptography.fernet import Fernet, InvalidToken
+
+LASTS = 8 * 3600
+"""Seconds; a token may expire before."""
+_LONGEST = 3800
+"""Bytes of a cookie's value that every browser keeps."""
+
+
+def cookie_name(port: int, *, secure: bool) -> str:
+    """Cookies are shared by all ports of a host; the prefix keeps other hosts of a domain from setting one."""
+    return "__Host-quotree" if secure else f"quotree-{port}"
+
+
+class TooLong(ValueError):
+    """The token does not fit in a cookie."""
+
+
+class Sessions:
+    """Replicas with the same `key` know each other's sessions; a key of None is made up, and ends with the process."""
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._fernet = Fernet(urlsafe_b64encode(sha256(key).digest()) if key else Fernet.generate_key())
+
+    def seal(self, token: str) -> str:
+        """Raises TooLong."""
+        sealed = self._fernet.encrypt(token.encode()).decode("ascii")
+        if len(sealed) > _LONGEST:
+            raise TooLong("the token is too long for a cookie; have a proxy send it as a header")
+        return sealed
+
+    def open(self, sealed: str) -> str | None:
+        """The token; None where the text was not sealed here, or too long ago."""
+        try:
+            return self._fernet.decrypt(sealed.encode("ascii", "replace"), ttl=LASTS).decode()
+        except (InvalidToken, ValueError):
+            return None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.serving.certificates import Certificates, KeptCertificates
+from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cluster.api.server import is_loopback
 from cluster.client import Cluster
 from cluster.endpoint import Endpoint, from_service_account
@@ -23,6 +24,8 @@ from dashboard.server import serve
 from dashboard.settings import DashboardSettings
 from webhook.logs import log_as_json
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -30,18 +33,22 @@ class Address:
 
     url: str
     ca: Path | None = None
-    server_name: str | None = None
 
     def endpoint(self) -> Endpoint:
-        """Raises Misused."""
-        if self.url.startswith("http://") and is_loopback(Endpoint(self.url).url.split("/")[2].rsplit(":", 1)[0]):
+        """Where the file of the CA is not there yet, no certificate is trusted. Raises Misused."""
+        parts = urlsplit(self.url)
+        if parts.scheme == "http" and is_loopback(parts.hostname or ""):
             return Endpoint(self.url.rstrip("/"))
-        if not self.url.startswith("https://"):
+        if parts.scheme != "https" or not parts.hostname:
             raise Misused(f"{self.url}: write https://HOST:PORT; http is allowed on this machine only")
         try:
-            return Endpoint(self.url.rstrip("/"), ssl.create_default_context(cafile=self.ca), self.server_name)
+            trust = ssl.create_default_context(cafile=self.ca)
+        except FileNotFoundError:
+            log.warning("%s is not there yet; %s is not trusted until it is", self.ca, self.url)
+            trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         except (OSError, ssl.SSLError) as error:
             raise Misused(f"{self.ca}: holds no certificate: {error}") from error
+        return Endpoint(self.url.rstrip("/"), trust)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +104,23 @@ def run(settings: DashboardSettings, others: Others, sign_in: SignIn, certificat
     way, sessions = _way(sign_in, settings.cookie)
     settings = replace(settings, way=way, sessions=sessions)
     servers = _Watched(others, _own_token(sign_in) if sign_in.proxies else None)
-    servers()
     log_as_json()
     try:
-        with ExitStack() as opened:
-            _keep(opened, certificates)
-            code = serve(settings, lambda: RemoteBackend(servers), lambda _: None)
+        servers()
+        keeper = certificates.keeper(Cluster.connect) if certificates else None
+        if keeper:
+            keeper()
+        code = serve(settings, lambda: _backend(servers, keeper), lambda _: None)
     except (ClusterError, OSError, ValueError) as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN
+
+
+def _backend(servers: Callable[[], Servers], keeper: Keeper | None) -> RemoteBackend:
+    """Called in the process that serves, since threads do not survive a fork."""
+    if keeper:
+        KeptCertificates(keeper).start()
+    return RemoteBackend(servers)
 
 
 def _way(sign_in: SignIn, cookie: str) -> tuple[Way, Sessions | None]:
@@ -115,10 +130,8 @@ def _way(sign_in: SignIn, cookie: str) -> tuple[Way, Sessions | None]:
         except ValueError as error:
             raise Misused(f"--trusted-proxy: {error}") from error
         return ByProxy(networks, sign_in.user_header, sign_in.groups_header), None
-    try:
-        sessions = Sessions(sign_in.session_key.read_bytes() if sign_in.session_key else None)
-    except OSError as error:
-        raise Misused(f"--session-key {sign_in.session_key}: {error.strerror}") from error
+    key = sign_in.session_key
+    sessions = Sessions(key.read_bytes if key else None)
     return ByToken(sessions, cookie), sessions
 
 
@@ -168,14 +181,3 @@ def _fingerprint(file: Path | None) -> object:
     except OSError:
         return None
     return found and (found.st_ino, found.st_mtime_ns, found.st_size)
-
-
-def _keep(opened: ExitStack, certificates: Certificates | None) -> None:
-    if certificates is None:
-        return
-    keeper = certificates.keeper(Cluster.connect)
-    if keeper is not None:
-        keeper()
-        renewal = KeptCertificates(keeper)
-        renewal.start()
-        opened.callback(renewal.stop)

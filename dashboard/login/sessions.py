@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from hashlib import sha256
+from secrets import token_bytes
 
 from cryptography.fernet import Fernet, InvalidToken
 
@@ -23,14 +25,18 @@ class TooLong(ValueError):
 
 
 class Sessions:
-    """Replicas with the same `key` know each other's sessions; a key of None is made up, and ends with the process."""
+    """Replicas with the same key know each other's sessions. `key` is read each time, since a file of it may change.
 
-    def __init__(self, key: bytes | None = None) -> None:
-        self._fernet = Fernet(urlsafe_b64encode(sha256(key).digest()) if key else Fernet.generate_key())
+    Without one it is made up, and sessions end with the process.
+    """
+
+    def __init__(self, key: Callable[[], bytes] | None = None) -> None:
+        made_up = token_bytes(32)
+        self._key = key or (lambda: made_up)
 
     def seal(self, token: str) -> str:
-        """Raises TooLong."""
-        sealed = self._fernet.encrypt(token.encode()).decode("ascii")
+        """Raises TooLong, and OSError where the key cannot be read."""
+        sealed = self._fernet().encrypt(token.encode()).decode("ascii")
         if len(sealed) > _LONGEST:
             raise TooLong("the token is too long for a cookie; have a proxy send it as a header")
         return sealed
@@ -38,6 +44,9 @@ class Sessions:
     def open(self, sealed: str) -> str | None:
         """The token; None where the text was not sealed here, or too long ago."""
         try:
-            return self._fernet.decrypt(sealed.encode("ascii", "replace"), ttl=LASTS).decode()
-        except (InvalidToken, ValueError):
+            return self._fernet().decrypt(sealed.encode("ascii", "replace"), ttl=LASTS).decode()
+        except (InvalidToken, ValueError, OSError):
             return None
+
+    def _fernet(self) -> Fernet:
+        return Fernet(urlsafe_b64encode(sha256(b"quotree session " + self._key()).digest()))

@@ -58,7 +58,8 @@ def test_the_marks_of_managed_pods_are_guarded_where_pods_are_managed() -> None:
 
 def test_the_network_policies_name_ports_and_pods_that_exist() -> None:
     policies = documents("network-policy", "webhook.yaml")
-    deployments = [base("deployment.yaml", "Deployment"), *documents("reconciler", "deployment.yaml")]
+    shipped = [documents(component, "deployment.yaml") for component in ("reconciler", "dashboard")]
+    deployments = [base("deployment.yaml", "Deployment"), *(each for found in shipped for each in found)]
     ports = {
         each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]: {
             port["name"] for port in each["spec"]["template"]["spec"]["containers"][0]["ports"]

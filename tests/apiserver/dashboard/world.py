@@ -83,7 +83,9 @@ def organisation(server: ControlPlane, queues: int) -> None:
 class Dashboard:
     """The process; it asks this API server and this reconciler."""
 
-    def __init__(self, server: ControlPlane, folder: Path, reconciler: str, *arguments: str) -> None:
+    def __init__(
+        self, server: ControlPlane, folder: Path, reconciler: str, *arguments: str, **environment: str
+    ) -> None:
         folder.mkdir()
         self._folder = folder
         secret = server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")
@@ -96,7 +98,9 @@ class Dashboard:
             *arguments,
         ]
         with (folder / "log").open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on()})
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on(), **environment}
+            )
         eventually(lambda: (folder / "address.json").exists(), self.log)
 
     @property

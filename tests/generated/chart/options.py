@@ -17,8 +17,9 @@ WEBHOOKS = {"ValidatingWebhookConfiguration": "validating", "MutatingWebhookConf
 PROCESSES = {
     "webhook": ("base", "quotree-configuration"),
     "reconciler": ("components/reconciler", "quotree-reconciler"),
+    "dashboard": ("components/dashboard", ""),
 }
-"""The folder of each, and its ConfigMap."""
+"""The folder of each, and its ConfigMap, empty where it has none."""
 FREE = {"type": "object"}
 ITEMS = {"type": "array", "items": {"type": "object"}}
 TEXT = {"type": "string"}
@@ -30,6 +31,7 @@ MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
 LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
 SWITCHES = {
     "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
+    "dashboard": "The dashboard, for people who sign in with a token.",
     "metrics-auth": "Metrics of the webhook over TLS, for tokens that may GET /metrics.",
     "multikueue": "The reconciler sends work to other clusters.",
     "network-policy": "NetworkPolicies for the ports of both programs.",
@@ -43,6 +45,7 @@ SWITCHES = {
     "yunikorn-observe": "The reconciler compares what YuniKorn's scheduler binds with its quotas.",
 }
 NEEDS = {
+    "dashboard": ["reconciler"],
     "multikueue": ["reconciler"],
     "reconciler-deletes-jobs": ["reconciler"],
     "reconciler-volcano": ["reconciler"],
@@ -99,12 +102,11 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     budget = only(found[f"{folder}/availability.yaml"], "PodDisruptionBudget")["spec"]
-    text = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"]
     given: list[tuple[str, Any, Mapping[str, Any], str]] = [
         ("replicas", deployment["spec"]["replicas"], COUNT, "Replicas of the Deployment."),
-        ("configuration", yaml.safe_load(text), FREE, f"The ConfigMap {config}; docs/configuration.md lists the keys."),
+        *_configured(folder, config, found),
         ("resources", container["resources"], FREE, "Requests and limits of the container."),
-        ("priorityClassName", pod["priorityClassName"], TEXT, "The PriorityClass; empty for none."),
+        ("priorityClassName", pod.get("priorityClassName", ""), TEXT, "The PriorityClass; empty for none."),
         ("podSecurityContext", pod["securityContext"], FREE, "The securityContext of the Pod."),
         ("securityContext", container["securityContext"], FREE, "The securityContext of the container."),
         ("topologySpreadConstraints", pod["topologySpreadConstraints"], ITEMS, "How the Pods spread."),
@@ -121,6 +123,15 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
         ("podDisruptionBudget.maxUnavailable", budget["maxUnavailable"], COUNT_OR_SHARE, "Its maxUnavailable."),
     ]
     yield from (Option(f"{name}.{path}", *rest) for path, *rest in given)
+
+
+def _configured(
+    folder: str, config: str, found: Mapping[str, list[source.Object]]
+) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
+    if config:
+        text = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"]
+        about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
+        yield ("configuration", yaml.safe_load(text), FREE, about)
 
 
 def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:

@@ -67,6 +67,7 @@ def _deployment(spec: Object, process: str) -> None:
     meta["labels"][_more(f"{at}.podLabels")] = None
     meta[_given("annotations", f"{at}.podAnnotations")] = None
     priority = f"{{{{- with {at}.priorityClassName }}}}\npriorityClassName: {{{{ . | quote }}}}\n{{{{- end }}}}"
+    pod.setdefault("priorityClassName", "")
     _replace(pod, "priorityClassName", Chunk(priority))
     _replace(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
     spread = [_given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")]

@@ -36,7 +36,8 @@ class Endpoint:
 
     `url` may have a path, for clusters behind a gateway. `authorization` returns the header for the next request and
     renews a token that is about to expire; None sends no header. `link_local`: whether the address may be one of the
-    link itself, which also a name can turn out to be.
+    link itself, which also a name can turn out to be. `headers` go with each request, beside those of the client; a
+    name may be there several times.
     """
 
     url: str
@@ -45,6 +46,7 @@ class Endpoint:
     proxy: str | None = None
     link_local: bool = True
     authorization: Callable[[], str | None] = field(default=lambda: None, repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -> Endpoint:

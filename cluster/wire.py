@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -164,6 +164,8 @@ class _Connections:
         headers = self._current_headers()
         if request.body is not None:
             headers = {**headers, "Content-Type": request.content_type}
+        if self.endpoint.headers:
+            headers = _together(headers, self.endpoint.headers)
         return self._ask(
             request.method,
             f"{self._where}{_target(request)}",
@@ -181,7 +183,9 @@ class _Connections:
         Raises what urllib3 raises; then the request may have arrived.
         """
         path = f"{self._where}{_target(request)}"
-        if self._host is None or _UNSAFE.search(path) or (prepared := self._prepared()) is None:
+        if self._host is None or self.endpoint.headers or _UNSAFE.search(path):
+            return None
+        if (prepared := self._prepared()) is None:
             return None
         connection: Any = self._host._get_conn()
         if connection.sock is None:
@@ -238,6 +242,13 @@ class _Connections:
             self._headers = {**fixed, **({"Authorization": authorization} if authorization else {})}
             self._renew_at = time.monotonic() + _TOKEN_LASTS
         return self._headers
+
+
+def _together(headers: Mapping[str, str], more: Iterable[tuple[str, str]]) -> urllib3.HTTPHeaderDict:
+    found = urllib3.HTTPHeaderDict(headers)
+    for name, value in more:
+        found.add(name, value)
+    return found
 
 
 def _target(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""Run a server: the admission webhook, the reconciler or the audit."""
+"""Run a server: the admission webhook, the reconciler, the audit or the dashboard."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 from cli.exits import Misused
 from cli.input.against import Against, AgainstType
 from cli.input.options import context as context_option
-from cli.input.served import Served, served
 from cli.input.settings import settings as read_settings
+from cli.serving.audit_command import audit as audit_command
 from policies.model.errors import PolicyError
 
 PATIENCE = 0.1
@@ -271,59 +271,99 @@ def reconciler(
 
 
 @serve.command()
-@served(port=8082)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 in a pod.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8082, show_default=True, help="0 takes a free one.")
+@click.option("--health-host", default="127.0.0.1", show_default=True, help="Address of the probes.")
 @click.option(
-    "--interval",
-    type=click.FloatRange(1),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="Audit so often even if nothing changes; after a change it takes seconds.",
+    "--health-port", type=click.IntRange(0, 65535), help="Port of /healthz, /readyz and /metrics.  [default: none]"
+)
+@click.option("--reconciler", metavar="URL", help="The reconciler whose /v1 is asked.")
+@click.option("--reconciler-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
+@click.option("--audit", metavar="URL", help="The audit whose findings are shown.")
+@click.option("--audit-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
+@click.option("--api-server", metavar="URL", help="The API server. Default: that of the pod's service account.")
+@click.option("--api-server-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    metavar="NETWORK",
+    multiple=True,
+    help="Take from the headers of a proxy at such an address who looks. Default: people sign in with a token.",
+)
+@click.option("--user-header", default="X-Forwarded-User", show_default=True, help="The header with the user's name.")
+@click.option("--groups-header", default="X-Forwarded-Groups", show_default=True, help="The one with the groups.")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --trusted-proxy: the dashboard's own token. Default: that of the pod's service account.",
 )
 @click.option(
-    "--most",
-    type=click.IntRange(1, 1000),
-    default=100,
-    show_default=True,
-    help="Results in one report; the rest is counted.",
+    "--session-key",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What seals sessions; replicas need the same. Default: made up, and sessions end with the process.",
 )
 @click.option(
-    "--lease",
-    metavar="NAMESPACE/NAME",
-    default="quotree-system/quotree-audit",
-    show_default=True,
-    help="The Lease for leader election; only its holder writes reports.",
+    "--certs",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of tls.crt and tls.key. Default: plain HTTP, on loopback only.",
+)
+@click.option("--supplied", is_flag=True, help="Use the certificates in the folder as they are: make and renew none.")
+@click.option(
+    "--name", "names", metavar="DNS|IP", multiple=True, help="Another name of this server. Default: loopback."
+)
+@click.option("--secret", metavar="NAMESPACE/NAME", help="Keep the certificates in this Secret, for all replicas.")
+@click.option("--service", metavar="NAME", help="With --secret: the Service that clients call.")
+@click.option(
+    "--refresh", type=click.IntRange(0), default=5, show_default=True, help="Seconds between two looks; 0: none."
 )
 @click.option(
-    "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
+    "--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the actual address to this file."
 )
-@context_option
-@click.option("--config", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
-def audit(
-    served: Served,
-    interval: float,
-    most: int,
-    lease: str,
-    kubeconfig: str | None,
-    context: str | None,
-    config: str | None,
+def dashboard(
+    host: str,
+    port: int,
+    health_host: str,
+    health_port: int | None,
+    reconciler: str | None,
+    reconciler_ca: Path | None,
+    audit: str | None,
+    audit_ca: Path | None,
+    api_server: str | None,
+    api_server_ca: Path | None,
+    proxies: tuple[str, ...],
+    user_header: str,
+    groups_header: str,
+    token_file: Path | None,
+    session_key: Path | None,
+    folder: Path | None,
+    supplied: bool,
+    names: tuple[str, ...],
+    secret: str | None,
+    service: str | None,
+    refresh: int,
+    address_file: Path | None,
 ) -> None:
-    """Judge everything that is stored, after changes and on a schedule, and report what is wrong.
+    """Show quota trees, work that waits, clusters and findings in the browser; each sees what they may see.
 
     \b
     Examples:
-      quotree serve audit --kubeconfig admin.conf --api-port 9445
+      quotree serve dashboard --certs ./certs --reconciler https://quotree-reconciler.quotree-system.svc
     """
-    from cli.serving.api import ApiSettings  # here, since servers take long to load
-    from cli.serving.audit import AuditProcess, run
     from cli.serving.certificates import Certificates
-    from cluster.client import Cluster
+    from cli.serving.dashboard import Address, Others, SignIn, run, settings_of  # here, since servers take long to load
 
-    api = None
-    if served.api_port is not None:
-        kept = (served.supplied, served.names, served.secret, served.service)
-        certificates = Certificates(served.folder, *kept) if served.folder else None
-        api = ApiSettings(served.api_host, served.api_port, certificates)
-    connect = partial(Cluster.connect, context, kubeconfig)
-    process = AuditProcess(served.host, served.port, lease, interval, most, connect, api, served.metrics_auth)
-    click.get_current_context().exit(run(read_settings(config, []), process, served.address_file))
+    settings = settings_of(host, port, health_host, health_port, folder, refresh, address_file)
+    others = Others(
+        Address(api_server, api_server_ca) if api_server else None,
+        Address(reconciler, reconciler_ca) if reconciler else None,
+        Address(audit, audit_ca) if audit else None,
+    )
+    sign_in = SignIn(proxies, user_header, groups_header, session_key, token_file)
+    certificates = Certificates(folder, supplied, names, secret, service) if folder else None
+    click.get_current_context().exit(run(settings, others, sign_in, certificates))
+
+
+serve.add_command(audit_command, "audit")

@@ -7,13 +7,16 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
 from cli.exits import Misused, OutOfReach
 from cli.input.against import Against
+
+if TYPE_CHECKING:
+    from cluster.endpoint import Endpoint
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,17 +46,22 @@ def options(command: F) -> F:
 def get(server: Server, path: str, against: Against, kubeconfig: str | None) -> dict[str, Any]:
     """Its answer. Raises Misused, OutOfReach."""
     from cluster.client import Cluster  # here, since these take long to load
-    from cluster.endpoint import Endpoint
     from cluster.errors import ClusterError
 
-    tls = _tls(server)
     try:
-        header = _from_file(server.token_file) if server.token_file else _of_kubeconfig(against, kubeconfig)
-        endpoint = Endpoint(server.url.rstrip("/"), tls, server.server_name, authorization=lambda: header)
-        with Cluster(endpoint) as client:
+        with Cluster(endpoint(server, against, kubeconfig)) as client:
             return client.get(path)
     except ClusterError as error:
         raise OutOfReach(f"cannot ask the reconciler at {server.url}: {error}") from error
+
+
+def endpoint(server: Server, against: Against, kubeconfig: str | None) -> Endpoint:
+    """Where it is asked, with a token. Raises Misused and ClusterError."""
+    from cluster.endpoint import Endpoint  # here, since it takes long to load
+
+    tls = _tls(server)
+    header = _from_file(server.token_file) if server.token_file else _of_kubeconfig(against, kubeconfig)
+    return Endpoint(server.url.rstrip("/"), tls, server.server_name, authorization=lambda: header)
 
 
 def _tls(server: Server) -> ssl.SSLContext | None:

@@ -44,13 +44,14 @@ def item_json(audited: Audited) -> dict[str, Any]:
 
 def roots_json(found: Iterable[Audited]) -> list[dict[str, Any]]:
     """How much is wrong in each tree, in the order of the findings."""
-    trees: dict[Root | None, list[Audited]] = {}
+    trees: dict[Root, list[Audited]] = {}
     for each in found:
-        trees.setdefault(each.root, []).append(each)
+        if each.root is not None:
+            trees.setdefault(each.root, []).append(each)
     return [
         {
             "root": root_json(root),
-            **({"dialect": root.dialect.value} if root else {}),
+            "dialect": root.dialect.value,
             "findings": len(those),
             "errors": sum(each.judged.severity is Severity.ERROR for each in those),
             "warnings": sum(each.judged.severity is Severity.WARNING for each in those),

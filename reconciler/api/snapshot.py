@@ -26,6 +26,12 @@ def snapshot(cluster: Cluster, settings: Settings | None = None) -> World:
     return _world((_listed(cluster, each) for each in _kinds(settings)), settings)
 
 
+def observed(cluster: Cluster, settings: Settings | None = None) -> Core:
+    """The same with what /v1 asks; it decides nothing. Raises ClusterError."""
+    settings = settings or Settings()
+    return _core((_listed(cluster, each) for each in _kinds(settings)), settings)
+
+
 def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: Settings | None = None) -> World:
     """The same of objects that were read before, in the versions that the reconciler reads."""
     settings = settings or Settings()
@@ -45,9 +51,13 @@ def _kinds(settings: Settings) -> tuple[WatchedKind, ...]:
 
 
 def _world(listed: Iterable[Listed], settings: Settings) -> World:
-    world = World(settings.options, settings.ordering, settings.counting)
-    Core(ClusterState(world), waiting=settings.waiting).handle(listed, time.time_ns())
-    return world
+    return _core(listed, settings).state.world
+
+
+def _core(listed: Iterable[Listed], settings: Settings) -> Core:
+    core = Core(ClusterState(World(settings.options, settings.ordering, settings.counting)), waiting=settings.waiting)
+    core.handle(listed, time.time_ns())
+    return core
 
 
 def _listed(cluster: Cluster, watched: WatchedKind) -> Listed:

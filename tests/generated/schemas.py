@@ -126,14 +126,15 @@ def _document(name: str, title: str, kind: str, body: Schema, definitions: Schem
 
 
 def _finding_list() -> Schema:
-    root = {"anyOf": [{"type": "null"}, _object({"kind": _TEXT, "name": _TEXT})]}
+    root = _object({"kind": _TEXT, "name": _TEXT})
+    any_root: Schema = {"anyOf": [{"type": "null"}, root]}
     dialect: Schema = {"enum": ["kueue", "volcano", "yunikorn"]}
     item = _object(
         {
             "rule": _TEXT,
             "severity": {"enum": ["error", "warning", "info"]},
             "dialect": dialect,
-            "root": {"description": "Of the object's tree; null where it is in none.", **root},
+            "root": {"description": "Of the object's tree; null where it is in none.", **any_root},
             "object": _object({"kind": _TEXT, "namespace": _TEXT, "name": _TEXT}),
             "field": _TEXT,
             "message": _TEXT,
@@ -141,13 +142,17 @@ def _finding_list() -> Schema:
         },
         {"fix": _TEXT},
     )
-    tree = _object({"root": root, "findings": _COUNT, "errors": _COUNT, "warnings": _COUNT}, {"dialect": dialect})
+    counts = dict.fromkeys(("findings", "errors", "warnings"), _COUNT)
+    tree = _object({"root": root, "dialect": dialect, **counts})
     fields: Schema = {
         "apiVersion": True,
         "kind": True,
         "judged": {"type": "string", "format": "date-time"},
         "items": _list(item),
-        "roots": {"description": "Of all findings, also those that `items` has no page of.", **_list(tree)},
+        "roots": {
+            "description": "The trees, with all findings: also those on other pages.",
+            **_list(tree),
+        },
         "notEvaluated": _list(_object({"rule": _TEXT, "reason": _TEXT})),
     }
     return _document("finding-list", "Findings of an audit by quotree", "FindingList", _object(fields), {})

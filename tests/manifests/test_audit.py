@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.commands.serve import audit as command
+from cli.serving.audit_command import audit as command
 from cluster.sources import FOLLOWED
 from policies.audit.reports import APIS
 from tests.manifests.component import MANIFESTS, allowed, objects, only

@@ -11,9 +11,9 @@ from policies.configuration.settings import ADMITTING_USERS
 from tests.manifests.component import base, documents
 
 
-def programs() -> list[dict[str, Any]]:
-    """The Deployments of webhook, reconciler and audit."""
-    others = [each for component in ("reconciler", "audit") for each in documents(component, "deployment.yaml")]
+def programs(*components: str) -> list[dict[str, Any]]:
+    """The Deployments of the webhook and of these components."""
+    others = [each for component in components for each in documents(component, "deployment.yaml")]
     return [base("deployment.yaml", "Deployment"), *others]
 
 
@@ -66,7 +66,7 @@ def test_the_marks_of_managed_pods_are_guarded_where_pods_are_managed() -> None:
 
 def test_the_network_policies_name_ports_and_pods_that_exist() -> None:
     policies = documents("network-policy", "webhook.yaml")
-    deployments = programs()
+    deployments = programs("reconciler", "dashboard", "audit")
     ports = {
         each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]: {
             port["name"] for port in each["spec"]["template"]["spec"]["containers"][0]["ports"]
@@ -105,7 +105,7 @@ def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
 def test_the_service_monitors_find_the_ports_of_each_program() -> None:
     listed = documents("service-monitor", "services.yaml")
     services = {each["metadata"]["labels"]["app.kubernetes.io/component"]: each for each in listed}
-    deployments = programs()
+    deployments = programs("reconciler", "audit")
 
     for monitor, deployment in zip(documents("service-monitor", "service-monitors.yaml"), deployments, strict=True):
         service = services[monitor["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]]

@@ -18,8 +18,9 @@ PROCESSES = {
     "webhook": ("base", "quotree-configuration"),
     "reconciler": ("components/reconciler", "quotree-reconciler"),
     "audit": ("components/audit", ""),
+    "dashboard": ("components/dashboard", ""),
 }
-"""The folder of each, and its own ConfigMap if it has one."""
+"""The folder of each, and its ConfigMap, empty where it has none."""
 FREE = {"type": "object"}
 ITEMS = {"type": "array", "items": {"type": "object"}}
 TEXT = {"type": "string"}
@@ -32,6 +33,7 @@ LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
 SWITCHES = {
     "audit": "The audit, which judges everything that is stored. It obeys webhook.configuration.",
     "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
+    "dashboard": "The dashboard, for people who sign in with a token.",
     "metrics-auth": "Metrics of the webhook over TLS, for tokens that may GET /metrics.",
     "multikueue": "The reconciler sends work to other clusters.",
     "network-policy": "NetworkPolicies for the ports of each program.",
@@ -45,6 +47,7 @@ SWITCHES = {
     "yunikorn-observe": "The reconciler compares what YuniKorn's scheduler binds with its quotas.",
 }
 NEEDS = {
+    "dashboard": ["reconciler"],
     "multikueue": ["reconciler"],
     "reconciler-deletes-jobs": ["reconciler"],
     "reconciler-volcano": ["reconciler"],
@@ -101,9 +104,9 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     budget = only(found[f"{folder}/availability.yaml"], "PodDisruptionBudget")["spec"]
-    own = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"] if config else ""
     given: list[tuple[str, Any, Mapping[str, Any], str]] = [
         ("replicas", deployment["spec"]["replicas"], COUNT, "Replicas of the Deployment."),
+        *_configured(folder, config, found),
         ("resources", container["resources"], FREE, "Requests and limits of the container."),
         ("priorityClassName", pod.get("priorityClassName", ""), TEXT, "The PriorityClass; empty for none."),
         ("podSecurityContext", pod["securityContext"], FREE, "The securityContext of the Pod."),
@@ -121,10 +124,16 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
         ("podDisruptionBudget.enabled", True, SWITCH, "Whether there is a PodDisruptionBudget."),
         ("podDisruptionBudget.maxUnavailable", budget["maxUnavailable"], COUNT_OR_SHARE, "Its maxUnavailable."),
     ]
-    if own:
-        about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
-        yield Option(f"{name}.configuration", yaml.safe_load(own), FREE, about)
     yield from (Option(f"{name}.{path}", *rest) for path, *rest in given)
+
+
+def _configured(
+    folder: str, config: str, found: Mapping[str, list[source.Object]]
+) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
+    if config:
+        text = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"]
+        about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
+        yield ("configuration", yaml.safe_load(text), FREE, about)
 
 
 def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:

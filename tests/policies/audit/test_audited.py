@@ -137,7 +137,6 @@ def test_as_json_the_roots_count_all_and_the_items_are_a_page() -> None:
     assert [item["object"] for item in page["items"]] == [{"kind": "ClusterQueue", "namespace": "", "name": "q"}]
     assert page["roots"] == [
         {"root": {"kind": "Cohort", "name": "a"}, "dialect": "kueue", "findings": 2, "errors": 1, "warnings": 1},
-        {"root": None, "findings": 1, "errors": 0, "warnings": 1},
     ]
 
 

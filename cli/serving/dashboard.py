@@ -1,0 +1,183 @@
+"""Serving the dashboard to everybody, each with their own rights."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cli.exits import Exit, Misused, OutOfReach
+from cli.serving.certificates import Certificates, Keeper, KeptCertificates
+from cluster.api.server import is_loopback
+from cluster.client import Cluster
+from cluster.endpoint import Endpoint, from_service_account
+from cluster.errors import ClusterError
+from dashboard.login.sessions import Sessions, cookie_name
+from dashboard.login.ways import ByProxy, ByToken, Way
+from dashboard.reading.remote import RemoteBackend, Servers
+from dashboard.server import serve
+from dashboard.settings import DashboardSettings
+from webhook.logs import log_as_json
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server and the CA of its certificate; None: the system's authorities."""
+
+    url: str
+    ca: Path | None = None
+
+    def endpoint(self) -> Endpoint:
+        """Where the file of the CA is not there yet, no certificate is trusted. Raises Misused."""
+        parts = urlsplit(self.url)
+        if parts.scheme == "http" and is_loopback(parts.hostname or ""):
+            return Endpoint(self.url.rstrip("/"))
+        if parts.scheme != "https" or not parts.hostname:
+            raise Misused(f"{self.url}: write https://HOST:PORT; http is allowed on this machine only")
+        try:
+            trust = ssl.create_default_context(cafile=self.ca)
+        except FileNotFoundError:
+            log.warning("%s is not there yet; %s is not trusted until it is", self.ca, self.url)
+            trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        except (OSError, ssl.SSLError) as error:
+            raise Misused(f"{self.ca}: holds no certificate: {error}") from error
+        return Endpoint(self.url.rstrip("/"), trust)
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """`proxies` empty: by token. Else by the headers of a proxy at one of these networks."""
+
+    proxies: Sequence[str] = ()
+    user_header: str = "X-Forwarded-User"
+    groups_header: str = "X-Forwarded-Groups"
+    session_key: Path | None = None
+    token_file: Path | None = None
+    """The dashboard's own token, with which it asks for those that a proxy names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The servers that are asked. `api` None: that of the pod's service account."""
+
+    api: Address | None
+    reconciler: Address | None
+    audit: Address | None
+
+
+def settings_of(
+    host: str,
+    port: int,
+    health_host: str,
+    health_port: int | None,
+    folder: Path | None,
+    refresh: int,
+    address_file: Path | None,
+) -> DashboardSettings:
+    """Of everything but the way in which people sign in, which `run` adds."""
+    cookie = cookie_name(port, secure=folder is not None)
+    return DashboardSettings(
+        ByToken(Sessions(), cookie),
+        cookie,
+        host=host,
+        port=port,
+        health_host=health_host,
+        health_port=health_port,
+        certificate=folder / "tls.crt" if folder else None,
+        key=folder / "tls.key" if folder else None,
+        refresh_seconds=refresh,
+        address_file=address_file,
+    )
+
+
+def run(settings: DashboardSettings, others: Others, sign_in: SignIn, certificates: Certificates | None) -> Exit:
+    """Serve everybody until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
+    if certificates is None and not is_loopback(settings.host.strip("[]")):
+        raise Misused(f"--host {settings.host}: tokens must not cross a network in the clear; use --certs")
+    way, sessions = _way(sign_in, settings.cookie)
+    settings = replace(settings, way=way, sessions=sessions)
+    servers = _Watched(others, _own_token(sign_in) if sign_in.proxies else None)
+    log_as_json()
+    try:
+        servers()
+        keeper = certificates.keeper(Cluster.connect) if certificates else None
+        if keeper:
+            keeper()
+        code = serve(settings, lambda: _backend(servers, keeper), lambda _: None)
+    except (ClusterError, OSError, ValueError) as error:
+        raise OutOfReach(f"the dashboard cannot start: {error}") from error
+    return Exit.UNJUDGED if code else Exit.CLEAN
+
+
+def _backend(servers: Callable[[], Servers], keeper: Keeper | None) -> RemoteBackend:
+    """Called in the process that serves, since threads do not survive a fork."""
+    if keeper:
+        KeptCertificates(keeper).start()
+    return RemoteBackend(servers)
+
+
+def _way(sign_in: SignIn, cookie: str) -> tuple[Way, Sessions | None]:
+    if sign_in.proxies:
+        try:
+            networks = [ip_network(each) for each in sign_in.proxies]
+        except ValueError as error:
+            raise Misused(f"--trusted-proxy: {error}") from error
+        return ByProxy(networks, sign_in.user_header, sign_in.groups_header), None
+    key = sign_in.session_key
+    sessions = Sessions(key.read_bytes if key else None)
+    return ByToken(sessions, cookie), sessions
+
+
+def _own_token(sign_in: SignIn) -> Callable[[], str | None]:
+    """Read anew each time, since the file is renewed."""
+    if sign_in.token_file is None:
+        return lambda: from_service_account().authorization()
+    return lambda: f"Bearer {sign_in.token_file.read_text().strip()}" if sign_in.token_file else None
+
+
+class _Watched:
+    """The servers, made anew when the file of a CA changes. Credentials of this process go along only where `own` is.
+
+    A token of a caller must never travel with a client certificate of ours, since the API server would take that.
+    """
+
+    def __init__(self, others: Others, own: Callable[[], str | None] | None) -> None:
+        self._others, self._own = others, own
+        self._lock = threading.Lock()
+        self._seen: tuple[object, ...] = ()
+        self._servers: Servers | None = None
+
+    def __call__(self) -> Servers:
+        every = (self._others.api, self._others.reconciler, self._others.audit)
+        seen = tuple(_fingerprint(each.ca) for each in every if each)
+        with self._lock:
+            if self._servers is None or seen != self._seen:
+                made = [self._with_own(each.endpoint()) if each else None for each in every]
+                api = made[0] or self._of_pod()
+                self._servers, self._seen = Servers(api, *made[1:]), seen
+            return self._servers
+
+    def _of_pod(self) -> Endpoint:
+        try:
+            found = from_service_account()
+        except ClusterError as error:
+            raise Misused(f"name the API server with --api-server: {error}") from error
+        return self._with_own(replace(found, authorization=lambda: None))
+
+    def _with_own(self, endpoint: Endpoint) -> Endpoint:
+        return replace(endpoint, authorization=self._own) if self._own else endpoint
+
+
+def _fingerprint(file: Path | None) -> object:
+    try:
+        found = file.stat() if file else None
+    except OSError:
+        return None
+    return found and (found.st_ino, found.st_mtime_ns, found.st_size)

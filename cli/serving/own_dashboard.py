@@ -1,0 +1,137 @@
+"""The dashboard for one person on their own machine, with the rights of their kubeconfig."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from cli.exits import Exit, OutOfReach
+from cluster.api.refusal import Refusal
+from cluster.client import Cluster
+from cluster.errors import ClusterError, from_status
+from cluster.reviews import Access, Caller
+from dashboard.login.ways import ByKey
+from dashboard.reading.backend import Login, Manifest, Reader
+from dashboard.reading.remote import Getter, RemoteReader
+from dashboard.server import serve
+from dashboard.settings import DashboardSettings
+from reconciler.api.routes import Api
+from reconciler.api.snapshot import observed
+from reconciler.core.core import Core
+
+T = TypeVar("T")
+_SHORTEST = 3.0
+"""Seconds for which what was read serves, at least."""
+_TIMES = 10.0
+"""It serves for so many times as long as it took to read: a large cluster is not read without a pause."""
+_OTHERS = {"/v1/volcano/tree": "Volcano", "/v1/yunikorn/tree": "YuniKorn"}
+OtherTrees = Callable[[], Manifest]
+"""The trees of all projects in the cluster, as `quotree tree -o json` has them. Raises OutOfReach."""
+
+
+def run_own(
+    settings: DashboardSettings,
+    connect: Callable[[], Cluster],
+    v1: Callable[[Cluster], Getter],
+    *,
+    browser: bool,
+    say: Callable[[str], None],
+) -> Exit:
+    """Serve until SIGTERM or Ctrl-C. Raises OutOfReach where it cannot start.
+
+    `connect` and `v1` are called in the process that serves.
+    """
+    key = secrets.token_urlsafe(24)
+    settings = replace(settings, way=ByKey(key, settings.cookie))
+
+    def announce(url: str) -> None:
+        address = f"{url}/start?key={key}"
+        say(f"the dashboard is at {address}")
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    try:
+        with connect() as cluster:
+            cluster.get("/version")
+        code = serve(settings, lambda: _OwnBackend(connect(), v1), announce)
+    except (ClusterError, OSError) as error:
+        raise OutOfReach(f"the dashboard cannot start: {error}") from error
+    return Exit.UNJUDGED if code else Exit.CLEAN
+
+
+class _OwnBackend:
+    """Everybody with the key is the one whose kubeconfig it is."""
+
+    def __init__(self, cluster: Cluster, v1: Callable[[Cluster], Getter]) -> None:
+        asked = v1(cluster)
+        behind = asked.behind if isinstance(asked, ReadOnce) else lambda: 0.0
+        self._reader = RemoteReader(cluster, asked, None, behind)
+
+    def reader(self, _: Login) -> Reader:
+        return self._reader
+
+
+class ReadOnce:
+    """/v1 without a reconciler: a cluster is read, and answers for some seconds as its reconciler would."""
+
+    def __init__(self, cluster: Cluster, other_trees: OtherTrees) -> None:
+        self._cluster, self._other_trees = cluster, other_trees
+        self._lock = threading.Lock()
+        self._api = Api(self._ask, _Allowed())  # type: ignore[arg-type]
+        self._core = _Aging(lambda: observed(self._cluster))
+        self._others = _Aging(self._other_trees)
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
+        with self._lock:
+            if path in _OTHERS:
+                return _only(self._others.current(), _OTHERS[path])
+            try:
+                return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
+            except Refusal as refusal:
+                raise from_status(refusal.body()) from refusal
+
+    def behind(self) -> float:
+        return self._core.age()
+
+    def _ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:  # noqa: ARG002, see `Asked`
+        return question(self._core.current())
+
+
+class _Aging:
+    """Something that was read, until it is too old."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+        self._found: Any = None
+        self._since, self._until = 0.0, float("-inf")
+
+    def current(self) -> Any:
+        began = time.monotonic()
+        if began >= self._until:
+            self._found = self._read()
+            self._since = began
+            self._until = time.monotonic() + max(_SHORTEST, _TIMES * (time.monotonic() - began))
+        return self._found
+
+    def age(self) -> float:
+        return time.monotonic() - self._since if self._since else 0.0
+
+
+class _Allowed:
+    """Rights were those of the kubeconfig when the cluster was read."""
+
+    def who(self, token: str) -> Caller:
+        return Caller(token)
+
+    def may(self, caller: Caller, access: Access) -> bool:  # noqa: ARG002, as `Reviews` has it
+        return True
+
+
+def _only(answer: Manifest, dialect: str) -> Manifest:
+    return {**answer, "nodes": [node for node in answer["nodes"] if node["dialect"] == dialect]}

@@ -1,0 +1,257 @@
+"""The routes. Every page is read with the rights of who looks; nothing is ever written."""
+
+from __future__ import annotations
+
+import logging
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, g, redirect, render_template, request, url_for
+from werkzeug.exceptions import HTTPException
+
+from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
+from dashboard.login.sessions import LASTS, TooLong
+from dashboard.login.ways import ByKey
+from dashboard.pages import clusters, findings, namespace, node, shown, trees, workload
+from dashboard.reading.backend import Backend, Login
+from dashboard.reading.kept import Kept, KeptReader
+from dashboard.settings import DashboardSettings
+from dashboard.trees.tree import Key
+from policies.model.printing import plain
+
+log = logging.getLogger(__name__)
+READ = "Quotree-Read"
+"""A header: when the oldest answer on the page was read. It is no part of the page, which is the same until it says
+something else."""
+_STAMP = "@@quotree-read@@"
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_BODY = 256 * 1024
+"""Bytes of a form."""
+_OPEN = {"static", "sign_in", "sign_in_with", "start"}
+"""What who is not known may ask for."""
+
+
+def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
+    """Called by many threads at once."""
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = _BODY
+    app.jinja_options["finalize"] = _printable
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.jinja_env.globals |= {
+        "node_url": shown.node_url,
+        "queue_url": shown.queue_url,
+        "workload_url": shown.workload_url,
+        "namespace_url": shown.namespace_url,
+        "job_text": shown.job_text,
+        "refresh": settings.refresh_seconds,
+        "signs_in": settings.way.asks,
+        "stamp": _STAMP,
+    }
+    kept = Kept()
+    app.before_request(lambda: _know(settings, backend, kept))
+    app.after_request(_finish)
+    app.register_error_handler(ClusterError, _cluster_error)
+    app.register_error_handler(HTTPException, _http_error)
+    _pages(app)
+    _signing_in(app, settings, backend)
+    return app
+
+
+def _know(settings: DashboardSettings, backend: Backend, kept: Kept) -> Any:
+    """Who asks; nothing is shown to who is not known."""
+    if request.method not in ("GET", "HEAD") and not _same_origin():
+        return _page("error.html", code=403, title="Refused", message="This form was not sent from this page."), 403
+    if request.endpoint in _OPEN:
+        return None
+    login = settings.way.login(request)
+    if login is None:
+        return _stranger(settings)
+    g.reader = KeptReader(kept, login, backend.reader(login))
+    return None
+
+
+def _stranger(settings: DashboardSettings) -> Any:
+    if settings.way.asks and request.method == "GET":
+        return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
+    message = "Open the address that the command printed; it has a key."
+    if not isinstance(settings.way, ByKey):
+        message = "The proxy in front of this page has not said who you are, or is not one that is trusted."
+    return _page("error.html", code=401, title="Who are you?", message=message), 401
+
+
+def _pages(app: Flask) -> None:
+    @app.get("/")
+    def home() -> Any:
+        return redirect(url_for("show_trees", dialect="kueue"), 303)
+
+    @app.get("/trees/<dialect>")
+    def show_trees(dialect: str) -> Any:
+        named = shown.dialect_named(dialect)
+        if named is None:
+            return _missing(f"There are no trees of {dialect}.")
+        try:
+            return _page("trees.html", **trees.page(g.reader, named, request.args))
+        except (Forbidden, NotFound) as error:
+            return _page("no_trees.html", **trees.no_trees(named, error)), error.status
+
+    @app.get("/queues/<dialect>/<kind>/<name>")
+    def show_node(dialect: str, kind: str, name: str) -> Any:
+        named = shown.dialect_named(dialect)
+        found = node.page(g.reader, named, Key(kind, name)) if named else None
+        return _page("node.html", **found) if found else _missing(f"There is no {kind} {name}.")
+
+    @app.get("/namespaces/")
+    def choose_namespace() -> Any:
+        chosen = request.args.get("name", "").strip()
+        return redirect(shown.namespace_url(chosen), 303) if chosen else _page("choose_namespace.html")
+
+    @app.get("/namespaces/<name>")
+    def show_namespace(name: str) -> Any:
+        return _page("namespace.html", **namespace.page(g.reader, name))
+
+    @app.get("/workloads/<space>/<name>")
+    def show_workload(space: str, name: str) -> Any:
+        return _page("workload.html", **workload.page(g.reader, space, name))
+
+    @app.get("/clusters")
+    def show_clusters() -> Any:
+        return _page("clusters.html", **clusters.page(g.reader))
+
+    @app.get("/findings")
+    def show_findings() -> Any:
+        return _page("findings.html", **findings.page(g.reader, request.args))
+
+
+def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> None:
+    @app.get("/sign-in")
+    def sign_in() -> Any:
+        return _page("sign_in.html", next=_own_path(request.args.get("next", "")), problem="")
+
+    @app.post("/sign-in", endpoint="sign_in_with")
+    def signed_in() -> Any:
+        token, target = request.form.get("token", "").strip(), _own_path(request.form.get("next", ""))
+        try:
+            if not settings.way.asks or settings.sessions is None:
+                return _missing("Nobody signs in here.")
+            sealed = settings.sessions.seal(token)
+            backend.reader(Login(f"Bearer {token}")).user()
+        except TooLong as error:
+            return _page("sign_in.html", next=target, problem=str(error)), 400
+        except (Unauthorized, ValueError):
+            problem = "The cluster does not know this token, or it has expired."
+            return _page("sign_in.html", next=target, problem=problem), 401
+        answer = redirect(target, 303)
+        _set_cookie(answer, settings, sealed)
+        return answer
+
+    @app.post("/sign-out")
+    def sign_out() -> Any:
+        answer = redirect(url_for("sign_in"), 303)
+        _set_cookie(answer, settings, "")
+        return answer
+
+    @app.get("/start")
+    def start() -> Any:
+        way, key = settings.way, request.args.get("key", "")
+        if not isinstance(way, ByKey) or not way.fits(key):
+            return _page("error.html", code=401, title="Who are you?", message="This key is not that of today."), 401
+        answer = redirect(url_for("home"), 303)
+        _set_cookie(answer, settings, key)
+        return answer
+
+
+def _set_cookie(answer: Any, settings: DashboardSettings, value: str) -> None:
+    answer.set_cookie(
+        settings.cookie,
+        value,
+        max_age=LASTS if value else 0,
+        secure=settings.secure,
+        httponly=True,
+        samesite="Strict",
+        path="/",
+    )
+
+
+def _page(template: str, **names: Any) -> Response:
+    """The page, or nothing where the one that the browser has is the same."""
+    reader: KeptReader | None = g.get("reader")
+    body = render_template(template, problems=reader.problems if reader else [], **names)
+    read = shown.clock(reader.oldest) if reader else ""
+    answer = Response(body.replace(_STAMP, read), mimetype="text/html")
+    answer.headers["Cache-Control"] = "private, no-cache"
+    answer.headers[READ] = read
+    answer.set_etag(sha256(body.encode()).hexdigest()[:32])
+    if request.method == "GET":
+        answer.make_conditional(request)
+    return answer
+
+
+def _finish(answer: Response) -> Response:
+    answer.headers.update(_HEADERS)
+    return answer
+
+
+def _missing(message: str) -> tuple[Response, int]:
+    return _page("error.html", code=404, title="Not here", message=message), 404
+
+
+def _cluster_error(error: ClusterError) -> Any:
+    if isinstance(error, Unauthorized):
+        return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
+    code, title = _kind_of(error)
+    message = error.message if isinstance(error, ApiError) and error.message else str(error)
+    return _page("error.html", code=code, title=title, message=message), code
+
+
+def _kind_of(error: ClusterError) -> tuple[int, str]:
+    match error:
+        case Forbidden():
+            return 403, "You may not see this"
+        case NotFound():
+            return 404, "Not here"
+        case Unreachable():
+            return 503, "Nobody answers"
+    return 502, "An answer that is none"
+
+
+def _http_error(error: HTTPException) -> Any:
+    return _page("error.html", code=error.code or 500, title=error.name, message=error.description or ""), error.code
+
+
+def _same_origin() -> bool:
+    """Browsers say where a form comes from; who says nothing sends no cookies by itself either."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None:
+        return site in ("same-origin", "none")
+    return origin is None or urlsplit(origin).netloc == request.host
+
+
+def _own_path(target: str) -> str:
+    """A path of this server, never another server's address."""
+    parts = urlsplit(target)
+    fine = target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.netloc and target.isprintable()
+    return target if fine and "\\" not in target else "/"
+
+
+def _printable(value: Any) -> Any:
+    """Texts of manifests must not turn the direction of a page, or hide in it."""
+    return plain(value) if type(value) is str else value

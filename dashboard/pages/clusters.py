@@ -1,0 +1,12 @@
+"""The workers of MultiKueue: connection, free quota, what runs there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.reading.kept import KeptReader
+
+
+def page(reader: KeptReader) -> dict[str, Any]:
+    """Raises ClusterError."""
+    return {"clusters": reader.ask("/v1/clusters")["items"]}

@@ -1,0 +1,34 @@
+"""What the audit found: every rule on everything that is stored, by tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from dashboard.reading.kept import KeptReader
+
+PAGE = 200
+_FILTERS = ("root", "namespace")
+
+
+def page(reader: KeptReader, query: Mapping[str, str]) -> dict[str, Any]:
+    """Raises ClusterError: NotFound where there is no audit."""
+    chosen = {name: query[name] for name in _FILTERS if query.get(name)}
+    text = query.get("offset", "")
+    offset = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    found = reader.findings({**chosen, "offset": str(offset), "limit": str(PAGE + 1)})
+    items = found["items"]
+    return {
+        "judged": found.get("judged", ""),
+        "roots": found.get("roots") or [],
+        "items": items[:PAGE],
+        "chosen": chosen,
+        "first": offset + 1,
+        "before": _url(chosen, max(0, offset - PAGE)) if offset else "",
+        "after": _url(chosen, offset + PAGE) if len(items) > PAGE else "",
+    }
+
+
+def _url(chosen: Mapping[str, str], offset: int) -> str:
+    return "/findings?" + urlencode({**chosen, "offset": offset})

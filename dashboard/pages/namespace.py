@@ -1,0 +1,78 @@
+"""What a team sees of its own: the LocalQueues of its namespace, who waits there, and its Workloads."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from cluster.resource import Resource
+from dashboard.pages.parts import Part, part
+from dashboard.pages.workload import WORKLOADS
+from dashboard.reading.backend import Manifest
+from dashboard.reading.kept import KeptReader
+from policies.dialects.kueue_kinds import GROUP
+
+LOCAL_QUEUES = Resource(GROUP, "v1beta2", "localqueues", namespaced=True)
+MOST = 200
+"""Workloads, and of those who wait at one queue."""
+_QUEUES = 20
+"""LocalQueues whose waiting work is listed at once; each costs a question."""
+
+
+def page(reader: KeptReader, namespace: str) -> dict[str, Any]:
+    """Raises Unauthorized; what else cannot be read is a part that says why."""
+    queues = part(lambda: reader.reader.listed(LOCAL_QUEUES, namespace, MOST))
+    named = [_queue(each) for each in queues.value or ()]
+    return {
+        "namespace": namespace,
+        "queues": queues,
+        "local_queues": named,
+        "pending": [(each["name"], _pending(reader, namespace, each["name"])) for each in named[:_QUEUES]],
+        "unlisted": max(0, len(named) - _QUEUES),
+        "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{_part(namespace)}/pendingpods", _LIMIT)["items"])),
+        "workloads": part(lambda: [_workload(each) for each in reader.reader.listed(WORKLOADS, namespace, MOST)]),
+        "most": MOST,
+    }
+
+
+_LIMIT = {"limit": str(MOST)}
+
+
+def _pending(reader: KeptReader, namespace: str, queue: str) -> Part[list[Manifest]]:
+    path = f"/v1/namespaces/{_part(namespace)}/localqueues/{_part(queue)}/pendingworkloads"
+    return part(lambda: list(reader.ask(path, _LIMIT)["items"]))
+
+
+def _queue(manifest: Manifest) -> dict[str, Any]:
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    return {
+        "name": str(manifest["metadata"]["name"]),
+        "cluster_queue": str(spec.get("clusterQueue") or ""),
+        "stopped": str(spec.get("stopPolicy") or "None") != "None",
+        "pending": status.get("pendingWorkloads", 0),
+        "reserving": status.get("reservingWorkloads", 0),
+        "admitted": status.get("admittedWorkloads", 0),
+    }
+
+
+def _workload(manifest: Manifest) -> dict[str, Any]:
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    return {
+        "name": str(manifest["metadata"]["name"]),
+        "queue": str(spec.get("queueName") or ""),
+        "priority": spec.get("priority", 0),
+        "state": _state(spec, status.get("conditions") or ()),
+        "cluster_queue": (status.get("admission") or {}).get("clusterQueue", ""),
+    }
+
+
+def _state(spec: Manifest, conditions: Any) -> str:
+    held = {str(each.get("type")) for each in conditions if each.get("status") == "True"}
+    for kind, state in (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved", "has quota")):
+        if kind in held:
+            return state
+    return "deactivated" if spec.get("active") is False else "waiting"
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,107 @@
+"""One queue: its quota and use, its children, who borrows from whom, who waits, and which rules warn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from dashboard.pages.parts import part
+from dashboard.pages.shown import amount, percent
+from dashboard.pages.trees import read_tree
+from dashboard.reading.kept import KeptReader
+from dashboard.trees.tree import Key, Node, Pair, Tree, lent
+
+PENDING = 100
+"""Of those who wait so many are shown, from the head."""
+
+
+class Quota(NamedTuple):
+    """A row for each flavor and resource; `fields` are what the manifests say, `number` is for the history."""
+
+    pair: Pair
+    fields: Sequence[tuple[str, str]]
+    quota: str
+    used: str
+    share: str
+    borrowed: str
+    lent: str
+    number: float
+
+
+class Neighbour(NamedTuple):
+    """Another node of the same parent that borrows, or has something to lend."""
+
+    node: Node
+    pair: Pair
+    borrowed: str
+    spare: str
+
+
+def page(reader: KeptReader, dialect: str, key: Key) -> dict[str, Any] | None:
+    """None where there is no such node. Raises ClusterError."""
+    tree = read_tree(reader, dialect)
+    node = tree.nodes.get(key)
+    if node is None:
+        return None
+    return {
+        "dialect": dialect,
+        "tree": tree,
+        "node": node,
+        "path": tree.path(node)[:-1],
+        "quota": [_quota(tree, node, pair) for pair in node.pairs],
+        "children": tree.children(node)[:PENDING],
+        "more_children": max(0, len(tree.children(node)) - PENDING),
+        "neighbours": _neighbours(tree, node),
+        "pending": part(lambda: _pending(reader, node)),
+        "most": PENDING,
+        "findings": part(lambda: _findings(reader, node)),
+    }
+
+
+def _quota(tree: Tree, node: Node, pair: Pair) -> Quota:
+    found, lends = node.amounts(pair), lent(tree, node, pair)
+    fields = [*found.own.items(), *((f"{name} of all below", text) for name, text in found.below.items())]
+    return Quota(
+        pair,
+        fields,
+        amount(pair, found.quota),
+        amount(pair, found.used),
+        percent(found.share) if found.quota or found.used else "–",
+        amount(pair, found.borrowed) if found.borrowed else "",
+        amount(pair, lends) if lends else "",
+        found.used / 10**9,
+    )
+
+
+def _neighbours(tree: Tree, node: Node) -> list[Neighbour]:
+    """The largest borrowers and lenders first; only of what this node has a quota for."""
+    parent = tree.parent(node)
+    if parent is None:
+        return []
+    siblings = [each for each in tree.children(parent) if each is not node]
+    found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
+    found = [each for each in found if each[2].borrowed or each[2].spare]
+    found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare, each[0].name))
+    return [
+        Neighbour(each, pair, *(amount(pair, nano) if nano else "" for nano in (amounts.borrowed, amounts.spare)))
+        for each, pair, amounts in found[:PENDING]
+    ]
+
+
+def _pending(reader: KeptReader, node: Node) -> list[dict[str, Any]]:
+    """In order. Empty where work does not wait at such a node."""
+    path = {
+        ("Kueue", "ClusterQueue"): "/v1/clusterqueues/{}/pendingworkloads",
+        ("Volcano", "Queue"): "/v1/volcano/queues/{}/pendingpods",
+        ("YuniKorn", "Queue"): "/v1/yunikorn/queues/{}/pendingpods",
+        ("YuniKorn", "Namespace"): "/v1/namespaces/{}/pendingpods",
+    }.get((node.dialect, node.key.kind))
+    if path is None:
+        return []
+    return list(reader.ask(path.format(quote(node.name, safe="")), {"limit": str(PENDING)})["items"])
+
+
+def _findings(reader: KeptReader, node: Node) -> list[dict[str, Any]]:
+    items = reader.findings({"limit": "1000"})["items"]
+    return [each for each in items if (each["object"]["kind"], each["object"]["name"]) == node.key]

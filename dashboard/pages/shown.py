@@ -1,0 +1,55 @@
+"""How pages write amounts, links and times."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from dashboard.trees.tree import Node, Pair
+from policies.impact.quotas import amount_text
+
+DIALECTS = ("Kueue", "Volcano", "YuniKorn")
+TREES = {"Kueue": "/v1/tree", "Volcano": "/v1/volcano/tree", "YuniKorn": "/v1/yunikorn/tree"}
+
+
+def amount(pair: Pair, nano: int | None) -> str:
+    """As Kubernetes writes it; a dash where there is none."""
+    return "–" if nano is None else amount_text(pair.resource, nano)
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def node_url(node: Node) -> str:
+    return queue_url(node.dialect, *node.key)
+
+
+def queue_url(dialect: str, kind: str, name: str) -> str:
+    return f"/queues/{_part(dialect.lower())}/{_part(kind)}/{_part(name)}"
+
+
+def workload_url(namespace: str, name: str) -> str:
+    return f"/workloads/{_part(namespace)}/{_part(name)}"
+
+
+def namespace_url(name: str) -> str:
+    return f"/namespaces/{_part(name)}"
+
+
+def dialect_named(lower: str) -> str | None:
+    return next((dialect for dialect in DIALECTS if dialect.lower() == lower), None)
+
+
+def clock(moment: datetime | None) -> str:
+    """In UTC, as RFC 3339 has it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
+
+
+def job_text(job: dict[str, Any]) -> str:
+    return f"{job.get('kind', 'Workload')} {job.get('namespace', '')}/{job.get('name', '')}"
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,145 @@
+"""The trees of one project: their picture, and the same as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from cluster.errors import ClusterError
+from dashboard.pages.shown import DIALECTS, TREES, amount, node_url, percent
+from dashboard.reading.kept import KeptReader
+from dashboard.trees.icicle import WIDTH, Block, height, icicle
+from dashboard.trees.tree import Key, Node, Pair, Tree, lent
+
+PAGE = 100
+"""Rows of the table at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of a tree is looked at: below which node, of which pair, whose name has this text, from which row on."""
+
+    dialect: str
+    top: Node | None
+    pair: Pair
+    text: str
+    offset: int
+
+    def url(self, **changed: object) -> str:
+        """Of the same view with something else."""
+        parts = (
+            {
+                "node": node_text(self.top.key) if self.top else "",
+                "pair": str(self.pair) if self.pair.resource else "",
+                "q": self.text,
+                "offset": self.offset or "",
+            }
+            | {"offset": ""}
+            | changed
+        )
+        query = urlencode({name: value for name, value in parts.items() if value})
+        return f"/trees/{self.dialect.lower()}" + (f"?{query}" if query else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    depth: int
+    node: Node
+    quota: str
+    used: str
+    share: str
+    borrowed: str
+    lent: str
+
+
+def read_tree(reader: KeptReader, dialect: str) -> Tree:
+    """Raises ClusterError: NotFound where nobody looks after such trees here."""
+    return Tree(reader.ask(TREES[dialect]))
+
+
+def page(reader: KeptReader, dialect: str, query: Mapping[str, str]) -> dict[str, Any]:
+    tree = read_tree(reader, dialect)
+    view = _view(tree, dialect, query)
+    rows = list(_found(tree, view))
+    blocks = icicle(tree, view.top, view.pair)
+    return {
+        "dialects": DIALECTS,
+        "dialect": dialect,
+        "view": view,
+        "tree": tree,
+        "path": tree.path(view.top) if view.top else [],
+        "blocks": [_drawn(view, block) for block in blocks],
+        "width": WIDTH,
+        "height": height(blocks),
+        "rows": [_row(tree, view.pair, *each) for each in rows[view.offset : view.offset + PAGE]],
+        "first": view.offset + 1,
+        "last": min(len(rows), view.offset + PAGE),
+        "count": len(rows),
+        "before": view.url(offset=max(0, view.offset - PAGE)) if view.offset else "",
+        "after": view.url(offset=view.offset + PAGE) if view.offset + PAGE < len(rows) else "",
+    }
+
+
+def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
+    """Where these trees cannot be read: the page says so, and what else there is to look at."""
+    return {"dialects": DIALECTS, "dialect": dialect, "error": error}
+
+
+def node_text(key: Key) -> str:
+    return f"{key.kind}/{key.name}"
+
+
+def _view(tree: Tree, dialect: str, query: Mapping[str, str]) -> View:
+    """What the query does not say, or says of what is gone, is as on the first look."""
+    kind, _, name = query.get("node", "").partition("/")
+    pair = Pair.parse(query.get("pair", ""))
+    if pair not in tree.pairs:
+        pair = tree.pairs[0] if tree.pairs else Pair("", "")
+    offset = query.get("offset", "")
+    begin = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 8 else 0
+    return View(dialect, tree.nodes.get(Key(kind, name)), pair, query.get("q", "").strip()[:200], begin)
+
+
+def _found(tree: Tree, view: View) -> Iterator[tuple[int, Node]]:
+    wanted = view.text.lower()
+    return ((depth, node) for depth, node in tree.walk(view.top) if wanted in node.name.lower())
+
+
+def _row(tree: Tree, pair: Pair, depth: int, node: Node) -> Row:
+    found, lends = node.amounts(pair), lent(tree, node, pair)
+    return Row(
+        depth,
+        node,
+        amount(pair, found.quota),
+        amount(pair, found.used),
+        percent(found.share) if found.quota or found.used else "–",
+        amount(pair, found.borrowed) if found.borrowed else "",
+        amount(pair, lends) if lends else "",
+    )
+
+
+def _drawn(view: View, block: Block) -> dict[str, Any]:
+    """A block with its texts. Its name says all that it shows."""
+    found, pair = block.amounts, view.pair
+    numbers = f"{amount(pair, found.used)} of {amount(pair, found.quota)} {pair} used"
+    if found.borrowed:
+        numbers += f", {amount(pair, found.borrowed)} borrowed"
+    if block.node is None:
+        name, target = f"{block.many} more", view.url(node=node_text(block.parent.key) if block.parent else "")
+        target += "#table"
+    else:
+        name, target = f"{block.node.key.kind} {block.node.name}", view.url(node=node_text(block.node.key))
+    return {
+        "block": block,
+        "url": target,
+        "more": node_url(block.node) if block.node else "",
+        "name": f"{name}: {numbers}",
+        "label": block.text(block.node.name if block.node else name),
+        "numbers": block.text(f"{amount(pair, found.used)} / {amount(pair, found.quota)}"),
+        "over": found.borrowed > 0,
+        "waiting": block.node.waiting if block.node else 0,
+    }

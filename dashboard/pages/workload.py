@@ -1,0 +1,70 @@
+"""One Workload: why it waits or what it holds, its life so far, and where it runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from cluster.resource import Resource
+from dashboard.pages.parts import Part, part
+from dashboard.reading.backend import Manifest
+from dashboard.reading.kept import KeptReader
+from policies.dialects.kueue_kinds import GROUP
+
+WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
+EVENTS = Resource("", "v1", "events", namespaced=True)
+_MOST_EVENTS = 200
+
+
+class Step(NamedTuple):
+    """Something that happened to it. `times`: how often, for an Event that repeats."""
+
+    moment: str
+    what: str
+    state: str
+    message: str
+    times: int = 1
+
+
+def page(reader: KeptReader, namespace: str, name: str) -> dict[str, Any]:
+    """Raises ClusterError where the caller may not read it, and where it is not there."""
+    stored = reader.reader.stored(WORKLOADS, namespace, name)
+    path = f"/v1/workloads/{quote(namespace, safe='')}/{quote(name, safe='')}/explanation"
+    events = part(lambda: reader.reader.listed(EVENTS, namespace, _MOST_EVENTS, f"involvedObject.name={name}"))
+    return {
+        "namespace": namespace,
+        "name": name,
+        "spec": stored.get("spec") or {},
+        "owners": (stored.get("metadata") or {}).get("ownerReferences") or [],
+        "explanation": part(lambda: reader.ask(path)),
+        "events": events,
+        "steps": _life(stored, events),
+    }
+
+
+def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[Step]:
+    """What the conditions and the Events say, in the order in which it happened."""
+    meta, status = stored.get("metadata") or {}, stored.get("status") or {}
+    steps = [Step(_text(meta, "creationTimestamp"), "Created", "", "")]
+    for each in status.get("conditions") or ():
+        state = f"{_text(each, 'status')} ({_text(each, 'reason')})"
+        steps.append(Step(_text(each, "lastTransitionTime"), _text(each, "type"), state, _text(each, "message")))
+    for each in events.value or ():
+        if (each.get("involvedObject") or {}).get("kind") == "Workload":
+            count = each.get("count")
+            steps.append(
+                Step(
+                    _text(each, "lastTimestamp") or _text(each, "eventTime"),
+                    f"Event {_text(each, 'reason')}",
+                    _text(each, "type"),
+                    _text(each, "message"),
+                    count if isinstance(count, int) else 1,
+                )
+            )
+    if deleted := _text(meta, "deletionTimestamp"):
+        steps.append(Step(deleted, "Deleted", "", "finalizers hold it"))
+    return sorted(steps, key=lambda step: step.moment)
+
+
+def _text(found: Manifest, field: str) -> str:
+    return str(found.get(field) or "")

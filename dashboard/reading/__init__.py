@@ -1,0 +1,1 @@
+"""What pages are made of, read with the rights of who looks, and kept for a moment."""

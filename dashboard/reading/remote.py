@@ -1,0 +1,120 @@
+"""Asks servers over the network, with connections that are kept for those who looked last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+from cluster.client import PAGE, Cluster
+from cluster.endpoint import Endpoint
+from cluster.errors import NotFound
+from cluster.resource import Resource
+from cluster.wire import Timeouts
+from dashboard.reading.backend import NO_PARAMS, Login, Manifest, Reader
+
+_TIMEOUTS = Timeouts(connect=3.0, read=10.0)
+_MOST = 64
+"""People whose connections are kept."""
+_CONNECTIONS = 4
+_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Endpoints without credentials of a person. None: there is no such server."""
+
+    api: Endpoint
+    reconciler: Endpoint | None = None
+    audit: Endpoint | None = None
+
+
+class Getter(Protocol):
+    """What answers GET with JSON: a client, or what stands in for one. Raises ClusterError."""
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest: ...
+
+
+class RemoteReader:
+    """See `Reader`. Without `v1` or `audit` there is no such server. `behind`: see `Reader.behind`."""
+
+    def __init__(
+        self, api: Cluster, v1: Getter | None, audit: Getter | None, behind: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        self._api, self._v1, self._audit = api, v1, audit
+        self.behind = behind
+
+    def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
+        if self._v1 is None:
+            raise NotFound(404, "NotFound", "no reconciler is configured here; see --reconciler")
+        return self._v1.get(path, params)
+
+    def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
+        if self._audit is None:
+            raise NotFound(404, "NotFound", "no audit is configured here; see --audit")
+        return self._audit.get("/v1/findings", params)
+
+    def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
+        return self._api.get(resource.item(name, namespace))
+
+    def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[Manifest]:
+        found = self._api.list(resource, min(most, PAGE), namespace=namespace, field_selector=of or None)
+        return [*islice(found, most)]
+
+    def user(self) -> str:
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        return str(self._api.create(_REVIEWS, body)["status"]["userInfo"]["username"])
+
+    def close(self) -> None:
+        for client in (self._api, self._v1, self._audit):
+            if isinstance(client, Cluster):
+                client.close()
+
+
+class RemoteBackend:
+    """See `Backend`. `servers` returns another object once an address or a CA has changed."""
+
+    def __init__(self, servers: Callable[[], Servers]) -> None:
+        self._servers = servers
+        self._known = servers()
+        self._readers: OrderedDict[bytes, RemoteReader] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def reader(self, login: Login) -> Reader:
+        key, servers = login.digest(), self._servers()
+        with self._lock:
+            gone = self._forget(servers)
+            found = self._readers.get(key)
+            if found is None:
+                found = self._readers[key] = _reader(servers, login)
+            self._readers.move_to_end(key)
+            gone += [self._readers.popitem(last=False)[1] for _ in range(len(self._readers) - _MOST)]
+        for each in gone:
+            each.close()
+        return found
+
+    def _forget(self, servers: Servers) -> list[RemoteReader]:
+        """Those that know servers of before."""
+        if servers is self._known:
+            return []
+        self._known, gone = servers, list(self._readers.values())
+        self._readers.clear()
+        return gone
+
+
+def _reader(servers: Servers, login: Login) -> RemoteReader:
+    v1, audit = (_client(each, login) if each else None for each in (servers.reconciler, servers.audit))
+    return RemoteReader(_client(servers.api, login), v1, audit)
+
+
+def _client(endpoint: Endpoint, login: Login) -> Cluster:
+    """Credentials of the endpoint are used only where the login has none of its own."""
+    header = login.authorization
+    headers = tuple(login.impersonated.headers()) if login.impersonated else ()
+    own = replace(endpoint, headers=headers)
+    if header is not None:
+        own = replace(own, authorization=lambda: header)
+    return Cluster(own, timeouts=_TIMEOUTS, attempts=2, connections=_CONNECTIONS)

@@ -1,0 +1,167 @@
+"use strict";
+// Keeps an open page new, follows links within the trees without loading a page anew, and notes how usage went.
+(() => {
+  const main = () => document.getElementById("main");
+  const status = () => document.getElementById("live");
+  const seconds = Number(document.body.dataset.refresh) || 0;
+  const history_ = new Map(); // what was used, by path and pair, since this page was opened
+  let etag = null, shown = location.href, failedSince = 0, asked = 0, timer = 0;
+
+  const say = (text) => { if (status().textContent !== text) status().textContent = text; };
+
+  async function load(url, known) {
+    const headers = known ? { "If-None-Match": known } : {};
+    return fetch(url, { headers, credentials: "same-origin", cache: "no-store" });
+  }
+
+  function replace(text, keep) {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    const fresh = page.getElementById("main");
+    if (!fresh) return false;
+    const focused = keep ? place(document.activeElement) : null;
+    const open = keep ? [...main().querySelectorAll("details[id][open]")].map((each) => each.id) : [];
+    const typed = keep ? inputs() : new Map();
+    main().replaceWith(document.adoptNode(fresh));
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    for (const [name, value] of typed) { const field = main().querySelector(`[name="${CSS.escape(name)}"]`); if (field) field.value = value; }
+    if (focused) find(focused)?.focus({ preventScroll: true });
+    document.title = page.title;
+    const read = page.getElementById("read");
+    if (read) document.getElementById("read").textContent = read.textContent;
+    note();
+    return true;
+  }
+
+  function inputs() {
+    const found = new Map();
+    for (const field of main().querySelectorAll("input[name]:not([type=hidden]), textarea[name]")) if (field === document.activeElement) found.set(field.name, field.value);
+    return found;
+  }
+
+  // Where the focus was, so that it is there again on the new page.
+  function place(element) {
+    if (!element || !main().contains(element) || element === main()) return null;
+    return { href: element.getAttribute("href"), name: element.getAttribute("name"), tag: element.tagName };
+  }
+
+  function find(where) {
+    for (const each of main().querySelectorAll(where.tag.toLowerCase())) {
+      if (each.getAttribute("href") === where.href && each.getAttribute("name") === where.name) return each;
+    }
+    return null;
+  }
+
+  async function look() {
+    if (document.hidden || location.href !== shown) return;
+    const number = ++asked;
+    try {
+      const answer = await load(location.href, etag);
+      if (number !== asked || location.href !== shown) return;
+      if (answer.redirected && new URL(answer.url).pathname !== location.pathname) { location.reload(); return; }
+      failedSince = 0;
+      const read = answer.headers.get("Quotree-Read");
+      if (answer.status === 304) { if (read) document.getElementById("read").textContent = read; say(""); note(); return; }
+      if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+      etag = answer.headers.get("ETag");
+      replace(await answer.text(), true);
+      say("");
+    } catch (error) {
+      failedSince = failedSince || Date.now();
+      say(`Not read anew for ${Math.round((Date.now() - failedSince) / 1000)} s: ${error.message}.`);
+    }
+  }
+
+  // Links of the picture and the filters of a tree: only the content changes.
+  async function go(url, push) {
+    const number = ++asked;
+    try {
+      const answer = await load(url, null);
+      if (number !== asked) return;
+      if (!answer.ok || answer.redirected) { location.assign(url); return; }
+      etag = answer.headers.get("ETag");
+      if (push) history.pushState(null, "", url);
+      shown = location.href;
+      if (!replace(await answer.text(), false)) { location.assign(url); return; }
+      const target = new URL(url, location.href).hash;
+      if (target) document.getElementById(target.slice(1))?.scrollIntoView();
+      else main().focus({ preventScroll: true });
+    } catch { location.assign(url); }
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-icicle] a, .tabs a, .pages a, .path a");
+    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const url = new URL(link.getAttribute("href"), location.href);
+    if (url.origin !== location.origin || !url.pathname.startsWith("/trees/") || !location.pathname.startsWith("/trees/")) return;
+    event.preventDefault();
+    go(url.href, true);
+  });
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-filters]");
+    if (form && event.target.tagName === "SELECT") submit(form);
+  });
+  document.addEventListener("submit", (event) => {
+    if (event.target.matches("form[data-filters]")) { event.preventDefault(); submit(event.target); }
+  });
+  function submit(form) {
+    const query = new URLSearchParams(new FormData(form)).toString();
+    go(`${location.pathname}?${query}`, true);
+  }
+  addEventListener("popstate", () => go(location.href, false));
+
+  // In the picture, arrows go to what is beside, above and below.
+  document.addEventListener("keydown", (event) => {
+    const from = event.target.closest?.("[data-icicle] a");
+    if (!from || !event.key.startsWith("Arrow")) return;
+    const all = [...from.closest("[data-icicle]").querySelectorAll("a")];
+    const box = (each) => each.querySelector("rect").getBBox();
+    const here = box(from), middle = here.x + here.width / 2, depth = Number(from.dataset.depth);
+    const step = { ArrowLeft: 0, ArrowRight: 0, ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const row = all.filter((each) => Number(each.dataset.depth) === depth + step);
+    const next = step === 0
+      ? row[row.indexOf(from) + (event.key === "ArrowLeft" ? -1 : 1)]
+      : row.filter((each) => step < 0 || box(each).x >= here.x - 1).sort((a, b) => Math.abs(box(a).x + box(a).width / 2 - middle) - Math.abs(box(b).x + box(b).width / 2 - middle))[0];
+    if (next) { event.preventDefault(); next.focus(); }
+  });
+
+  // How much was used since the page was opened: a line for each flavor and resource, with the numbers as its name.
+  function note() {
+    const table = main().querySelector("[data-history]");
+    if (!table) return;
+    const head = table.querySelector("thead tr");
+    if (!head.querySelector("[data-past]")) {
+      const cell = document.createElement("th");
+      cell.scope = "col"; cell.dataset.past = ""; cell.textContent = "Since the page is open";
+      head.append(cell);
+    }
+    for (const row of table.querySelectorAll("tr[data-pair]")) {
+      const key = `${location.pathname} ${row.dataset.pair}`;
+      const past = history_.get(key) || [];
+      past.push({ at: Date.now(), used: Number(row.dataset.used) });
+      if (past.length > 720) past.shift();
+      history_.set(key, past);
+      let cell = row.querySelector("[data-past]");
+      if (!cell) { cell = document.createElement("td"); cell.dataset.past = ""; row.append(cell); }
+      cell.replaceChildren(line(past, row.dataset.pair));
+    }
+  }
+
+  function line(past, pair) {
+    const space = "http://www.w3.org/2000/svg";
+    const most = Math.max(...past.map((each) => each.used), 1e-9), first = past[0].at, span = Math.max(Date.now() - first, 1);
+    const svg = document.createElementNS(space, "svg");
+    svg.setAttribute("viewBox", "0 0 120 24"); svg.setAttribute("class", "history"); svg.setAttribute("role", "img");
+    const low = Math.min(...past.map((each) => each.used));
+    svg.setAttribute("aria-label", `${pair}: ${past[0].used} used at first, ${past.at(-1).used} now, at least ${low} and at most ${Math.max(...past.map((each) => each.used))}`);
+    const points = past.map((each) => `${(118 * (each.at - first) / span + 1).toFixed(1)},${(22 - 20 * each.used / most).toFixed(1)}`);
+    const drawn = document.createElementNS(space, "polyline");
+    drawn.setAttribute("points", points.length > 1 ? points.join(" ") : `1,${points[0].split(",")[1]} 119,${points[0].split(",")[1]}`);
+    svg.append(drawn);
+    return svg;
+  }
+
+  note();
+  if (seconds) timer = setInterval(look, seconds * 1000);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && timer) look(); });
+})();

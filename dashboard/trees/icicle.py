@@ -1,0 +1,123 @@
+"""The picture of a tree as an icicle: a row for each depth, each node as wide as its quota, its children below it.
+
+Only what can be seen is drawn: what would be too narrow to hit stands together in one block that leads to the table.
+So a picture of 10 000 queues has as many blocks as one of 400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dashboard.trees.tree import Amounts, Node, Pair, Tree, total
+
+WIDTH = 1200.0
+ROW = 52.0
+"""Height of a row. Both in units of the SVG's viewBox."""
+_GAP = 3.0
+ROWS = 5
+"""Depths that are drawn at most."""
+MOST = 400
+"""Blocks in one picture."""
+_NARROW = 14.0
+"""A block that is narrower is not drawn by itself."""
+_REST = 60.0
+"""Width of the block that stands for all that are too narrow."""
+_SIDE_BY_SIDE = 60
+"""Children of one node that are drawn by themselves."""
+_LETTER = 7.5
+"""Width of a letter, and of what surrounds a text on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`node` None: it stands for `many` nodes. `filled` is the width of what is used of the quota."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    depth: int
+    parent: Node | None
+    node: Node | None
+    many: int
+    amounts: Amounts
+
+    @property
+    def filled(self) -> float:
+        return round(self.width * min(1.0, self.amounts.share), 2)
+
+    def text(self, whole: str) -> str:
+        """As much of it as the block has room for."""
+        room = int((self.width - 2 * _LETTER) / _LETTER)
+        if len(whole) <= room:
+            return whole
+        return whole[: room - 1] + "…" if room > 2 else ""
+
+
+class _Space(NamedTuple):
+    parent: Node | None
+    children: Sequence[Node]
+    x: float
+    width: float
+    depth: int
+    above: Amounts | None
+
+
+def icicle(tree: Tree, top: Node | None, pair: Pair) -> list[Block]:
+    """Of `top` and what is below it; None: of all roots side by side. Widths go by the quota of `pair`."""
+    begin = _Space(None, [top] if top else tree.children(None), 0.0, WIDTH, 0, None)
+    drawn: list[Block] = []
+    spaces = [begin]
+    while spaces and len(drawn) < MOST:
+        row: list[Block] = []
+        for space in spaces:
+            row += _side_by_side(space, pair)
+        drawn += row[: MOST - len(drawn)]
+        spaces = [
+            _Space(block.node, tree.children(block.node), block.x, block.width, block.depth + 1, block.amounts)
+            for block in row
+            if block.node is not None and block.depth + 1 < ROWS and tree.children(block.node)
+        ]
+    return drawn
+
+
+def height(blocks: Sequence[Block]) -> float:
+    return max((block.y + block.height for block in blocks), default=0.0)
+
+
+def _side_by_side(space: _Space, pair: Pair) -> Iterator[Block]:
+    sized = sorted(((node, node.amounts(pair)) for node in space.children), key=lambda each: _rank(*each))
+    weights = [_weight(amounts) for _, amounts in sized]
+    if not any(weights):
+        weights = [1] * len(sized)
+    whole = max(sum(weights), _weight(space.above) if space.above else 0)
+    shown = sum(1 for weight in weights if space.width * weight / whole >= _NARROW)
+    shown = min(shown, _SIDE_BY_SIDE, int(space.width // _NARROW))
+    room = space.width
+    if shown < len(sized):
+        room = max(0.0, space.width - max(_NARROW, min(_REST, space.width / 4)))
+        whole = sum(weights[:shown])
+    x, y = space.x, space.depth * (ROW + _GAP)
+    for (node, amounts), weight in zip(sized[:shown], weights, strict=False):
+        width = room * weight / whole
+        yield _block(x, y, width, space, node, 1, amounts)
+        x += width
+    rest = [node for node, _ in sized[shown:]]
+    if rest:
+        yield _block(x, y, space.x + space.width - x, space, None, len(rest), total(rest, pair))
+
+
+def _block(x: float, y: float, width: float, space: _Space, node: Node | None, many: int, amounts: Amounts) -> Block:
+    gap = min(_GAP, width / 4)
+    return Block(round(x, 2), y, round(width - gap, 2), ROW, space.depth, space.parent, node, many, amounts)
+
+
+def _weight(amounts: Amounts) -> int:
+    return amounts.quota or 0
+
+
+def _rank(node: Node, amounts: Amounts) -> tuple[int, str]:
+    """The widest first."""
+    return -_weight(amounts), node.name

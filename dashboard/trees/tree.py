@@ -1,0 +1,222 @@
+"""A tree of /v1 in memory: who is whose child, and what each node has of one flavor and resource.
+
+Amounts are read only for nodes that are shown, since a tree of 10 000 queues has a hundred thousand of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from policies.model.quantity import BadQuantity, Quantity
+
+_NO_FIELDS: Mapping[str, str] = {}
+_QUOTA = {
+    "Kueue": ("nominalQuota",),
+    "Volcano": ("deserved", "guarantee", "capability"),
+    "YuniKorn": ("max", "guaranteed"),
+}
+"""By dialect, the fields of a quota: the first that is set is what a node is as wide as."""
+_USED = ("used", "allocated")
+
+
+class Pair(NamedTuple):
+    """Of which flavor and resource; the flavor is empty where the dialect has none."""
+
+    flavor: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.flavor}/{self.resource}" if self.flavor else self.resource
+
+    @staticmethod
+    def parse(text: str) -> Pair:
+        """Of `str(pair)`: a flavor's name has no slash, a resource's may have."""
+        flavor, slash, resource = text.partition("/")
+        return Pair(flavor, resource) if slash else Pair("", text)
+
+
+class Key(NamedTuple):
+    """Names a node within its dialect."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """What a node has of a pair, in nano: its quota with that of all below it, what is used of it, and beyond it.
+
+    `quota` None: it has none of its own. `own` are the fields as they are written, `below` their sums.
+    """
+
+    quota: int | None
+    used: int
+    borrowed: int
+    own: Mapping[str, str]
+    below: Mapping[str, str]
+
+    @property
+    def spare(self) -> int:
+        """What of its quota nobody uses."""
+        return max(0, (self.quota or 0) - self.used)
+
+    @property
+    def share(self) -> float:
+        """What is used of the quota; above 1 where it is exceeded, 0 where there is neither."""
+        if not self.quota:
+            return 1.0 if self.used > 0 else 0.0
+        return self.used / self.quota
+
+
+_NONE = Amounts(None, 0, 0, _NO_FIELDS, _NO_FIELDS)
+
+
+class Node:
+    """One node of /v1's answer."""
+
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.entry = entry
+        self.dialect = str(entry["dialect"])
+        self.key = Key(str(entry["kind"]), str(entry["name"]))
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def above(self) -> Key | None:
+        """Its parent, which may not be there."""
+        parent = self.entry.get("parent")
+        return Key("Cohort" if self.dialect == "Kueue" else "Queue", str(parent)) if parent else None
+
+    @property
+    def exists(self) -> bool:
+        """False of a Cohort that others name and nobody made."""
+        return self.entry.get("exists") is not False
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Workloads, PodGroups or applications, by their state."""
+        found = self.entry.get("workloads") or self.entry.get("podGroups") or self.entry.get("applications") or {}
+        return dict(found)
+
+    @property
+    def waiting(self) -> int:
+        counts = {name.lower(): count for name, count in self.counts.items()}
+        return counts.get("pending", 0) + counts.get("waiting", 0)
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(Pair(row["flavor"], row["resource"]) for row in self.entry["quota"])
+
+    def amounts(self, pair: Pair) -> Amounts:
+        for row in self.entry["quota"]:
+            if (row["flavor"], row["resource"]) == pair:
+                return _amounts(self.dialect, row["own"], row["children"])
+        return _NONE
+
+
+def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> Amounts:
+    quota = next((own[field] for field in _QUOTA[dialect] if field in own), None)
+    total = None if quota is None else _nano(quota)
+    if dialect == "Kueue" and "nominalQuota" in below:  # a Cohort's own quota adds to that of its subtree
+        total = (total or 0) + _nano(below["nominalQuota"])
+    used = next((_nano(own[field]) for field in _USED if field in own), 0)
+    borrowed = _nano(own["borrowed"]) if "borrowed" in own else max(0, used - total) if total is not None else 0
+    return Amounts(total, used, borrowed, own, below)
+
+
+def _nano(text: str) -> int:
+    """Zero for what is no amount, such as a percentage."""
+    try:
+        return Quantity.parse(text).nano
+    except BadQuantity:
+        return 0
+
+
+class Tree:
+    """The nodes of one dialect. A node whose parent is not there, or leads back to it, is a root."""
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        self.nodes = {node.key: node for node in map(Node, answer["nodes"])}
+        self.on_cycles = frozenset(_on_cycles(self.nodes))
+        self._children: dict[Key | None, list[Node]] = {}
+        for node in self.nodes.values():
+            parent = self.parent(node)
+            self._children.setdefault(parent.key if parent else None, []).append(node)
+
+    def parent(self, node: Node) -> Node | None:
+        above = None if node.key in self.on_cycles else node.above
+        return self.nodes.get(above) if above else None
+
+    def children(self, node: Node | None) -> Sequence[Node]:
+        """Of None: the roots."""
+        return self._children.get(node.key if node else None, ())
+
+    def path(self, node: Node) -> list[Node]:
+        """From its root to itself."""
+        found = [node]
+        while (parent := self.parent(found[-1])) is not None:
+            found.append(parent)
+        return found[::-1]
+
+    def walk(self, top: Node | None) -> Iterator[tuple[int, Node]]:
+        """All below `top`, and itself, with their depth; parents first."""
+        heap = [(0, top)] if top else [(0, each) for each in reversed(self.children(None))]
+        while heap:
+            depth, node = heap.pop()
+            yield depth, node
+            heap += ((depth + 1, child) for child in reversed(self.children(node)))
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """All of them, the one that most nodes have first."""
+        counts = Counter(pair for node in self.nodes.values() for pair in node.pairs)
+        return sorted(counts, key=lambda pair: (-counts[pair], pair))
+
+
+def _on_cycles(nodes: Mapping[Key, Node]) -> Iterator[Key]:
+    """Each node is climbed from once: where a climb meets its own way, that part of it is a cycle."""
+    settled: set[Key] = set()
+    for start in nodes:
+        way: dict[Key, None] = {}
+        at: Key | None = start
+        while at is not None and at in nodes and at not in settled and at not in way:
+            way[at] = None
+            at = nodes[at].above
+        if at in way:
+            steps = list(way)
+            yield from steps[steps.index(at) :]
+        settled.update(way)
+
+
+def lent(tree: Tree, node: Node, pair: Pair) -> int:
+    """What others of its parent use of its quota, at most: in nano.
+
+    What is borrowed below a Cohort comes from the Cohort's own quota, from above it, and from siblings. Kueue does not
+    say from which sibling, so each may have lent all that is left, and no more than it has to spare.
+    """
+    parent = tree.parent(node)
+    if parent is None or node.dialect != "Kueue":
+        return 0
+    above = parent.amounts(pair)
+    own = _nano(above.own["nominalQuota"]) if "nominalQuota" in above.own else 0
+    borrowed = sum(child.amounts(pair).borrowed for child in tree.children(parent))
+    return min(node.amounts(pair).spare, max(0, borrowed - above.borrowed - own))
+
+
+def total(nodes: Iterable[Node], pair: Pair) -> Amounts:
+    """Of several nodes that stand side by side."""
+    each = [node.amounts(pair) for node in nodes]
+    quotas = [amounts.quota for amounts in each if amounts.quota is not None]
+    return Amounts(
+        sum(quotas) if quotas else None,
+        sum(amounts.used for amounts in each),
+        sum(amounts.borrowed for amounts in each),
+        _NO_FIELDS,
+        _NO_FIELDS,
+    )

@@ -1,0 +1,135 @@
+"""A cluster of many queues with a reconciler, and the dashboard in front of both, as processes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests import builders
+from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.kueue_world import KUEUE, workload
+from tests.apiserver.processes import passed_on
+from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
+from tests.apiserver.webhook.guard import QUOTREE
+from tests.builders import flavor, group, kueue
+from tests.waiting import eventually
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+CERTIFICATE = "quotree-reconciler-certificate"
+ADMIN, TENANT, STRANGER, PROXY = (User(name) for name in ("admin-of-queues", "tenant", "stranger", "proxy"))
+USERS = [ADMIN, TENANT, STRANGER, PROXY]
+CPU, EACH = 4, 20
+"""Of each ClusterQueue, and ClusterQueues below each Cohort."""
+
+
+def bound(name: str, role: str, user: str, namespace: str = "") -> dict[str, Any]:
+    api = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{api}/v1",
+        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "User", "apiGroup": api, "name": user}],
+    }
+
+
+def post(server: ControlPlane, path: str, objects: Iterable[dict[str, Any]]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda each: server.request("POST", path, each), objects))
+
+
+def organisation(server: ControlPlane, queues: int) -> None:
+    """Cohorts of 20 ClusterQueues below `division-N`, below `org`; team-0 has the first one, team-1 the second.
+
+    Of team-0 `train-0` and `train-1` run, borrowing; `train-2` waits. Of team-1 `other` runs.
+    """
+    spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{each}"}} for each in range(2)]
+    post(server, "/api/v1/namespaces", spaces)
+    post(server, f"{KUEUE}/resourceflavors", [kueue("ResourceFlavor", "spot", {})])
+    cohorts = max(1, queues // EACH)
+    named = [("org", {}), *((f"division-{each}", {"parentName": "org"}) for each in range(max(1, cohorts // 10)))]
+    named += [
+        (f"group-{each}", {"parentName": f"division-{each // 10 % max(1, cohorts // 10)}"}) for each in range(cohorts)
+    ]
+    post(server, f"{KUEUE}/cohorts", [kueue("Cohort", name, spec) for name, spec in named])
+    made = [
+        builders.cluster_queue(
+            f"queue-{each}",
+            f"group-{each // EACH}",
+            group("cpu", flavor("spot", cpu=CPU)),
+            preemption={"reclaimWithinCohort": "Never"},
+        )
+        for each in range(queues)
+    ]
+    post(server, f"{KUEUE}/clusterqueues", made)
+    for team in range(2):
+        local = kueue("LocalQueue", "main", {"clusterQueue": f"queue-{team}"})
+        server.request("POST", f"{KUEUE}/namespaces/team-{team}/localqueues", local)
+    post(server, f"{KUEUE}/namespaces/team-1/workloads", [workload("other", "1")])
+    server.request("POST", f"{RBAC}/clusterrolebindings", bound("admin", "quotree-batch-admin", ADMIN.name))
+    server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees", "view", ADMIN.name))
+    server.request(
+        "POST", f"{RBAC}/namespaces/team-0/rolebindings", bound("tenant", "quotree-batch-user", TENANT.name, "team-0")
+    )
+
+
+class Dashboard:
+    """The process; it asks this API server and this reconciler."""
+
+    def __init__(
+        self, server: ControlPlane, folder: Path, reconciler: str, *arguments: str, **environment: str
+    ) -> None:
+        folder.mkdir()
+        self._folder = folder
+        secret = server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")
+        (folder / "reconciler.crt").write_bytes(base64.b64decode(secret["data"]["ca.crt"]))
+        (folder / "api.crt").write_bytes(server._ca_file.read_bytes())
+        command = [
+            *(str(QUOTREE), "serve", "dashboard", "--port=0", f"--address-file={folder}/address.json"),
+            *(f"--reconciler={reconciler}", f"--reconciler-ca={folder}/reconciler.crt"),
+            *(f"--api-server={server.url}", f"--api-server-ca={folder}/api.crt"),
+            *arguments,
+        ]
+        with (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on(), **environment}
+            )
+        eventually(lambda: (folder / "address.json").exists(), self.log)
+
+    @property
+    def url(self) -> str:
+        return str(json.loads((self._folder / "address.json").read_text())["url"])
+
+    def log(self) -> str:
+        return (self._folder / "log").read_text()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(30)
+
+
+@contextmanager
+def reconciling(server: ControlPlane, folder: Path) -> Iterator[Replica]:
+    """A reconciler that serves /v1, once it has read everything."""
+    replica = Replica(
+        server,
+        folder,
+        "--api-port=0",
+        f"--api-certs={folder}/certs",
+        f"--secret={SYSTEM}/{CERTIFICATE}",
+        "--service=quotree-reconciler",
+        "--name=127.0.0.1",
+    )
+    try:
+        eventually(lambda: replica.ready, replica.log, seconds=60)
+        yield replica
+    finally:
+        replica.close()

@@ -1,0 +1,136 @@
+"""Who looks: only what cannot be made up counts."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+
+from cluster.api.callers import Impersonated
+from dashboard.login.sessions import Sessions, TooLong, cookie_name
+from dashboard.login.ways import ByKey, ByProxy
+from tests.dashboard.people import COOKIE, Cluster, browser
+
+HERE = [ip_network("127.0.0.0/8")]
+OWN = {"Sec-Fetch-Site": "same-origin"}
+
+
+def test_who_signs_in_with_a_token_sees_pages_until_signing_out() -> None:
+    client = browser(Cluster())
+    asked = client.get("/trees/kueue")
+    assert (asked.status_code, asked.headers["Location"]) == (303, "/sign-in?next=/trees/kueue")
+
+    answer = client.post("/sign-in", data={"token": "admin", "next": "/trees/kueue"}, headers=OWN)
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/trees/kueue")
+    cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert "admin" not in cookie
+    assert client.get("/trees/kueue").status_code == 200
+    client.post("/sign-out", headers=OWN)
+    assert client.get("/trees/kueue").status_code == 303
+
+
+def test_a_token_that_the_cluster_does_not_know_opens_nothing() -> None:
+    client = browser(Cluster())
+
+    assert client.post("/sign-in", data={"token": "made-up"}, headers=OWN).status_code == 401
+    assert client.post("/sign-in", data={"token": ""}, headers=OWN).status_code == 401
+    assert client.post("/sign-in", data={"token": "x" * 9000}, headers=OWN).status_code == 400
+    assert client.get("/trees/kueue").status_code == 303
+
+
+@pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}])
+def test_another_site_signs_nobody_in_or_out(headers: dict[str, str]) -> None:
+    client = browser(Cluster())
+
+    assert client.post("/sign-in", data={"token": "admin"}, headers=headers).status_code == 403
+    assert client.post("/sign-out", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
+)
+def test_signing_in_leads_to_this_server_alone(target: str) -> None:
+    answer = browser(Cluster()).post("/sign-in", data={"token": "admin", "next": target}, headers=OWN)
+
+    assert answer.headers["Location"] == "/"
+
+
+def test_a_cookie_that_was_not_sealed_here_is_none() -> None:
+    ours, theirs = Sessions(lambda: b"key"), Sessions(lambda: b"other")
+
+    assert Sessions(lambda: b"key").open(ours.seal("token")) == "token"
+    assert theirs.open(ours.seal("token")) is None
+    for sealed in ("", "x", "é", "a" * 10_000):
+        assert ours.open(sealed) is None
+    with pytest.raises(TooLong):
+        ours.seal("x" * 4000)
+
+
+def test_a_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions()
+    sealed = sessions.seal("token")
+    monkeypatch.setattr("dashboard.login.sessions.LASTS", -1)
+
+    assert sessions.open(sealed) is None
+
+
+def test_a_trusted_proxy_says_who_looks() -> None:
+    cluster = Cluster()
+    client = browser(cluster, lambda _: ByProxy(HERE))
+    headers = [
+        ("X-Forwarded-User", "ann"),
+        ("X-Forwarded-Groups", "team, system:masters,team"),
+        ("X-Forwarded-Groups", "b"),
+    ]
+
+    assert client.get("/trees/kueue", headers=headers).status_code == 200
+    assert cluster.logins[-1].impersonated == Impersonated("ann", ("team", "b"))
+    assert cluster.logins[-1].authorization is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("X-Forwarded-User", "")],
+        [("X-Forwarded-User", "ann"), ("X-Forwarded-User", "bob")],
+        [("X-Forwarded-User", "system:admin")],
+        [("X-Forwarded-Groups", "team")],
+        [("Authorization", "Bearer admin")],
+    ],
+)
+def test_what_no_proxy_says_is_nobody(headers: list[tuple[str, str]]) -> None:
+    cluster = Cluster()
+
+    assert browser(cluster, lambda _: ByProxy(HERE)).get("/trees/kueue", headers=headers).status_code == 401
+    assert not cluster.logins
+
+
+def test_somebody_who_is_not_the_proxy_is_not_believed() -> None:
+    cluster = Cluster()
+    client = browser(cluster, lambda _: ByProxy([ip_network("10.0.0.1/32")]))
+    headers = {"X-Forwarded-User": "ann", "X-Forwarded-For": "10.0.0.1", "Forwarded": "for=10.0.0.1"}
+
+    assert client.get("/trees/kueue", headers=headers).status_code == 401
+    assert not cluster.logins
+
+
+def test_on_ones_own_machine_the_key_opens_the_page_and_nothing_else_does() -> None:
+    cluster = Cluster()
+    client = browser(cluster, lambda _: ByKey("secret", COOKIE))
+
+    assert client.get("/trees/kueue").status_code == 401
+    assert client.get("/start?key=wrong").status_code == 401
+    assert client.get("/start?key=é").status_code == 401
+    assert not cluster.logins
+    assert client.get("/start?key=secret").headers["Location"] == "/"
+    client.get("/trees/kueue")
+    assert cluster.logins[-1].authorization is None
+
+
+def test_over_tls_no_other_host_can_set_the_cookie() -> None:
+    assert cookie_name(443, secure=True) == "__Host-quotree"
+    assert cookie_name(8080, secure=False) == "quotree-8080"

@@ -1,0 +1,106 @@
+"""People who look at a small cluster, each with what they may read, without any server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flask.testing import FlaskClient
+
+from cluster.errors import Forbidden, NotFound, Unauthorized
+from cluster.resource import Resource
+from dashboard.app import create_app
+from dashboard.login.sessions import Sessions
+from dashboard.login.ways import ByToken, Way
+from dashboard.reading.backend import NO_PARAMS, Login, Reader
+from dashboard.settings import DashboardSettings
+from tests.dashboard.trees.entries import kueue, tree
+
+COOKIE = "quotree-0"
+ADMIN, TENANT = "Bearer admin", "Bearer tenant"
+TREE = tree(
+    kueue("org", cohort=True, quota="2", below="16", used="13"),
+    kueue("a", "org", "8", "11", borrowed="3", pending=1),
+    kueue("b", "org", "8", "2"),
+)
+ANSWERS: dict[str, Any] = {
+    "/v1/tree": TREE,
+    "/v1/clusterqueues/a/pendingworkloads": {
+        "items": [
+            {
+                "metadata": {"namespace": "team", "name": "late"},
+                "priority": 0,
+                "localQueueName": "main",
+                "positionInClusterQueue": 0,
+                "reason": "Pending",
+                "message": "insufficient unused quota for cpu in flavor spot, 3 more needed",
+                "setAside": False,
+            }
+        ]
+    },
+    "/v1/clusters": {"items": []},
+}
+
+
+class Answering:
+    """Reads as one person: the admin may everything, the tenant what is below its namespace."""
+
+    def __init__(self, backend: Cluster, login: Login) -> None:
+        self._backend, self._login = backend, login
+
+    def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> dict[str, Any]:
+        self._backend.asked.append(path)
+        self._known()
+        if self._login.authorization == TENANT and not path.startswith(("/v1/namespaces/team/", "/v1/workloads/team/")):
+            raise Forbidden(403, "Forbidden", "tenant may not list clusterqueues.kueue.x-k8s.io")
+        if self._backend.down:
+            raise self._backend.down
+        if path not in self._backend.answers:
+            raise NotFound(404, "NotFound", f"there is nothing at {path}")
+        return dict(self._backend.answers[path])
+
+    def findings(self, params: Mapping[str, str] = NO_PARAMS) -> dict[str, Any]:
+        return self.ask("/v1/findings")
+
+    def stored(self, resource: Resource, namespace: str | None, name: str) -> dict[str, Any]:
+        return self.ask(resource.item(name, namespace))
+
+    def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[dict[str, Any]]:
+        return list(self.ask(resource.collection(namespace))["items"])
+
+    def user(self) -> str:
+        self._known()
+        return str(self._login.authorization)
+
+    def behind(self) -> float:
+        return 0.0
+
+    def _known(self) -> None:
+        if self._login.impersonated is None and self._login.authorization not in (ADMIN, TENANT):
+            raise Unauthorized(401, "Unauthorized", "who?")
+
+
+class Cluster:
+    """See `Backend`. `down`: what every answer is while a server is away."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = dict(ANSWERS)
+        self.asked: list[str] = []
+        self.down: Exception | None = None
+        self.logins: list[Login] = []
+
+    def reader(self, login: Login) -> Reader:
+        self.logins.append(login)
+        return Answering(self, login)
+
+
+def browser(cluster: Cluster, way: Callable[[Sessions], Way] | None = None) -> FlaskClient:
+    sessions = Sessions()
+    chosen = way(sessions) if way else ByToken(sessions, COOKIE)
+    return create_app(DashboardSettings(chosen, COOKIE, sessions=sessions), cluster).test_client()
+
+
+def signed_in(cluster: Cluster, token: str) -> FlaskClient:
+    client = browser(cluster)
+    client.environ_base["HTTP_AUTHORIZATION"] = token
+    return client

@@ -1,0 +1,133 @@
+"""Pages: what they say, to whom, and what a browser may do with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster.errors import Unreachable
+from dashboard.reading.backend import Login
+from dashboard.reading.kept import Kept
+from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, signed_in
+from tests.dashboard.trees.entries import kueue, tree
+
+
+def test_the_trees_as_a_picture_and_as_a_table() -> None:
+    page = signed_in(Cluster(), ADMIN).get("/trees/kueue").text
+
+    assert 'aria-label="ClusterQueue a: 11 of 8 spot/cpu used, 3 borrowed"' in page
+    assert "<td>ClusterQueue</td>" in page
+    assert 'class="block over"' in page
+
+
+def test_a_tree_is_filtered_by_name_and_looked_at_below_a_node() -> None:
+    client = signed_in(Cluster(), ADMIN)
+
+    assert "1 to 1 of 1" in client.get("/trees/kueue?q=B").text
+    assert "No name has “zzz” in it" in client.get("/trees/kueue?q=zzz").text
+    below = client.get("/trees/kueue?node=ClusterQueue/a").text
+    assert "1 to 1 of 1" in below
+    assert "All about a" in below
+
+
+@pytest.mark.parametrize("query", ["offset=-1", "offset=x", "offset=99999999999", "node=x", "pair=%00", "node=a/b/c"])
+def test_a_query_that_means_nothing_shows_the_tree(query: str) -> None:
+    assert signed_in(Cluster(), ADMIN).get(f"/trees/kueue?{query}").status_code == 200
+
+
+def test_a_node_with_who_borrows_and_who_waits() -> None:
+    page = signed_in(Cluster(), ADMIN).get("/queues/kueue/ClusterQueue/a").text
+
+    assert "3 more needed" in page
+    assert 'href="/workloads/team/late"' in page
+    assert "no audit" in page or "there is nothing at /v1/findings" in page
+    assert signed_in(Cluster(), ADMIN).get("/queues/kueue/ClusterQueue/zzz").status_code == 404
+
+
+def test_a_tenant_sees_no_tree_and_what_there_is_instead() -> None:
+    answer = signed_in(Cluster(), TENANT).get("/trees/kueue")
+
+    assert answer.status_code == 403
+    assert "tenant may not list clusterqueues" in answer.text
+    assert "/namespaces/" in answer.text
+    assert "11 of 8" not in answer.text
+
+
+def test_what_one_may_see_is_not_kept_for_another() -> None:
+    cluster = Cluster()
+    client = signed_in(cluster, ADMIN)
+    assert client.get("/trees/kueue").status_code == 200
+    client.environ_base["HTTP_AUTHORIZATION"] = TENANT
+
+    assert client.get("/trees/kueue").status_code == 403
+
+
+def test_a_page_that_says_the_same_is_sent_once() -> None:
+    client = signed_in(Cluster(), ADMIN)
+    first = client.get("/trees/kueue")
+    again = client.get("/trees/kueue", headers={"If-None-Match": first.headers["ETag"]})
+
+    assert (again.status_code, again.data) == (304, b"")
+    assert again.headers["Quotree-Read"]
+    assert first.headers["Quotree-Read"] in first.text
+
+
+def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_old() -> None:
+    cluster = Cluster()
+    client = signed_in(cluster, ADMIN)
+    assert "This is not new" not in client.get("/trees/kueue").text
+    cluster.down = Unreachable("https://v1", "no answer", "wait")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dashboard.reading.kept.FRESH", 0.0)
+        page = client.get("/trees/kueue")
+        patch.setattr("dashboard.reading.kept.STALE", 0.0)
+        late = client.get("/trees/kueue")
+
+    assert page.status_code == 200
+    assert "This is not new" in page.text
+    assert "https://v1: no answer" in page.text
+    assert late.status_code == 503
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}", "a\u202eb"])
+def test_names_and_messages_of_others_are_text(name: str) -> None:
+    cluster = Cluster()
+    item = {**ANSWERS["/v1/clusterqueues/a/pendingworkloads"]["items"][0], "message": name, "localQueueName": name}
+    cluster.answers |= {
+        "/v1/tree": tree(kueue("org", cohort=True), kueue("a", "org", "8"), kueue(name, "org", "1")),
+        "/v1/clusterqueues/a/pendingworkloads": {"items": [item]},
+    }
+    for path in ("/trees/kueue", "/queues/kueue/ClusterQueue/a"):
+        page = signed_in(cluster, ADMIN).get(path).text
+        assert "<script>alert" not in page
+        assert "<img" not in page
+        assert "\u202e" not in page
+        assert "49" not in page or name != "{{7*7}}"
+
+
+def test_nothing_but_this_server_may_be_asked_by_a_page() -> None:
+    answer = signed_in(Cluster(), ADMIN).get("/trees/kueue")
+
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "unsafe" not in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "private, no-cache"
+    assert "://" not in answer.text.replace("http://www.w3.org", "")
+    assert " style=" not in answer.text
+    assert "onclick" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/", "/trees/kueue", "/namespaces/", "/clusters", "/findings", "/nothing"])
+def test_nothing_is_written(path: str) -> None:
+    client = signed_in(Cluster(), ADMIN)
+    codes = {client.open(path, method=method).status_code for method in ("POST", "PUT", "DELETE", "PATCH")}
+
+    assert codes <= {404, 405}
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.reading.kept._MOST", 3)
+    kept = Kept()
+    for each in range(10):
+        kept.get(Login(f"Bearer {each}"), ("v1", "/v1/tree"), dict, lambda: 0.0)
+
+    assert len(kept._entries) == 3

@@ -1,0 +1,61 @@
+"""The picture of a tree: what is seen stands for everything, whatever the size."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from dashboard.trees.icicle import MOST, WIDTH, height, icicle
+from dashboard.trees.tree import Key, Pair, Tree
+from tests.dashboard.trees.entries import kueue, tree
+
+CPU = Pair("spot", "cpu")
+
+
+def test_children_stand_below_their_parent_as_wide_as_their_quota() -> None:
+    found = Tree(tree(kueue("org", cohort=True, quota="4", below="12"), kueue("a", "org", "9"), kueue("b", "org", "3")))
+    org, a, b = icicle(found, None, CPU)
+
+    assert [each.node.name if each.node else "" for each in (org, a, b)] == ["org", "a", "b"]
+    assert (a.x, a.y) == (org.x, org.y + org.height + 3.0)
+    assert round((a.width + 3) / (b.width + 3), 3) == 3.0
+    assert (b.x + b.width) / WIDTH < 0.76, "the Cohort's own quota is nobody's below it"
+
+
+def test_what_is_too_narrow_stands_together_and_nothing_is_left_out() -> None:
+    queues = [kueue(f"q-{each}", "org", "1") for each in range(9_000)] + [kueue("big", "org", "9000")]
+    found = Tree(tree(kueue("org", cohort=True, below="18000"), *queues))
+    drawn = icicle(found, None, CPU)
+    below = [each for each in drawn if each.depth == 1]
+
+    assert len(drawn) < MOST
+    assert sum(each.many for each in below) == 9_001
+    assert [each.node.name for each in below if each.node] == ["big"]
+    (rest,) = [each for each in below if each.node is None]
+    assert rest.amounts.quota == 9_000 * 10**9
+    assert rest.width > 10
+
+
+def test_ten_thousand_roots_are_few_blocks_that_do_not_overlap() -> None:
+    found = Tree(tree(*(kueue(f"q-{each}", None, "1") for each in range(10_000))))
+    drawn = icicle(found, None, CPU)
+
+    assert sum(each.many for each in drawn) == 10_000
+    assert len(drawn) <= MOST
+    for left, right in pairwise(drawn):
+        assert left.x + left.width <= right.x
+    assert drawn[-1].x + drawn[-1].width <= WIDTH
+
+
+def test_a_tree_without_any_quota_is_drawn_too() -> None:
+    found = Tree(tree(kueue("org", cohort=True), kueue("a", "org"), kueue("b", "org")))
+
+    assert len(icicle(found, None, CPU)) == 3
+    assert [each.filled for each in icicle(found, found.nodes[Key("ClusterQueue", "a")], CPU)] == [0.0]
+    assert height([]) == 0
+
+
+def test_more_than_the_quota_fills_the_block_and_no_more() -> None:
+    (block,) = icicle(Tree(tree(kueue("a", None, "4", "10", borrowed="6"))), None, CPU)
+
+    assert block.filled == block.width
+    assert block.text("a" * 500).endswith("…")

@@ -1,0 +1,73 @@
+"""Trees of /v1 as the pages show them."""
+
+from __future__ import annotations
+
+from dashboard.trees.tree import Key, Pair, Tree, lent
+from tests.dashboard.trees.entries import kueue, tree
+
+CPU = Pair("spot", "cpu")
+N = 10**9
+
+
+def org() -> Tree:
+    return Tree(
+        tree(
+            kueue("org", cohort=True, quota="2", below="16", used="13"),
+            kueue("a", "org", "8", "11", borrowed="3"),
+            kueue("b", "org", "8", "2"),
+        )
+    )
+
+
+def test_a_node_has_the_quota_of_all_below_it() -> None:
+    amounts = org().nodes[Key("Cohort", "org")].amounts(CPU)
+
+    assert (amounts.quota, amounts.used, amounts.spare) == (18 * N, 13 * N, 5 * N)
+    assert org().nodes[Key("Cohort", "org")].amounts(Pair("spot", "memory")).quota is None
+
+
+def test_siblings_lend_what_is_borrowed_beyond_the_cohorts_own_quota() -> None:
+    found = org()
+
+    assert lent(found, found.nodes[Key("ClusterQueue", "b")], CPU) == 1 * N
+    assert lent(found, found.nodes[Key("ClusterQueue", "a")], CPU) == 0
+
+
+def test_children_and_paths() -> None:
+    found = org()
+    a = found.nodes[Key("ClusterQueue", "a")]
+
+    assert [node.name for node in found.path(a)] == ["org", "a"]
+    assert [(depth, node.name) for depth, node in found.walk(None)] == [(0, "org"), (1, "a"), (1, "b")]
+
+
+def test_nobody_is_missing_where_parents_are_not_there_or_lead_in_a_circle() -> None:
+    nodes = [
+        kueue("x", "y", cohort=True),
+        kueue("y", "x", cohort=True),
+        kueue("self", "self", cohort=True),
+        kueue("below", "x"),
+        kueue("orphan", "nowhere"),
+    ]
+    found = Tree(tree(*nodes))
+
+    assert {key.name for key in found.on_cycles} == {"x", "y", "self"}
+    assert sorted(node.name for _, node in found.walk(None)) == ["below", "orphan", "self", "x", "y"]
+
+
+def test_a_slash_in_the_name_of_a_resource_is_part_of_it() -> None:
+    for pair in (Pair("spot", "nvidia.com/gpu"), Pair("spot", "cpu"), Pair("", "cpu")):
+        assert Pair.parse(str(pair)) == pair
+
+
+def test_fields_of_other_dialects() -> None:
+    row = {
+        "flavor": "",
+        "resource": "cpu",
+        "own": {"deserved": "4", "capability": "9", "allocated": "5"},
+        "children": {},
+    }
+    queue = {"dialect": "Volcano", "kind": "Queue", "name": "q", "parent": "root", "quota": [row]}
+    found = Tree(tree(queue)).nodes[Key("Queue", "q")].amounts(Pair("", "cpu"))
+
+    assert (found.quota, found.used, found.borrowed) == (4 * N, 5 * N, 1 * N)

@@ -1,0 +1,37 @@
+"""The component of the dashboard: it may nothing in the cluster, and its arguments are those of the program."""
+
+from __future__ import annotations
+
+from cli.commands.serve import dashboard as command
+from tests.manifests.component import documents
+
+NAME = "quotree-dashboard"
+
+
+def test_it_has_no_right_but_to_its_own_certificate() -> None:
+    account, role, binding = documents("dashboard", "rbac.yaml")
+
+    assert [each["kind"] for each in (account, role, binding)] == ["ServiceAccount", "Role", "RoleBinding"]
+    create, own = role["rules"]
+    assert create == {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
+    assert own["resourceNames"] == [f"{NAME}-certificate"]
+    assert [each["name"] for each in binding["subjects"]] == [NAME]
+
+
+def test_both_replicas_seal_sessions_with_the_same_key() -> None:
+    (deployment,) = documents("dashboard", "deployment.yaml")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    given = dict(each.removeprefix("--").split("=", 1) for each in container["args"] if "=" in each)
+
+    assert {f"--{name}" for name in given} <= {flag for option in command.params for flag in option.opts}
+    assert given["session-key"] == f"{given['certs']}/tls.key"
+    assert given["secret"] == f"quotree-system/{NAME}-certificate"
+    assert {f"{given['port']}", given["health-port"]} == {str(port["containerPort"]) for port in container["ports"]}
+
+
+def test_of_the_reconcilers_secret_it_sees_the_authority_alone() -> None:
+    (deployment,) = documents("dashboard", "deployment.yaml")
+    volumes = {each["name"]: each for each in deployment["spec"]["template"]["spec"]["volumes"]}
+
+    assert volumes["reconciler"]["secret"]["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+    assert volumes["reconciler"]["secret"]["optional"] is True

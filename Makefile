@@ -35,7 +35,7 @@ base-image: ## pin the base image of the Dockerfile to the digest that its tag h
 	  && echo "$$digest" | grep -Eqx 'sha256:[0-9a-f]{64}' \
 	  && sed -i "s|^ARG PYTHON=.*|ARG PYTHON=$$tag@$$digest|" Dockerfile
 
-run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
+run: venv ## judge examples/, then serve the webhook and the dashboard on loopback (ONCE=1: and end)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
 test: unit ## every test; builds the control plane on first use, starts servers, commands and the demo

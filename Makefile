@@ -11,7 +11,7 @@ BY_FILE := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,7 +35,7 @@ base-image: ## pin the base image of the Dockerfile to the digest that its tag h
 	  && echo "$$digest" | grep -Eqx 'sha256:[0-9a-f]{64}' \
 	  && sed -i "s|^ARG PYTHON=.*|ARG PYTHON=$$tag@$$digest|" Dockerfile
 
-run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
+run: venv ## judge examples/, then serve the webhook and the dashboard on loopback (ONCE=1: and end)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
 test: unit ## every test; builds the control plane on first use, starts servers, commands and the demo
@@ -65,6 +65,9 @@ generate: venv ## CRDs, rule pages, tables of the docs and other parts, each fro
 
 conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMANCE names their folder
 	$(BIN)/python -m tests.conformance
+
+docs: venv ## the documentation as static pages, in build/site
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench

@@ -1,25 +1,36 @@
-"""Look at a cluster's queues in the browser."""
+"""Look at queues in the browser: of a cluster, or of files."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from cli.input.against import Against
-from cli.input.options import context as context_option
+from cli.exits import Misused
+from cli.input.against import Against, AgainstType
 from cli.input.options import kubeconfig as kubeconfig_option
 from cli.input.reconciler_api import Server, endpoint
 from cli.input.reconciler_api import options as reconciler_options
 from cli.output import note
 
+if TYPE_CHECKING:
+    from dashboard.reading.backend import Reader
+
 
 @click.command()
-@context_option
+@click.option(
+    "--against",
+    type=AgainstType(),
+    default="cluster",
+    show_default=True,
+    help="What to show: a cluster, or files:DIR, simulated until nothing moves.",
+)
 @kubeconfig_option
 @reconciler_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def dashboard(
-    context: str | None,
+    against: Against,
     kubeconfig: str | None,
     reconciler: str | None,
     ca: str | None,
@@ -28,7 +39,7 @@ def dashboard(
     port: int,
     no_browser: bool,
 ) -> None:
-    """Show the trees of your cluster in the browser: quota, use, who waits and why.
+    """Show quota trees in the browser: quota, use, who waits and why.
 
     It serves this machine alone, to who has the address that it prints, with the rights of your kubeconfig. Without
     --reconciler it reads the cluster itself, as often as its size allows.
@@ -36,26 +47,57 @@ def dashboard(
     \b
     Examples:
       quotree dashboard
-      quotree dashboard --context prod --no-browser
+      quotree dashboard --against cluster:prod --no-browser
+      quotree dashboard --against files:trees/
       quotree dashboard --reconciler https://localhost:8443 --ca ca.crt
     """
-    from cli.report.whole_trees import of_cluster  # here, since these take long to load
-    from cli.serving.own_dashboard import ReadOnce, run_own
-    from cluster.client import Cluster
+    from cli.serving.own_dashboard import run_own  # here, since these take long to load
     from dashboard.login.sessions import cookie_name
     from dashboard.login.ways import ByKey
-    from dashboard.reading.remote import Getter
     from dashboard.settings import DashboardSettings
 
-    against = Against("cluster", context or "")
+    if against.kind not in ("cluster", "files"):
+        raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
+    if reconciler and against.kind == "files":
+        raise Misused("--reconciler has nothing to say of files")
     server = Server(reconciler, ca, server_name, token_file) if reconciler else None
-
-    def v1(cluster: Cluster) -> Getter:
-        if server is not None:
-            return Cluster(endpoint(server, against, kubeconfig))
-        return ReadOnce(cluster, lambda: of_cluster(against, kubeconfig))
-
+    reader = _of_files(against) if against.kind == "files" else _of_cluster(against, kubeconfig, server)
     cookie = cookie_name(port, secure=False)
     settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
-    connected = run_own(settings, lambda: Cluster.connect(context, kubeconfig), v1, browser=not no_browser, say=note)
-    click.get_current_context().exit(connected)
+    click.get_current_context().exit(run_own(settings, lambda: reader, browser=not no_browser, say=note))
+
+
+def _of_cluster(against: Against, kubeconfig: str | None, server: Server | None) -> Reader:
+    """Raises OutOfReach where the cluster does not answer."""
+    from cli.exits import OutOfReach
+    from cli.report.whole_trees import of_cluster
+    from cli.serving import own_dashboard
+    from cluster.client import Cluster
+    from cluster.errors import ClusterError
+
+    try:
+        cluster = Cluster.connect(against.name or None, kubeconfig)
+        cluster.get("/version")
+        if server is not None:
+            return own_dashboard.of_cluster(cluster, Cluster(endpoint(server, against, kubeconfig)))
+        once = own_dashboard.ReadOnce(cluster, lambda: of_cluster(against, kubeconfig))
+        return own_dashboard.of_cluster(cluster, once)
+    except ClusterError as error:
+        raise OutOfReach(f"the dashboard cannot start: {error}") from error
+
+
+def _of_files(against: Against) -> Reader:
+    from cli.input.context import DECLARED
+    from cli.input.given import gather
+    from cli.input.options import EngineOptions
+    from cli.input.settings import settings
+    from cli.input.simulation import play
+    from cli.report.whole_trees import answer, context_of, users_of
+    from cli.serving.file_reader import FilesReader
+    from policies.model.forest import Forest
+
+    given = gather([against.name])
+    played = play(given, settings(None, [against.name], None), EngineOptions())
+    played.note_problems()
+    forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in given.objects.values())
+    return FilesReader(given, played, answer(forest, context_of(against, None), users_of(played)))

@@ -20,7 +20,7 @@ from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.simulations.yunikorn_text import counts_notes, queues_text
 from cli.report.tree_json import DIALECTS
 from cli.report.trees import walk
-from cli.report.whole_trees import answer, context_of, users, with_quota
+from cli.report.whole_trees import answer, context_of, users, users_of, with_quota
 from cli.watching.again import watchable
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
@@ -59,7 +59,7 @@ def tree(
     played = _played(files, [against.name, *paths, *filenames]) if not against.of_cluster and has_work(files) else None
     if played is not None:
         played.note_problems()
-        use = _use(played)
+        use = users_of(played)
     else:
         for item in files.unreadable + context.unreadable:
             note(str(item))
@@ -73,16 +73,6 @@ def _played(files: Given, paths: list[str]) -> Simulations:
     """The work of the files in their queues, when nothing moves any more."""
     places = [path for path in paths if path]
     return play(files, settings(None, places, None), EngineOptions())
-
-
-def _use(played: Simulations) -> Users:
-    """Of each project of which there is work; YuniKorn's queues are drawn without any, too."""
-    world, volcano, yunikorn = played.kueue.world, played.volcano, played.yunikorn
-    return Users(
-        world if world.workloads else None,
-        volcano.engine.world if volcano.has_work else None,
-        yunikorn if yunikorn.has_work or yunikorn.intake.configured else None,
-    )
 
 
 def _text(forest: Forest, use: Users) -> Iterator[str]:

@@ -10,6 +10,7 @@ from cli.input import elsewhere
 from cli.input.against import Against
 from cli.input.context import DECLARED, Context, load
 from cli.input.settings import settings
+from cli.input.simulation import Simulations
 from cli.output import note
 from cli.report.quotas import Row, namespace_rows
 from cli.report.simulations.usage import NamespacesInUse, Users
@@ -43,6 +44,16 @@ def context_of(against: Against, kubeconfig: str | None) -> Context:
 def users(against: Against, kubeconfig: str | None, forest: Forest) -> Users:
     """What uses the queues of a cluster, as far as the caller may read it."""
     return Users(_usage(against, kubeconfig, forest), *_usage_of_others(against, kubeconfig))
+
+
+def users_of(played: Simulations) -> Users:
+    """Of each project of which there is work; YuniKorn's queues are drawn without any, too."""
+    world, volcano, yunikorn = played.kueue.world, played.volcano, played.yunikorn
+    return Users(
+        world if world.workloads else None,
+        volcano.engine.world if volcano.has_work else None,
+        yunikorn if yunikorn.has_work or yunikorn.intake.configured else None,
+    )
 
 
 def _usage(against: Against, kubeconfig: str | None, forest: Forest) -> World | None:

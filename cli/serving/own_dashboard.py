@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from cli.exits import Exit, OutOfReach
-from cluster.api.refusal import Refusal
+from cli.serving.answers import OTHERS, Allowed, only, refused_as_by_a_server
 from cluster.client import Cluster
-from cluster.errors import ClusterError, from_status
-from cluster.reviews import Access, Caller
+from cluster.errors import ClusterError
 from dashboard.login.ways import ByKey
 from dashboard.reading.backend import Login, Manifest, Reader
 from dashboard.reading.remote import Getter, RemoteReader
@@ -30,22 +29,16 @@ _SHORTEST = 3.0
 """Seconds for which what was read serves, at least."""
 _TIMES = 10.0
 """It serves for so many times as long as it took to read: a large cluster is not read without a pause."""
-_OTHERS = {"/v1/volcano/tree": "Volcano", "/v1/yunikorn/tree": "YuniKorn"}
 OtherTrees = Callable[[], Manifest]
 """The trees of all projects in the cluster, as `quotree tree -o json` has them. Raises OutOfReach."""
 
 
 def run_own(
-    settings: DashboardSettings,
-    connect: Callable[[], Cluster],
-    v1: Callable[[Cluster], Getter],
-    *,
-    browser: bool,
-    say: Callable[[str], None],
+    settings: DashboardSettings, open_reader: Callable[[], Reader], *, browser: bool, say: Callable[[str], None]
 ) -> Exit:
     """Serve until SIGTERM or Ctrl-C. Raises OutOfReach where it cannot start.
 
-    `connect` and `v1` are called in the process that serves.
+    `open_reader` is called in the process that serves.
     """
     key = secrets.token_urlsafe(24)
     settings = replace(settings, way=ByKey(key, settings.cookie))
@@ -57,24 +50,25 @@ def run_own(
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     try:
-        with connect() as cluster:
-            cluster.get("/version")
-        code = serve(settings, lambda: _OwnBackend(connect(), v1), announce)
+        code = serve(settings, lambda: _OwnBackend(open_reader()), announce)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN
 
 
 class _OwnBackend:
-    """Everybody with the key is the one whose kubeconfig it is."""
+    """Whoever has the key is the one who started it."""
 
-    def __init__(self, cluster: Cluster, v1: Callable[[Cluster], Getter]) -> None:
-        asked = v1(cluster)
-        behind = asked.behind if isinstance(asked, ReadOnce) else lambda: 0.0
-        self._reader = RemoteReader(cluster, asked, None, behind)
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     def reader(self, _: Login) -> Reader:
         return self._reader
+
+
+def of_cluster(cluster: Cluster, v1: Getter) -> Reader:
+    """With the rights of a kubeconfig."""
+    return RemoteReader(cluster, v1, None, v1.behind if isinstance(v1, ReadOnce) else lambda: 0.0)
 
 
 class ReadOnce:
@@ -83,18 +77,16 @@ class ReadOnce:
     def __init__(self, cluster: Cluster, other_trees: OtherTrees) -> None:
         self._cluster, self._other_trees = cluster, other_trees
         self._lock = threading.Lock()
-        self._api = Api(self._ask, _Allowed())  # type: ignore[arg-type]
+        self._api = Api(self._ask, Allowed())  # type: ignore[arg-type]
         self._core = _Aging(lambda: observed(self._cluster))
         self._others = _Aging(self._other_trees)
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         with self._lock:
-            if path in _OTHERS:
-                return _only(self._others.current(), _OTHERS[path])
-            try:
+            if path in OTHERS:
+                return only(self._others.current(), path) or {}
+            with refused_as_by_a_server():
                 return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
-            except Refusal as refusal:
-                raise from_status(refusal.body()) from refusal
 
     def behind(self) -> float:
         return self._core.age()
@@ -121,17 +113,3 @@ class _Aging:
 
     def age(self) -> float:
         return time.monotonic() - self._since if self._since else 0.0
-
-
-class _Allowed:
-    """Rights were those of the kubeconfig when the cluster was read."""
-
-    def who(self, token: str) -> Caller:
-        return Caller(token)
-
-    def may(self, caller: Caller, access: Access) -> bool:  # noqa: ARG002, as `Reviews` has it
-        return True
-
-
-def _only(answer: Manifest, dialect: str) -> Manifest:
-    return {**answer, "nodes": [node for node in answer["nodes"] if node["dialect"] == dialect]}

@@ -1,4 +1,4 @@
-"""`make run`: judge and simulate the examples offline, then post recorded requests to the webhook on loopback."""
+"""`make run`: judge and simulate the examples offline, then serve the webhook and the dashboard on loopback."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import signal
 import sys
 from pathlib import Path
 
+from examples.demo.dashboard import Dashboard, visited
 from examples.demo.offline import accepted, refused, warned
+from examples.demo.process import NotServed
 from examples.demo.simulation import simulated
-from examples.demo.webhook import NotServed, Webhook, play
+from examples.demo.webhook import Webhook, play
 
 EXAMPLES = Path(os.path.relpath(Path(__file__).parents[2] / "examples"))
 
@@ -37,12 +39,15 @@ def _run(once: bool) -> int:
     print("\n2. Queues and work simulated without a cluster, as by `quotree simulate`\n")
     surprises += simulated(EXAMPLES, shown="special-queue")
     print("\n3. The webhook over TLS, with examples/accepted as its cluster\n")
-    with Webhook(EXAMPLES / "accepted") as webhook:
+    with Webhook(EXAMPLES / "accepted") as webhook, Dashboard(EXAMPLES / "accepted") as dashboard:
         surprises += play(webhook, EXAMPLES / "reviews")
+        print("\n4. The dashboard, with the same objects\n")
+        surprises += visited(dashboard)
         for surprise in surprises:
             print(f"NOT AS EXPECTED: {surprise}", file=sys.stderr)
         print("\nEverything is as the examples say." if not surprises else "")
         if not once:
+            print(f"The dashboard is at {dashboard.address}\n")
             print(f"The webhook keeps serving at {webhook.url} until Ctrl-C. Try:\n")
             print(webhook.curl(EXAMPLES / "reviews"))
             sys.stdout.flush()  # also into a pipe, whose reader may wait for the address

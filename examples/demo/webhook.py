@@ -5,64 +5,53 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-import subprocess
-import sys
-import time
 from http.client import HTTPSConnection
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+from examples.demo.process import NotServed, Process
+
 _PATHS = {"kueue.x-k8s.io": "kueue", "scheduling.volcano.sh": "volcano", "batch.volcano.sh": "volcano"}
-_START = 30.0
-"""Seconds that the server may take to start; it takes one."""
-_STOP = 15.0
-"""Seconds that it may take to stop before it is killed."""
+_PATIENCE = 30.0
+"""Seconds for an answer."""
 
 
-class NotServed(Exception):
-    """The webhook did not start, stopped, or gave no decision."""
+class Webhook(Process):
+    """It judges against the objects of a folder."""
 
-
-class Webhook:
-    """Serves from __enter__ to __exit__, which leaves neither process nor file behind."""
+    name = "webhook"
 
     def __init__(self, organisation: Path):
         self._organisation = organisation
 
-    def __enter__(self) -> Webhook:
-        self._folder = TemporaryDirectory(prefix="quotree-")
-        self._log = Path(self._folder.name, "log")
-        address = Path(self._folder.name, "address.json")
-        command = [sys.executable, "-m", "cli.main", "serve", "webhook", "--against", f"files:{self._organisation}"]
-        command += ["--certs", str(self.authority.parent), "--port", "0", "--metrics-port", "0", "--drain", "0"]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603, ourselves
-                [*command, "--address-file", str(address)], stdout=log, stderr=log, start_new_session=True
-            )
-        try:
-            self._await(address)
-        except BaseException:
-            self._end()
-            raise
-        return self
+    def arguments(self) -> list[str]:
+        self._address = self.folder / "address.json"
+        command = [
+            "serve",
+            "webhook",
+            "--against",
+            f"files:{self._organisation}",
+            "--certs",
+            str(self.authority.parent),
+        ]
+        return [*command, "--port=0", "--metrics-port=0", "--drain=0", f"--address-file={self._address}"]
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
+    def started(self) -> bool:
+        if not self._address.exists():
+            return False
+        self.url = str(json.loads(self._address.read_text())["webhook"])
+        return True
 
     @property
     def authority(self) -> Path:
-        return Path(self._folder.name, "certs", "ca.crt")
+        return self.folder / "certs" / "ca.crt"
 
     def post(self, path: str, body: bytes) -> dict[str, Any]:
         """The response of the AdmissionReview."""
         parts = urlsplit(self.url)
         trust = ssl.create_default_context(cafile=str(self.authority))
-        connection = HTTPSConnection(parts.hostname or "", parts.port, context=trust, timeout=_START)
+        connection = HTTPSConnection(parts.hostname or "", parts.port, context=trust, timeout=_PATIENCE)
         try:
             connection.request("POST", path, body, {"Content-Type": "application/json"})
             answer = connection.getresponse()
@@ -83,28 +72,6 @@ class Webhook:
             f"    curl --cacert {self.authority} -H 'Content-Type: application/json' \\\n"
             f"        --data @{review} {self.url}{path}"
         )
-
-    def wait(self) -> None:
-        """Wait until the server ends, which it does on its own only after an internal error."""
-        code = self._process.wait()
-        raise NotServed(f"the webhook ended with code {code}:\n{self._log.read_text()}")
-
-    def _await(self, address: Path) -> None:
-        deadline = time.monotonic() + _START
-        while not address.exists():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise NotServed(f"the webhook did not start:\n{self._log.read_text()}")
-            time.sleep(0.05)
-        self.url = str(json.loads(address.read_text())["webhook"])
-
-    def _end(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._folder.cleanup()
 
 
 def play(webhook: Webhook, reviews: Path) -> list[str]:

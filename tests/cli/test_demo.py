@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from examples.demo import __main__ as demo
-from examples.demo.webhook import NotServed, Webhook, path_of
+from examples.demo.process import NotServed
+from examples.demo.webhook import Webhook, path_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,6 +62,8 @@ def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
         assert f"{review.name}: " in out
     for story in (ROOT / "examples" / "simulations").iterdir():
         assert f"simulations/{story.name}: " in out
+    for page in ("trees/kueue", "trees/volcano", "trees/yunikorn", "namespaces/vision"):
+        assert f"/{page}: " in out
     assert "Everything is as the examples say." in out
     assert _left_behind(tmp_path) == []
 
@@ -71,6 +74,9 @@ def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, endi
     with _start(folder=tmp_path) as process:
         assert process.stdout
         lines: Iterator[str] = iter(process.stdout)
+        page = next(match[1] for line in lines if (match := re.search(r"The dashboard is at (\S+)", line)))
+        with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(page, timeout=30) as answer:
+            assert "Trees of Kueue" in answer.read().decode()
         url = next(match[1] for line in lines if (match := re.search(r"keeps serving at (\S+) until", line)))
         authority = next(match[1] for line in lines if (match := re.search(r"--cacert (\S+)", line)))
         context = ssl.create_default_context(cafile=authority)

@@ -1,0 +1,40 @@
+"""What stands in for servers where the dashboard answers by itself: for one's own cluster, or for files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cluster.api.refusal import Refusal
+from cluster.errors import from_status
+from cluster.reviews import Access, Caller
+from dashboard.reading.backend import Manifest
+
+OTHERS = {"/v1/volcano/tree": "Volcano", "/v1/yunikorn/tree": "YuniKorn"}
+"""The paths of /v1 for trees of other projects than Kueue."""
+
+
+class Allowed:
+    """In place of `Reviews`: whoever may read the files, or has read the cluster, may see what is in there."""
+
+    def who(self, token: str) -> Caller:
+        return Caller(token)
+
+    def may(self, caller: Caller, access: Access) -> bool:  # noqa: ARG002, as `Reviews` has it
+        return True
+
+
+@contextmanager
+def refused_as_by_a_server() -> Iterator[None]:
+    """A refusal of /v1 becomes the error that a client would raise."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise from_status(refusal.body()) from refusal
+
+
+def only(trees: Manifest, path: str) -> Manifest | None:
+    """Of the trees of all projects those at this path; None where other answers are there."""
+    if path not in OTHERS:
+        return None
+    return {**trees, "nodes": [node for node in trees["nodes"] if node["dialect"] == OTHERS[path]]}

@@ -1,0 +1,98 @@
+"""The dashboard of files: their queues and work, simulated until nothing moves, as a cluster would show them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
+
+from cli.input.given import Given
+from cli.input.simulation import Simulations
+from cli.serving.answers import Allowed, only, refused_as_by_a_server
+from cluster.errors import NotFound
+from cluster.resource import Resource
+from dashboard.pages.namespace import LOCAL_QUEUES
+from dashboard.pages.workload import WORKLOADS
+from dashboard.reading.backend import NO_PARAMS, Manifest
+from reconciler.api.routes import Api
+from reconciler.core.core import Core
+from scheduling.objects.times import written
+from scheduling.objects.workload import Workload
+
+T = TypeVar("T")
+
+
+class FilesReader:
+    """See `dashboard.reading.backend.Reader`. `trees` are those of all projects, as `quotree tree -o json` has them."""
+
+    def __init__(self, given: Given, played: Simulations, trees: Manifest) -> None:
+        self._given, self._world, self._trees = given, played.kueue.world, trees
+        self._read = time.monotonic()
+        # /v1 asks a core for its world and for controllers, which files have none of.
+        core = SimpleNamespace(state=SimpleNamespace(world=self._world, complete=True), controllers=())
+        self._core = cast("Core", core)
+        self._api = Api(self._ask, Allowed())  # type: ignore[arg-type]
+
+    def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
+        if (found := only(self._trees, path)) is not None:
+            return found
+        with refused_as_by_a_server():
+            return self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
+
+    def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:  # noqa: ARG002, as `Reader` has it
+        raise NotFound(404, "NotFound", "files have no audit; see `quotree validate`")
+
+    def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
+        found = self._world.workloads.get(f"{namespace}/{name}") if resource == WORKLOADS else None
+        if found is None:
+            raise NotFound(404, "NotFound", f"{resource} {namespace}/{name} is not in the files")
+        return _manifest(found)
+
+    def listed(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        most: int,
+        of: str = "",  # noqa: ARG002, as `Reader` has it
+    ) -> list[Manifest]:
+        """LocalQueues and Workloads; files have nothing else that a page lists."""
+        if resource == WORKLOADS:
+            mine = (each for each in self._world.workloads.values() if each.namespace == namespace)
+            return [_manifest(each) for each in sorted(mine, key=lambda each: each.name)][:most]
+        if resource != LOCAL_QUEUES:
+            return []
+        objects = ((ref, placed.document.manifest) for ref, placed in sorted(self._given.objects.items()))
+        return [dict(found) for ref, found in objects if (ref.kind, ref.namespace) == ("LocalQueue", namespace)][:most]
+
+    def user(self) -> str:
+        return "files"
+
+    def behind(self) -> float:
+        return time.monotonic() - self._read
+
+    def _ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:  # noqa: ARG002, as `Asked` has it
+        return question(self._core)
+
+
+def _manifest(workload: Workload) -> Manifest:
+    """What pages show of a Workload. Jobs in files have theirs from the simulation alone."""
+    conditions = [
+        {
+            "type": kind,
+            "status": each.status,
+            "reason": each.reason,
+            "message": each.message,
+            "lastTransitionTime": written(each.since),
+        }
+        for kind, each in workload.conditions.items()
+    ]
+    admission = {"clusterQueue": workload.admission.cluster_queue} if workload.admission else None
+    owners = [{"kind": each.kind, "name": each.name} for each in workload.owners]
+    meta: dict[str, Any] = {"namespace": workload.namespace, "name": workload.name, "ownerReferences": owners}
+    return {
+        "metadata": meta | {"creationTimestamp": written(workload.created)},
+        "spec": {"queueName": workload.queue, "priority": workload.priority, "active": workload.active},
+        "status": {"conditions": conditions, **({"admission": admission} if admission else {})},
+    }

@@ -1,0 +1,59 @@
+"""`quotree dashboard` over files: the same answers as the commands give, without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.commands.dashboard import _of_files
+from cli.group import quotree
+from cli.input.against import Against
+from cluster.errors import NotFound
+from dashboard.pages.namespace import LOCAL_QUEUES
+from dashboard.pages.workload import WORKLOADS
+from dashboard.reading.backend import Reader
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def files() -> Reader:
+    return _of_files(Against("files", str(EXAMPLES / "simulations" / "hierarchical-reclaim")))
+
+
+def test_trees_of_files_have_what_their_work_uses(files: Reader) -> None:
+    used = {each["name"]: each["quota"][0]["own"]["used"] for each in files.ask("/v1/tree")["nodes"] if each["quota"]}
+
+    assert any(amount != "0" for amount in used.values())
+    assert files.ask("/v1/volcano/tree")["nodes"] == []
+
+
+def test_work_of_files_is_listed_and_explained_like_that_of_a_cluster(files: Reader) -> None:
+    space = "lab"
+    every = [each["metadata"] for each in files.listed(WORKLOADS, space, 100)]
+    assert every
+    assert files.listed(LOCAL_QUEUES, space, 9)
+    for each in every:
+        found = files.ask(f"/v1/workloads/{each['namespace']}/{each['name']}/explanation")
+        assert found["state"] in ("running", "waiting", "finished")
+        assert files.stored(WORKLOADS, each["namespace"], each["name"])["spec"]["queueName"]
+    with pytest.raises(NotFound):
+        files.ask(f"/v1/workloads/{space}/nobody/explanation")
+    with pytest.raises(NotFound):
+        files.stored(WORKLOADS, space, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--against", "nothing"], "name a cluster, or files:DIR"),
+        (["--against", f"files:{EXAMPLES}", "--reconciler", "https://localhost"], "has nothing to say of files"),
+    ],
+)
+def test_what_it_cannot_show_is_said(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(quotree, ["dashboard", "--no-browser", *arguments])
+
+    assert result.exit_code == 2
+    assert said in result.output

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 UNFINISHED = shutil.ignore_patterns("*.pyc.*", "*.pyo.*")
 """Bytecode that another process is about to write."""
-PACKAGES = ("policies", "scheduling", "cluster", "certs", "webhook", "reconciler", "audit", "cli")
+PACKAGES = ("policies", "scheduling", "cluster", "certs", "webhook", "reconciler", "audit", "dashboard", "cli")
 
 
 @dataclass(frozen=True, slots=True)

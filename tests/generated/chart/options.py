@@ -34,6 +34,7 @@ SWITCHES = {
     "audit": "The audit, which judges everything that is stored. It obeys webhook.configuration.",
     "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
     "dashboard": "The dashboard, for people who sign in with a token.",
+    "dashboard-audit": "The dashboard shows the findings of the audit.",
     "metrics-auth": "Metrics of the webhook over TLS, for tokens that may GET /metrics.",
     "multikueue": "The reconciler sends work to other clusters.",
     "network-policy": "NetworkPolicies for the ports of each program.",
@@ -48,6 +49,7 @@ SWITCHES = {
 }
 NEEDS = {
     "dashboard": ["reconciler"],
+    "dashboard-audit": ["reconciler", "dashboard", "audit"],
     "multikueue": ["reconciler"],
     "reconciler-deletes-jobs": ["reconciler"],
     "reconciler-volcano": ["reconciler"],

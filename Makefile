@@ -41,6 +41,7 @@ run: venv ## judge examples/, then serve the webhook and the dashboard on loopba
 test: unit ## every test; builds the control plane on first use, starts servers, commands and the demo
 	-$(BIN)/python -m tests.apiserver.build
 	-$(BIN)/python -m tests.apiserver.helm
+	-$(BIN)/python -m tests.debian_packages
 	$(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
 unit: venv ## the tests that need no API server, no process of ours and no copy of the project

@@ -9,6 +9,7 @@ from typing import Generic, NoReturn, TypeVar
 
 import pytest
 
+from tests import debian_packages
 from tests.apiserver.build import MissingControlPlaneError
 
 T = TypeVar("T")
@@ -62,7 +63,15 @@ class Need(Generic[T]):
         return self._found
 
 
-def skip_without(error: MissingControlPlaneError) -> NoReturn:
+def debian_program(name: str) -> str:
+    """The path of a program in `debian_packages.PACKAGES`; without it as `Need.get`."""
+    try:
+        return debian_packages.find(name)
+    except debian_packages.MissingProgramError as error:
+        skip_without(error)
+
+
+def skip_without(error: MissingControlPlaneError | debian_packages.MissingProgramError) -> NoReturn:
     """Skips the test and says what to install; where CI=true it fails, since nobody would notice a skip there."""
     if os.environ.get("CI") == "true":
         pytest.fail(str(error), pytrace=False)

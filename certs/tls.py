@@ -57,6 +57,11 @@ class ReloadingContext:
         """When the served certificate expires (UTC)."""
         return self._facts.not_after
 
+    def expires(self) -> datetime:
+        """When the certificate of the next connection expires (UTC), also where nobody has connected for long."""
+        self.current()
+        return self.not_after
+
     def current(self) -> ssl.SSLContext:
         """The context for the next connection; thread-safe."""
         found = self._fingerprint()

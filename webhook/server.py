@@ -129,7 +129,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         if order is not None:
             self.metrics.ledger(order.entries)
         warm_up()
-        self.metrics.watch(lambda: cache, lambda: self.tls.not_after.timestamp())
+        self.metrics.watch(lambda: cache, lambda: self.tls.expires().timestamp())
         shared: dict[str, Any] = {"metrics": self.metrics, "order": order}
         self.desk = desk = Desk(self.settings, lambda: cache, **shared)
         return create_app(self.settings, lambda: cache, draining=self.draining, judge=desk, **shared)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from ssl import SSLContext
 
 from certs.tls import ReloadingContext
@@ -36,6 +37,8 @@ class Identity:
 
     reviews: Reviews
     tls: Callable[[], SSLContext] | None
+    expires: Callable[[], datetime] | None = None
+    """When that certificate expires (UTC)."""
 
     @classmethod
     @contextmanager
@@ -44,7 +47,7 @@ class Identity:
         with ExitStack() as stack:
             cluster = stack.enter_context(connect(REVIEW_TIMEOUTS))
             tls = _tls(stack, settings.certificates, lambda: cluster)
-            yield cls(Reviews(cluster), tls.current if tls else None)
+            yield cls(Reviews(cluster), tls.current, tls.expires) if tls else cls(Reviews(cluster), None)
 
 
 @contextmanager

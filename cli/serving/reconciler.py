@@ -28,7 +28,7 @@ from reconciler.configured import Configured
 from reconciler.controllers.volcano import MANAGER_LEASE
 from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.custom_labels import CustomLabels
-from reconciler.metrics.export import export
+from reconciler.metrics.export import export, export_certificate
 from reconciler.metrics.observer import MetricsObserver
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.process import Reconciler
@@ -167,6 +167,8 @@ class _Running:
                 from cli.serving.api import Identity  # here, since most processes serve no /v1
 
                 identity = opened.enter_context(Identity.opened(settings, process.connect))
+                if identity.expires:
+                    export_certificate(self.registry, identity.expires)
             server = self._health(process, identity)
             opened.callback(server.close)
             opened.enter_context(signalled(self._ended))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from reconciler.metrics.collector import Ask, Read, Scraped
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import (
     Build,
+    Certificate,
     Counts,
     Dispatches,
     Process,
@@ -52,6 +54,11 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
         registry.register(Scraped(World, asking(reconciler), role=role))
         if reconciler.multikueue is not None:
             registry.register(Scraped(Dispatches, lambda read: read(_dispatches(reconciler)), role=role))
+
+
+def export_certificate(registry: CollectorRegistry, expires: Callable[[], datetime]) -> None:
+    """Also show when the certificate of /v1 expires."""
+    registry.register(Scraped(Certificate, lambda read: read(Certificate(expires().timestamp()))))
 
 
 def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) -> None:

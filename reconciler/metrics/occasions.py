@@ -158,6 +158,12 @@ class Dispatches(NamedTuple):
     counts: Mapping[tuple[str, str], int]
 
 
+class Certificate(NamedTuple):
+    """At a scrape: the certificate of /v1, which expires then, in Unix seconds."""
+
+    expires: float
+
+
 class Build(NamedTuple):
     """What runs here."""
 

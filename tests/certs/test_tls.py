@@ -250,6 +250,14 @@ def test_the_expiry_of_what_is_served_is_known(on_disk: Files) -> None:
     assert context.not_after == inspect(later.certificate).not_after
 
 
+def test_the_expiry_is_that_of_a_renewed_certificate_before_anybody_connects(on_disk: Files) -> None:
+    on_disk.put(pair())
+    context = ReloadingContext(on_disk.certificate, on_disk.key)
+    later = on_disk.put(pair(days=9))
+
+    assert context.expires() == inspect(later.certificate).not_after
+
+
 @pytest.mark.parametrize(
     ("minimum", "client", "spoken"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
@@ -16,7 +17,7 @@ from policies.configuration.settings import Configuration, Dialect, Enforce, Vol
 from reconciler.core.state import ClusterState
 from reconciler.metrics.catalogue import families
 from reconciler.metrics.collector import Scraped
-from reconciler.metrics.export import asking, export
+from reconciler.metrics.export import asking, export, export_certificate
 from reconciler.metrics.observer import KueueObserver, MetricsObserver
 from reconciler.metrics.occasions import CycleDecided, Dispatches, Workers, WorkloadChange
 from reconciler.metrics.source import REGISTERED, Source
@@ -77,6 +78,7 @@ def test_what_is_declared_is_exported_and_nothing_else() -> None:
     MetricsObserver(ClusterState(world()), lambda: False, observing, kueue=False, gates=True)
     observing.register(Scraped(Workers, lambda read: read(Workers([]))))
     observing.register(Scraped(Dispatches, lambda read: read(Dispatches({}))))
+    export_certificate(observing, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     with reconciler(registry, kueue=True):
         found = types(observing) | types(registry)
 
@@ -146,6 +148,15 @@ def test_a_loop_without_time_costs_a_scrape_the_world_alone(caplog: pytest.LogCa
     made = Reconciler(cast("Cluster", None))
     assert list(Scraped(World, asking(made, patience=0.01)).collect()) == []
     assert "no time for a scrape" in caplog.text
+
+
+def test_the_certificate_of_the_reconcilers_api_is_asked_for_at_each_scrape() -> None:
+    registry, ends = CollectorRegistry(), [datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)]
+    export_certificate(registry, lambda: ends.pop(0))
+
+    found = [registry.get_sample_value("quotree_reconciler_certificate_expiry_timestamp_seconds") for _ in (1, 2)]
+
+    assert found == [1767225600, 1767312000]
 
 
 def test_rounds_are_timed() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.generated import (
+    alert_rules,
     chart,
     command_table,
     configuration_table,
@@ -28,6 +29,7 @@ from tests.generated.blocks import filled
 
 ROOT = Path(__file__).parents[2]
 GENERATORS: list[Callable[[], Mapping[str, str]]] = [
+    alert_rules.generate,
     chart.generate,
     crds.generate,
     man_pages.generate,

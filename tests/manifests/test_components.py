@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
@@ -100,6 +101,15 @@ def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
     account = base("rbac.yaml", "ServiceAccount")["metadata"]["name"]
     assert [each["name"] for each in binding["subjects"]] == [account]
     assert role["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+
+
+def test_the_alerts_select_the_jobs_that_the_service_monitors_make() -> None:
+    jobs = {each["metadata"]["name"] for each in documents("service-monitor", "services.yaml")}
+
+    for component in ("prometheus-rule", "prometheus-rule-reconciler"):
+        (rule,) = documents(component, "prometheus-rule.yaml")
+        text = yaml.safe_dump(rule["spec"], width=10**6)
+        assert set(re.findall(r'job="([^"]*)"', text)) <= jobs, "without a jobLabel the job is the name of the Service"
 
 
 def test_the_service_monitors_find_the_ports_of_each_program() -> None:

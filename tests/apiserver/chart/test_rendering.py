@@ -156,13 +156,17 @@ def test_budgets_quota_policies_and_monitors() -> None:
         "reconciler": {"podDisruptionBudget": {"enabled": False}},
         "criticalPods": 20,
         "serviceMonitor": {"labels": {"release": "prometheus"}, "interval": "1m"},
+        "prometheusRule": {"labels": {"release": "prometheus"}},
         "networkPolicy": {"webhookFrom": blocks, "metricsFrom": []},
     }
-    found = template({**values, **chosen(["reconciler", "network-policy", "service-monitor"])})
+    found = template({**values, **chosen(["reconciler", "network-policy", "service-monitor", "prometheus-rule"])})
 
     monitor = found["ServiceMonitor", "quotree-system", "quotree-webhook"]
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"]["endpoints"] == [{"port": "metrics", "path": "/metrics", "interval": "1m"}]
+    rules = found["PrometheusRule", "quotree-system", "quotree-webhook"]
+    assert rules["metadata"]["labels"]["release"] == "prometheus"
+    assert "{{ $labels.instance }}" in rules["spec"]["groups"][0]["rules"][1]["annotations"]["description"]
     budget = found["PodDisruptionBudget", "quotree-system", "quotree-webhook"]
     assert budget["spec"]["maxUnavailable"] == "25%"
     assert ("PodDisruptionBudget", "quotree-system", "quotree-reconciler") not in found

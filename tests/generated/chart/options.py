@@ -39,6 +39,8 @@ SWITCHES = {
     "multikueue": "The reconciler sends work to other clusters.",
     "network-policy": "NetworkPolicies for the ports of each program.",
     "pods": "Pods that name a LocalQueue wait for quota; with kueue.managePods in webhook.configuration.",
+    "prometheus-rule": "Alerts on the webhook, for the Prometheus operator, which must be installed.",
+    "prometheus-rule-reconciler": "Alerts on the reconciler.",
     "reconciler": "The reconciler. Kueue's CustomResourceDefinitions must be there, its own or those of crds.install.",
     "reconciler-deletes-jobs": "The reconciler may delete jobs, for objectRetentionPolicies of its configuration.",
     "reconciler-volcano": "The reconciler looks after Volcano's queues; with volcano in its reconciler.dialects.",
@@ -51,6 +53,7 @@ NEEDS = {
     "dashboard": ["reconciler"],
     "dashboard-audit": ["reconciler", "dashboard", "audit"],
     "multikueue": ["reconciler"],
+    "prometheus-rule-reconciler": ["prometheus-rule", "reconciler"],
     "reconciler-deletes-jobs": ["reconciler"],
     "reconciler-volcano": ["reconciler"],
     "volcano-gates": ["reconciler", "reconciler-volcano"],
@@ -195,6 +198,8 @@ def _surroundings(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
     yield Option("serviceMonitor.interval", endpoint["interval"], duration, "How often Prometheus asks.")
     about = "Labels of the ServiceMonitors, by which your Prometheus selects them."
     yield Option("serviceMonitor.labels", {}, MAP_OF_TEXTS, about)
+    about = "Labels of the PrometheusRules, by which your Prometheus selects them."
+    yield Option("prometheusRule.labels", {}, MAP_OF_TEXTS, about)
     about = (
         "The definitions of Kueue's and Volcano's kinds, where neither is installed. They stay when the release goes."
     )

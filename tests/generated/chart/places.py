@@ -26,6 +26,9 @@ def placed(obj: Object) -> Object:
         _policy(obj["spec"]["ingress"], name.removeprefix("quotree-"))
     elif kind == "ServiceMonitor":
         _monitor(obj)
+    elif kind == "PrometheusRule":
+        obj["metadata"]["labels"][_more(".Values.prometheusRule.labels")] = None
+        obj["spec"] = _verbatim(obj["spec"])
     elif kind == "ConfigMap" and "data" in obj:
         _configuration(obj, name)
     elif kind == "ResourceQuota":
@@ -106,6 +109,15 @@ def _monitor(obj: Object) -> None:
     obj["metadata"]["labels"][_more(".Values.serviceMonitor.labels")] = None
     (endpoint,) = obj["spec"]["endpoints"]
     endpoint["interval"] = Code("{{ .Values.serviceMonitor.interval }}")
+
+
+def _verbatim(node: Any) -> Any:
+    """Texts that have `{{` for Prometheus, so that Helm leaves them alone."""
+    if isinstance(node, dict):
+        return {key: _verbatim(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_verbatim(item) for item in node]
+    return Code(f"{{{{ `{node}` | quote }}}}") if isinstance(node, str) and "{{" in node else node
 
 
 def _configuration(obj: Object, name: str) -> None:

@@ -1,0 +1,68 @@
+"""Every alert has a runbook, and every runbook an alert. Which commands of Quotree they show is held with all pages."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cluster.metrics import Type
+from reconciler.metrics.catalogue import families
+from tests.generated.alert_rules import SOURCES, groups
+from webhook.metrics import FAMILIES
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "runbooks.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## (\w+)\n\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+RULES = [rule for program in SOURCES for group in groups(program) for rule in group["rules"]]
+ALERTS = sorted({rule["alert"] for rule in RULES})
+KUBECTL = ("get", "describe", "logs", "top", "scale", "apply", "port-forward")
+FOREIGN = {"up", "kube_deployment_spec_replicas", "kube_deployment_status_replicas_available"}
+"""Of Prometheus itself and of kube-state-metrics; those of the API server are met on a real one."""
+
+
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
+    assert sorted(SECTIONS) == ALERTS
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
+def test_an_alert_says_how_bad_it_is_what_happens_and_where_the_runbook_is(rule: dict[str, dict[str, str]]) -> None:
+    name, notes, severity = str(rule["alert"]), rule["annotations"], rule["labels"]["severity"]
+
+    assert name.startswith("Quotree")
+    assert notes["runbook_url"] == f"docs/runbooks.md#{name.lower()}"
+    assert notes["summary"].endswith(".")
+    assert notes["description"].endswith(".")
+    assert severity in ("critical", "warning")
+    assert re.search(rf"\b{severity}\b", SECTIONS[name].partition(".")[0], re.IGNORECASE)
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_a_runbook_says_what_is_felt_where_to_look_and_what_to_do(alert: str) -> None:
+    assert re.findall(r"^- \*\*(\w+):\*\*", SECTIONS[alert], re.MULTILINE) == ["Felt", "Look", "Do"]
+
+
+@pytest.mark.parametrize("line", sorted(set(re.findall(r"^ {6}(\S.*)$", PAGE, re.MULTILINE))))
+def test_a_command_of_a_runbook_can_be_typed(line: str) -> None:
+    for command in (shlex.split(part) for part in re.split(r" \| ", line)):
+        assert command[0] in ("kubectl", "quotree", "curl", "grep")
+        if command[0] == "kubectl":
+            words = command[3:] if command[1] == "-n" else command[1:]
+            assert words[0] in KUBECTL
+
+
+def test_expressions_name_metrics_that_are_exported() -> None:
+    ours = {family.name: family.type for family in (*families(), *FAMILIES)}
+    suffixes = {f"{name}_bucket" for name, type_ in ours.items() if type_ is Type.HISTOGRAM}
+    named = {name for rule in RULES for name in re.findall(r"\b(?:quotree|kueue)_\w+", str(rule["expr"]))}
+
+    assert len(named) > 15
+    assert named - ours.keys() - suffixes == set()
+
+
+def test_a_metric_of_kueues_name_is_asked_of_our_job_alone() -> None:
+    for rule in RULES:
+        for selector in re.findall(r"\bkueue_\w+(\{[^}]*\})?", str(rule["expr"])):
+            assert 'job="quotree-reconciler-metrics"' in selector

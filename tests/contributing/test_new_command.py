@@ -54,7 +54,7 @@ spec: {}
 @pytest.fixture
 def scratch(tmp_path: Path) -> Scratch:
     """A copy of the project, with the one new file."""
-    made = copy_to(tmp_path / "project", "tests", "docs", "manifests", "charts")
+    made = copy_to(tmp_path / "project", "tests", "docs", "manifests", "charts", "monitoring")
     made.write(FILE, COMMAND)
     return made
 

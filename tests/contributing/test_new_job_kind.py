@@ -78,7 +78,7 @@ WORK = ["create", "delete", "get", "list", "patch", "update", "watch"]
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     """The project with one more description, and what is generated from it."""
-    copy = copy_to(tmp_path_factory.mktemp("project"), "tests", "docs", "manifests", "charts")
+    copy = copy_to(tmp_path_factory.mktemp("project"), "tests", "docs", "manifests", "charts", "monitoring")
     copy.write("policies/dialects/frameworks/example.py", DESCRIPTION)
     copy.run("tests.generated")
     return copy

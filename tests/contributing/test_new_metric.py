@@ -45,7 +45,7 @@ print(generate_latest(registry).decode())
 
 
 def test_a_new_metric_is_one_file(tmp_path: Path) -> None:
-    scratch = copy_to(tmp_path, "tests", "docs", "manifests", "charts")
+    scratch = copy_to(tmp_path, "tests", "docs", "manifests", "charts", "monitoring")
     scratch.write("reconciler/metrics/families/tree_size.py", METRIC)
     scratch.write("scrape.py", SCRAPE)
 

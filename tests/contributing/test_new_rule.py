@@ -86,7 +86,7 @@ EXAMPLE = "examples/refused/volcano-guarantee-of-zero"
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Scratch:
-    made = copy_to(tmp_path, "tests", "examples", "docs", "manifests", "charts", "pyproject.toml")
+    made = copy_to(tmp_path, "tests", "examples", "docs", "manifests", "charts", "monitoring", "pyproject.toml")
     made.write("policies/rules/volcano/guarantee_of_zero.py", RULE)
     made.write("tests/policies/rules/cases/guarantee-of-zero.yaml", CASES)
     made.write(f"{EXAMPLE}/change.yaml", CHANGE)

@@ -1,0 +1,265 @@
+"""The dashboards. Metrics with Kueue's names are asked of our job: Kueue's manager exports them as well."""
+
+from __future__ import annotations
+
+from tests.generated.dashboards.board import Board, Panel, quantiles, rates
+
+_OURS = 'job="quotree-reconciler-metrics", replica_role="leader"'
+_LEADER = f"{{{_OURS}}}"
+_CHOSEN = f'{_OURS}, cluster_queue=~"$cluster_queue"'
+_QUEUE = f"{{{_CHOSEN}}}"
+_RECONCILER = '{job="quotree-reconciler-metrics"}'
+_WEBHOOKS = 'name=~".+[.]quotree[.]dev"'
+
+WEBHOOK = Board(
+    "quotree-webhook",
+    "Quotree: webhook",
+    (
+        Panel(
+            "Requests",
+            "Admission requests by what was answered. `unavailable`: the ledger could not order an edit.",
+            rates("quotree_admission_requests_total", "result"),
+            "reqps",
+        ),
+        Panel(
+            "Time of a request",
+            "The API server gives up after 3 s.",
+            quantiles("quotree_admission_duration_seconds"),
+            "s",
+        ),
+        Panel("Findings", "Findings of rules.", rates("quotree_findings_total", "rule", "severity"), "reqps"),
+        Panel("Replicas", "Replicas that answer.", {"up": 'sum(up{job="quotree-webhook-metrics"})'}),
+        Panel(
+            "Calls that failed",
+            "As the API server counts them: edits that it refused, and requests that it let pass.",
+            rates(
+                "apiserver_admission_webhook_rejection_count",
+                *("name", "error_type"),
+                selector=f'{{{_WEBHOOKS}, error_type="calling_webhook_error"}}',
+            )
+            | rates("apiserver_admission_webhook_fail_open_count", "name", selector=f"{{{_WEBHOOKS}}}"),
+            "reqps",
+        ),
+        Panel("Clients turned away", "By reason.", rates("quotree_turned_away_total", "reason"), "reqps"),
+        Panel(
+            "Age of the caches",
+            "A healthy watch is heard every 75 s.",
+            {"{{instance}}": "quotree_cache_age_seconds", "synced {{instance}}": "quotree_cache_synced"},
+            "s",
+        ),
+        Panel(
+            "Ledger",
+            "Edits that were allowed and are not known to be stored.",
+            {"{{instance}}": "quotree_ledger_entries"},
+        ),
+        Panel(
+            "Certificate",
+            "How long it is still valid.",
+            {"{{instance}}": "quotree_certificate_expiry_timestamp_seconds - time()"},
+            "s",
+        ),
+        Panel(
+            "Conversions",
+            "Objects of Kueue that were asked for in another version.",
+            rates("quotree_converted_objects_total", "to", "result"),
+            "reqps",
+        ),
+    ),
+)
+RECONCILER = Board(
+    "quotree-reconciler",
+    "Quotree: reconciler",
+    (
+        Panel(
+            "Who writes",
+            "The sum has to be 1.",
+            {"sum": "sum(quotree_reconciler_writes)", "{{instance}}": "quotree_reconciler_writes"},
+        ),
+        Panel(
+            "Ready",
+            "Whether every kind was listed, and whether writes are paused since the API server fails.",
+            {"synced {{instance}}": "quotree_reconciler_synced", "paused {{instance}}": "quotree_reconciler_paused"},
+        ),
+        Panel(
+            "Inbox",
+            "Changes that wait to be taken in, and writes that are under way.",
+            {
+                "inbox {{instance}}": "quotree_reconciler_inbox",
+                "under way {{instance}}": "quotree_reconciler_under_way",
+            },
+        ),
+        Panel("Rounds", "Time of a round of the loop.", quantiles("quotree_reconciler_round_seconds", "instance"), "s"),
+        Panel(
+            "Writes",
+            "Those that were carried out, and those that failed.",
+            {
+                "written": "sum(rate(quotree_reconciler_written_total[$__rate_interval]))",
+                "failed": "sum(rate(quotree_reconciler_failed_total[$__rate_interval]))",
+            },
+            "wps",
+        ),
+        Panel(
+            "Cycles",
+            "Cycles of the engine; success where a Workload got quota.",
+            rates("kueue_admission_attempts_total", "result", selector=_LEADER),
+            "cps",
+        ),
+        Panel(
+            "Time of a cycle",
+            "Of the engine alone.",
+            quantiles("kueue_admission_attempt_duration_seconds", selector=_LEADER),
+            "s",
+        ),
+        Panel(
+            "Bypasses",
+            "Work that got round the webhook: how long the oldest has stood, and what was undone.",
+            {
+                "oldest, in seconds": "max(quotree_reconciler_bypass_age_seconds)",
+                "standing": "max(quotree_reconciler_bypasses)",
+                "undone {{way}}": "sum by (way) (rate(quotree_reconciler_bypasses_undone_total[$__rate_interval]))",
+            },
+        ),
+        Panel(
+            "Certificate of /v1",
+            "How long it is still valid.",
+            {"{{instance}}": "quotree_reconciler_certificate_expiry_timestamp_seconds - time()"},
+            "s",
+        ),
+        Panel(
+            "Processor",
+            "Cores in use. The loop uses one.",
+            {"{{instance}}": f"rate(process_cpu_seconds_total{_RECONCILER}[$__rate_interval])"},
+        ),
+        Panel("Memory", "Resident.", {"{{instance}}": f"process_resident_memory_bytes{_RECONCILER}"}, "bytes"),
+        Panel(
+            "Differences",
+            "With --mode observe: decisions of another controller that differ from ours.",
+            rates("quotree_observe_differences_total", "kind")
+            | rates("quotree_observe_pods_total", "dialect", "result"),
+        ),
+    ),
+)
+QUEUES = Board(
+    "quotree-queues",
+    "Quotree: queues of Kueue",
+    (
+        Panel(
+            "Pending",
+            "Workloads that wait. `inadmissible` ones are tried again when something changes in their tree.",
+            {"{{cluster_queue}} {{status}}": f"kueue_pending_workloads{_QUEUE}"},
+        ),
+        Panel(
+            "Admitted",
+            "Workloads that are admitted.",
+            {"{{cluster_queue}}": f"kueue_admitted_active_workloads{_QUEUE}"},
+        ),
+        Panel(
+            "Admissions",
+            "Workloads that were admitted, in a second.",
+            rates("kueue_admitted_workloads_total", "cluster_queue", selector=_QUEUE),
+        ),
+        Panel(
+            "Waiting time",
+            "From creation or requeuing to admission.",
+            quantiles("kueue_admission_wait_time_seconds", "cluster_queue", selector=_QUEUE),
+            "s",
+        ),
+        Panel(
+            "Evictions",
+            "By reason.",
+            rates("kueue_evicted_workloads_total", "cluster_queue", "reason", selector=_QUEUE),
+        ),
+        Panel(
+            "Preemptions",
+            "By the ClusterQueue that preempts.",
+            rates("kueue_preempted_workloads_total", "preempting_cluster_queue", "reason", selector=_LEADER),
+        ),
+        Panel(
+            "Quota in use",
+            "Needs metrics.enableClusterQueueResources.",
+            {
+                "{{cluster_queue}} {{flavor}} {{resource}}": f"kueue_cluster_queue_resource_usage{_QUEUE}",
+                "nominal {{cluster_queue}} {{flavor}} {{resource}}": f"kueue_cluster_queue_nominal_quota{_QUEUE}",
+            },
+        ),
+        Panel(
+            "Borrowed",
+            "Reserved beyond nominal quota. Needs metrics.enableClusterQueueResources.",
+            {
+                "{{cluster_queue}} {{flavor}} {{resource}}": "clamp_min("
+                f"kueue_cluster_queue_resource_reservation{_QUEUE} - kueue_cluster_queue_nominal_quota{_QUEUE}, 0)"
+            },
+        ),
+        Panel(
+            "Weighted share",
+            "With fair sharing: what is borrowed of what can be, in thousandths.",
+            {"{{cluster_queue}}": f"kueue_cluster_queue_weighted_share{_QUEUE}"},
+        ),
+        Panel(
+            "Cohorts",
+            "Quota of each subtree, and what is reserved of it.",
+            {
+                "quota {{cohort}} {{flavor}} {{resource}}": f"kueue_cohort_subtree_quota{_LEADER}",
+                "reserved {{cohort}} {{flavor}} {{resource}}": f"kueue_cohort_subtree_resource_reservations{_LEADER}",
+            },
+        ),
+        Panel(
+            "Queues that are not active",
+            "Stopped, broken, or about to be deleted.",
+            {"{{cluster_queue}} {{status}}": f'kueue_cluster_queue_status{{{_CHOSEN}, status!="active"}} == 1'},
+        ),
+    ),
+    {"cluster_queue": f"label_values(kueue_pending_workloads{_LEADER}, cluster_queue)"},
+)
+ELSEWHERE = Board(
+    "quotree-elsewhere",
+    "Quotree: worker clusters, Volcano's and YuniKorn's quota",
+    (
+        Panel(
+            "Connections to workers",
+            "1 where the replica is connected.",
+            {"{{cluster}} {{instance}}": 'quotree_multikueue_connection{state="connected"}'},
+        ),
+        Panel(
+            "Workloads on workers",
+            "Those that run there.",
+            {"{{cluster}}": "max by (cluster) (quotree_multikueue_placed_workloads)"},
+        ),
+        Panel(
+            "Losses of connections",
+            "In an hour.",
+            {"{{cluster}}": "sum by (cluster) (increase(quotree_multikueue_connection_losses_total[1h]))"},
+        ),
+        Panel(
+            "Silence of workers",
+            "How long ago each was heard.",
+            {"{{cluster}}": "time() - max by (cluster) (quotree_multikueue_last_seen_timestamp_seconds)"},
+            "s",
+        ),
+        Panel(
+            "Credentials of workers",
+            "How long they are still valid.",
+            {"{{cluster}}": "min by (cluster) (quotree_multikueue_credentials_end_timestamp_seconds) - time()"},
+            "s",
+        ),
+        Panel(
+            "Pods at gates",
+            "Pods that wait for the quota of Volcano or YuniKorn, by reason.",
+            {"{{dialect}} {{reason}}": "sum by (dialect, reason) (quotree_gates_waiting_pods)"},
+        ),
+        Panel("Pods that passed", "In a second.", rates("quotree_gates_passed_pods_total", "dialect")),
+        Panel(
+            "Namespaces of YuniKorn",
+            "Use of each quota, from 0 to 1.",
+            {"{{namespace}} {{resource}}": "quotree_gates_namespace_usage / (quotree_gates_namespace_quota > 0)"},
+            "percentunit",
+        ),
+        Panel(
+            "Queues of Volcano",
+            "Use of each limit, from 0 to 1.",
+            {"{{queue}} {{resource}}": "quotree_gates_queue_usage / (quotree_gates_queue_limit > 0)"},
+            "percentunit",
+        ),
+    ),
+)
+BOARDS = (WEBHOOK, RECONCILER, QUEUES, ELSEWHERE)

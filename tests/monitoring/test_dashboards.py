@@ -1,0 +1,76 @@
+"""The dashboards as files: what Grafana needs, no way out of the cluster, and metrics that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.monitoring.expressions import (
+    DASHBOARDS,
+    OF_OTHERS,
+    OF_THE_API_SERVER,
+    OF_THE_PROCESS,
+    exported,
+    metrics,
+    queries,
+)
+
+
+def read(file: Path) -> dict[str, Any]:
+    board: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return board
+
+
+def test_there_is_a_dashboard_for_each_part() -> None:
+    assert [read(file)["uid"] for file in DASHBOARDS] == [
+        "quotree-elsewhere",
+        "quotree-queues",
+        "quotree-reconciler",
+        "quotree-webhook",
+    ]
+
+
+@pytest.mark.parametrize("file", DASHBOARDS, ids=lambda file: file.stem)
+def test_a_dashboard_asks_the_data_source_that_is_chosen_and_nobody_else(file: Path) -> None:
+    board = read(file)
+    sources = [entry["datasource"]["uid"] for panel in board["panels"] for entry in (panel, *panel["targets"])]
+
+    assert set(sources) == {"${datasource}"}
+    assert board["templating"]["list"][0]["name"] == "datasource"
+    assert "id" not in board
+    assert "http" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("file", DASHBOARDS, ids=lambda file: file.stem)
+def test_panels_stand_side_by_side_and_say_what_they_show(file: Path) -> None:
+    panels = read(file)["panels"]
+    places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}
+
+    assert len(places) == len(panels) == len({panel["title"] for panel in panels})
+    assert all(panel["description"].endswith(".") for panel in panels)
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in panels)
+    assert all(target["legendFormat"] for panel in panels for target in panel["targets"])
+
+
+def test_queries_name_metrics_that_are_exported() -> None:
+    named = {name for _, query in queries() for name in metrics(query)}
+
+    assert len(named & exported()) > 40
+    assert named - exported() == (OF_THE_API_SERVER | OF_THE_PROCESS | OF_OTHERS) & named
+
+
+def test_metrics_are_found_in_an_expression_but_not_in_its_texts_and_labels() -> None:
+    expression = 'sum by (kueue_label) (rate(quotree_a_total{job="quotree-b", x="kueue_c"}[5m])) and on (up) kueue_d'
+
+    assert metrics(expression) == {"quotree_a_total", "kueue_d"}
+
+
+def test_a_metric_of_kueues_name_is_asked_of_the_writer_of_our_job() -> None:
+    selectors = [found for _, query in queries() for found in re.findall(r"\bkueue_\w+(\{[^}]*\})?", query)]
+
+    assert selectors
+    assert [each for each in selectors if 'job="quotree-reconciler-metrics", replica_role="leader"' not in each] == []

@@ -182,7 +182,7 @@ class Desk:
         try:
             judgement = self._judged(asked, review)
         except LedgerUnavailable as error:
-            self._decided(asked, review, "unavailable", why=[str(error)])
+            self._decided(asked, review, error.result, why=[str(error)])
             return _json(answer.unavailable(review, str(error)))
         verdict = judgement.verdict if judgement else Verdict()
         if not review.dry_run:

@@ -20,7 +20,7 @@ REQUESTS = Family(
     "quotree_admission_requests_total",
     Type.COUNTER,
     "Admission requests answered; the result is allowed, warned, denied, patched, unavailable (the ledger could not"
-    " order it), or http- and the status of an error.",
+    " order it), busy (too many changes around it are open), or http- and the status of an error.",
     ("endpoint", "operation", "result", "dry_run"),
 )
 FINDINGS = Family(

@@ -38,8 +38,9 @@ from tests.webhook.reviews import (
 )
 from webhook.app import create_app
 from webhook.desk import MUTATING, VALIDATING
-from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.clerk import LedgerBusy, LedgerUnavailable
 from webhook.ledger.entry import Entry
+from webhook.metrics import Metrics
 from webhook.settings import WebhookSettings
 
 ORG = """
@@ -329,13 +330,14 @@ def test_while_draining_it_is_not_ready_but_answers() -> None:
 class Noting:
     """Orders nothing, and keeps the names of what it is asked about; those called `late` it cannot order."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: type[LedgerUnavailable] = LedgerUnavailable) -> None:
         self.names: list[tuple[str, bool]] = []
+        self._error = error
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
         self.names.append((change.ref.name, entry is not None))
         if change.ref.name == "late":
-            raise LedgerUnavailable("the ledger is full; try again")
+            raise self._error("the ledger is full; try again")
         return judge(forest(ORG))
 
     def ready(self) -> list[str]:
@@ -374,6 +376,20 @@ def test_a_change_that_cannot_be_ordered_is_refused_with_the_reason() -> None:
         "reason": "ServiceUnavailable",
         "message": "the ledger is full; try again",
     }
+
+
+@pytest.mark.parametrize(("error", "result"), [(LedgerUnavailable, "unavailable"), (LedgerBusy, "busy")])
+def test_what_a_tenant_can_bring_about_is_counted_apart_from_a_ledger_that_cannot_be_used(
+    error: type[LedgerUnavailable], result: str
+) -> None:
+    metrics = Metrics()
+    known = FixedCache(forest(ORG))
+    app = create_app(WebhookSettings(), lambda: known, order=Noting(error), metrics=metrics).test_client()
+
+    answer(app, VOLCANO, review(queue("late", "eng")))
+
+    labels = {"endpoint": VOLCANO, "operation": "CREATE", "result": result, "dry_run": "false"}
+    assert metrics.registry.get_sample_value("quotree_admission_requests_total", labels) == 1
 
 
 def test_until_the_ledger_is_read_the_probe_says_so_and_requests_are_served() -> None:

@@ -34,7 +34,15 @@ MOST_OF_OBJECT, MOST_OF_NAMESPACE = 20, 50
 
 
 class LedgerUnavailable(Exception):
-    """The ledger cannot order this change; the message says why, and what to do."""
+    """The ledger cannot order this change; the message says why, and what to do. `result` is how it is counted."""
+
+    result = "unavailable"
+
+
+class LedgerBusy(LedgerUnavailable):
+    """The ledger works: too many other changes around this one are open, which those who make them can bring about."""
+
+    result = "busy"
 
 
 class State(Enum):
@@ -140,9 +148,9 @@ class Clerk:
                 self._hesitate(asked, error)
             book = None
 
-    def _fail(self, each: Asked, why: str) -> None:
+    def _fail(self, each: Asked, why: str, kind: type[LedgerUnavailable] = LedgerUnavailable) -> None:
         """Refuse it. Its entry counts no longer here, and leaves with the next write, should it be there."""
-        each.state, each.failure = State.FAILED, LedgerUnavailable(why)
+        each.state, each.failure = State.FAILED, kind(why)
         if each.entry is not None:
             self._void[each.entry.request] = self._clock()
 
@@ -179,7 +187,7 @@ class Clerk:
             _decide_safely(each, view.forest, [*open_, *added])
             if each.state is State.ALLOWED and each.entry is not None:
                 if crowd := crowded(each.entry, [*open_, *added]):
-                    self._fail(each, crowd)
+                    self._fail(each, crowd, LedgerBusy)
                 else:
                     added.append(each.entry)
         return added
@@ -278,7 +286,7 @@ def decide(each: Asked, forest: Forest, entries: list[Entry]) -> None:
     possible = worlds(forest, related, each.most)
     if possible is None:
         each.state = State.UNDECIDED
-        each.failure = LedgerUnavailable(
+        each.failure = LedgerBusy(
             f"{len(related)} changes around {each.change.ref} are not stored yet, the first is the {related[0]};"
             " try again in a minute"
         )

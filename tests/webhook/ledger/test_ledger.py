@@ -23,7 +23,7 @@ from tests.builders import cluster_queue, local_queue, queue, typed
 from tests.waiting import eventually
 from tests.webhook.ledger.api import Api, Replica
 from webhook.ledger.book import Book
-from webhook.ledger.clerk import LINGERING_SECONDS, MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerUnavailable
+from webhook.ledger.clerk import LINGERING_SECONDS, MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerBusy, LedgerUnavailable
 from webhook.ledger.entry import Entry, written
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
 from webhook.ledger.shelf import LARGEST
@@ -300,7 +300,7 @@ def test_so_many_open_changes_that_no_judgement_is_possible_are_named() -> None:
         desk.api.ledger[f"r{number}"] = text
     desk.shelf.hear()
 
-    with pytest.raises(LedgerUnavailable, match="9 changes around Queue a are not stored yet, the first is the CREATE"):
+    with pytest.raises(LedgerBusy, match="9 changes around Queue a are not stored yet, the first is the CREATE"):
         desk.ask(queue("a", "top", deserved="cpu:1"))
 
 
@@ -334,7 +334,7 @@ def test_one_object_does_not_fill_the_ledger() -> None:
     for cpu in range(MOST_OF_OBJECT):
         assert lost(desk, queue("a", "top", deserved=f"cpu:{cpu + 1}"))
 
-    with pytest.raises(LedgerUnavailable, match="20 other changes of Queue a are not stored yet"):
+    with pytest.raises(LedgerBusy, match="20 other changes of Queue a are not stored yet"):
         lost(desk, queue("a", "top", deserved="cpu:500"))
 
 
@@ -343,6 +343,6 @@ def test_one_namespace_does_not_fill_the_ledger() -> None:
     for number in range(MOST_OF_NAMESPACE):
         assert lost(desk, local_queue(f"lq-{number}", "cq", "team"))
 
-    with pytest.raises(LedgerUnavailable, match="50 changes in namespace team are not stored yet"):
+    with pytest.raises(LedgerBusy, match="50 changes in namespace team are not stored yet"):
         lost(desk, local_queue("another", "cq", "team"))
     assert lost(desk, local_queue("another", "cq", "others"))

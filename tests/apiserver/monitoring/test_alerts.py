@@ -23,6 +23,7 @@ from tests.apiserver.monitoring.installation import (
     webhook_target,
 )
 from tests.apiserver.monitoring.prometheus import LONGEST, Prometheus
+from tests.apiserver.needs import debian_program
 from tests.monitoring.expressions import OF_THE_PROCESS, RULES, metrics, queries
 from tests.waiting import eventually
 
@@ -34,6 +35,7 @@ CREDENTIALS, LEDGER = ("QuotreeWorkerCredentialsEnd", "warning"), ("QuotreeLedge
 CERTIFICATE = {("QuotreeWebhookCertificateEnds", severity) for severity in ("warning", "critical")}
 NOBODY, PAUSED = ("QuotreeNobodyWrites", "critical"), ("QuotreeReconcilerPaused", "critical")
 DOWN, CLOSED = ("QuotreeWebhookDown", "critical"), ("QuotreeTreesFailClosed", "critical")
+REPLICA = ("QuotreeWebhookReplicaDown", "warning")
 UNJUDGED = ("QuotreeWorkNotJudged", "warning")
 SELDOM = {"quotree-queues: Queues that are not active: A"}
 """Queries that say nothing while all is well."""
@@ -41,6 +43,7 @@ SELDOM = {"quotree-queues: Queues that are not active: A"}
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, programs: object) -> Iterator[Installation]:
+    debian_program("prometheus")  # before anything is started for it
     with installed(tmp_path_factory.mktemp("monitoring")) as found:
         yield found
 
@@ -122,9 +125,10 @@ def test_the_lease_is_lost_the_webhook_is_down_and_then_the_api_server_takes_no_
 ) -> None:
     world.refuse(leases=True)
     world.guard.stop()
+    fired(prometheus, {NOBODY, DOWN}, besides={REPLICA})
     assert not world.edits("refused")
     world.submit("unjudged")
-    fired(prometheus, {NOBODY, DOWN, CLOSED, UNJUDGED}, besides={("QuotreeWebhookReplicaDown", "warning")})
+    fired(prometheus, {NOBODY, DOWN, CLOSED, UNJUDGED}, besides={REPLICA})
     world.guard.start()
     world.refuse(leases=False)
     world.submit("paused")

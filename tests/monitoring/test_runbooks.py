@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.monitoring.expressions import OF_OTHERS, OF_THE_API_SERVER, RULES, exported, metrics
+from webhook.ledger.ledger import SILENT_SECONDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "runbooks.md").read_text(encoding="utf-8")
@@ -45,6 +46,12 @@ def test_a_command_of_a_runbook_can_be_typed(line: str) -> None:
         if command[0] == "kubectl":
             words = command[3:] if command[1] == "-n" else command[1:]
             assert words[0] in KUBECTL
+
+
+def test_a_cache_is_stale_when_the_ledger_says_so() -> None:
+    (rule,) = [rule for rule in RULES if rule["alert"] == "QuotreeCacheStale"]
+
+    assert rule["expr"] == f"quotree_cache_age_seconds > {SILENT_SECONDS:.0f}"
 
 
 def test_expressions_name_metrics_that_are_exported() -> None:

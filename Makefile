@@ -25,8 +25,8 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $@
 
 lock: venv ## resolve the dependencies anew
-	$(BIN)/uv pip compile pyproject.toml --extra serve --group dev --upgrade $(COMPILE) -o requirements.lock
-	$(BIN)/uv pip compile pyproject.toml --extra serve --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
+	$(BIN)/uv pip compile pyproject.toml --extra serve --extra otel --group dev --upgrade $(COMPILE) -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra serve --extra otel --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
 	$(BIN)/uv pip compile --group build --constraint requirements.lock $(COMPILE) -o requirements-build.lock
 
 base-image: ## pin the base image of the Dockerfile to the digest that its tag has now; needs docker and a network
@@ -42,6 +42,7 @@ test: unit ## every test; builds the control plane on first use, starts servers,
 	-$(BIN)/python -m tests.apiserver.build
 	-$(BIN)/python -m tests.apiserver.helm
 	-$(BIN)/python -m tests.debian_packages
+	-$(BIN)/python -m tests.apiserver.collector.build
 	$(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
 unit: venv ## the tests that need no API server, no process of ours and no copy of the project

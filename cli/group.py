@@ -28,6 +28,7 @@ _EXTRAS = {
     "flask": "serve",
     "gunicorn": "serve",
     "prometheus_client": "serve",
+    "opentelemetry": "otel",
 }
 """The packages that are installed where somebody asks for them, and the extra of pyproject.toml that brings each."""
 _SERVERS = ("serve", "review")

@@ -32,12 +32,11 @@ _REASONS = {
 def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
     """The response that allows or denies, with warnings and audit annotations."""
     if not verdict.findings and not verdict.not_evaluated:
-        before, after = _nothing_found(profile)
-        return before + json.dumps(review.uid).encode() + after
+        return json.dumps(review.uid).encode().join(_nothing_found(profile))
     response: dict[str, Any] = {
         "uid": review.uid,
         "allowed": verdict.allowed,
-        "auditAnnotations": audit_annotations(verdict, profile),
+        "auditAnnotations": {**_followed(review.uid), **audit_annotations(verdict, profile)},
     }
     if not verdict.allowed:
         response["status"] = _status(review, verdict.of(Severity.ERROR), profile)
@@ -47,18 +46,17 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
 
 
 @cache
-def _nothing_found(profile: Profile) -> tuple[bytes, bytes]:
-    """What comes before and after the uid in the response to nearly every request."""
+def _nothing_found(profile: Profile) -> list[bytes]:
+    """What is around the uids in the response to nearly every request."""
     mark = "the uid of the request"
-    response = {"uid": mark, "allowed": True, "auditAnnotations": audit_annotations(Verdict(), profile)}
-    before, _, after = _body(response).partition(json.dumps(mark).encode())
-    return before, after
+    notes = {**_followed(mark), **audit_annotations(Verdict(), profile)}
+    return _body({"uid": mark, "allowed": True, "auditAnnotations": notes}).split(json.dumps(mark).encode())
 
 
 def unavailable(review: Review, why: str) -> bytes:
     """The response that denies because no judgement was possible; the same request may pass later."""
     status = {"code": HTTPStatus.SERVICE_UNAVAILABLE.value, "reason": "ServiceUnavailable", "message": plain(why)}
-    notes = {"verdict": "unavailable"}
+    notes = {**_followed(review.uid), "verdict": "unavailable"}
     return _body({"uid": review.uid, "allowed": False, "auditAnnotations": notes, "status": status})
 
 
@@ -66,6 +64,7 @@ def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
     """The response that allows, with the patch if there is one."""
     response: dict[str, Any] = {"uid": review.uid, "allowed": True}
     if operations:
+        response["auditAnnotations"] = _followed(review.uid)
         response["patchType"] = "JSONPatch"
         # a Decimal is a number with a fraction; the API server reads it as a float64 as well
         patch = json.dumps(operations, default=float, allow_nan=False)
@@ -77,7 +76,7 @@ def denied(review: Review, code: HTTPStatus, why: str) -> bytes:
     """The response to an object that is refused before a rule is asked."""
     message = plain(f"{review.kind.kind} {review.name}: {why}")
     status = {"code": code.value, "reason": _REASONS[code], "message": message}
-    return _body({"uid": review.uid, "allowed": False, "status": status})
+    return _body({"uid": review.uid, "allowed": False, "auditAnnotations": _followed(review.uid), "status": status})
 
 
 def outcome(verdict: Verdict) -> str:
@@ -102,6 +101,11 @@ def audit_annotations(verdict: Verdict, profile: Profile) -> dict[str, str]:
     if missed := list(dict.fromkeys(unjudged.rule.id for unjudged in verdict.not_evaluated)):
         notes["not-evaluated"] = _some(missed)
     return notes
+
+
+def _followed(uid: str) -> dict[str, str]:
+    """For the API server's audit log, which has no other trace of the request's uid: our log lines have it as well."""
+    return {"uid": uid}
 
 
 def _some(ids: list[str]) -> str:

@@ -12,6 +12,7 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from cluster.store import ObjectCache
+from cluster.tracing.ids import trace_id
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.rules import registry
 from webhook import conversion, desk
@@ -20,6 +21,7 @@ from webhook.ledger.ledger import Order
 from webhook.metrics import Metrics
 from webhook.review import BadReview
 from webhook.settings import WebhookSettings
+from webhook.spans import HEADER
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +90,8 @@ class _Views:
         self._judge = judge
 
     def decide(self) -> Response:
-        reply = self._judge.answer(request.path, _body())
+        parent = request.headers.get(HEADER, "") if self._judge.traced else ""
+        reply = self._judge.answer(request.path, _body(), parent=parent)
         g.counted = True
         return Response(reply.body, reply.status, content_type=reply.content_type)
 
@@ -99,7 +102,8 @@ class _Views:
         done = conversion.perform(asked)
         self._metrics.converted(asked.to, len(asked.objects), bool(done.failure))
         if done.failure:
-            log.warning("conversion to %s failed: %s", asked.to, done.failure)
+            fields = {"uid": asked.uid, "trace": trace_id(asked.uid)}
+            log.warning("conversion to %s failed: %s", asked.to, done.failure, extra={"fields": fields})
         return Response(done.body(), content_type=JSON)
 
     def healthz(self) -> Answer:

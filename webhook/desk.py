@@ -12,11 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from cluster.resource import Resource
 from cluster.store import ObjectCache
 from cluster.stream import Manifest
+from cluster.tracing.ids import trace_id
+from cluster.tracing.span import SpanRecorder
 from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.priority_class import PRIORITY_CLASS
@@ -33,8 +35,11 @@ from webhook.metrics import Metrics
 from webhook.owners import OwnerMissing, OwnerUnknown, owners
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
+from webhook.spans import ReviewTrace, record
 
 log = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DEMANDING = "/v1/mutate/volcano-quota"
 """The path for Pods of Namespaces with the label by which all their Pods wait for Volcano's quota: the API server knows
@@ -84,22 +89,44 @@ class Reply(NamedTuple):
 class Asked:
     """What is known of a request so far."""
 
-    __slots__ = ("body", "case", "outcome", "path", "review", "started", "waits")
+    __slots__ = ("body", "case", "outcome", "path", "review", "started", "trace", "waits")
 
-    def __init__(self, path: str, body: bytes, *, waits: bool) -> None:
+    def __init__(self, path: str, body: bytes, *, waits: bool, trace: ReviewTrace | None = None) -> None:
         self.path, self.body, self.waits = path, body, waits
         self.started = time.perf_counter()
         self.review: Review | None = None
         self.case: decision.Case | None = None
         self.outcome = ""
+        self.trace = trace
+
+    def timed(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
+        """The same, and a span of it where traces are on."""
+        return work if self.trace is None else self.trace.timed(name, work)
+
+    def followed(self) -> dict[str, str]:
+        """For log lines: the id that the API server gave the request, and its trace."""
+        if self.review is None:
+            return {}
+        trace = self.trace.id(self.review) if self.trace is not None else trace_id(self.review.uid)
+        return {"uid": self.review.uid, "trace": trace}
 
 
 class Desk:
-    """Judges requests, one or many at a time. Without an `order` each is judged on the cache alone."""
+    """Judges requests, one or many at a time. Without an `order` each is judged on the cache alone.
+
+    `spans` None: nothing is traced, and `traced` says so to whoever knows the headers of a request.
+    """
 
     def __init__(
-        self, settings: WebhookSettings, cache: Callable[[], ObjectCache], metrics: Metrics, order: Order | None
+        self,
+        settings: WebhookSettings,
+        cache: Callable[[], ObjectCache],
+        metrics: Metrics,
+        order: Order | None,
+        spans: SpanRecorder | None = None,
     ) -> None:
+        self.traced = spans is not None
+        self._spans = spans
         self._configuration = settings.configuration
         self._log_one_in = settings.log_one_allowed_in
         self._cache = cache
@@ -117,12 +144,13 @@ class Desk:
     def paths(self) -> frozenset[str]:
         return frozenset(self._groups)
 
-    def answer(self, path: str, body: bytes, *, waits: bool = True) -> Reply:
+    def answer(self, path: str, body: bytes, *, waits: bool = True, parent: str = "") -> Reply:
         """The answer to a POST of JSON to one of `paths`, whatever happens; it is counted and logged.
 
-        Raises MustWait where the answer would have to wait and `waits` is false.
+        `parent`: the header `traceparent`. Raises MustWait where the answer would have to wait and `waits` is false.
         """
-        return self._answer(Asked(path, body, waits=waits))
+        trace = ReviewTrace(parent) if self._spans is not None else None
+        return self._answer(Asked(path, body, waits=waits, trace=trace))
 
     def go_on(self, asked: Asked) -> Reply:
         """The answer to what had to wait, which now may; it is not read again."""
@@ -137,12 +165,12 @@ class Desk:
         except _NotReady as error:
             reply = text(f"not ready: {error}", HTTPStatus.INTERNAL_SERVER_ERROR)
         except OwnerUnknown as error:
-            log.warning("%s", error)
+            log.warning("%s", error, extra={"fields": asked.followed()})
             reply = text(str(error), HTTPStatus.INTERNAL_SERVER_ERROR)
         except MustWait:
             raise
         except Exception as error:
-            reply = fault(asked.path, error)
+            reply = fault(asked.path, error, asked.followed())
         self._count(asked, reply.status)
         return reply
 
@@ -152,13 +180,17 @@ class Desk:
 
     def _count(self, asked: Asked, status: int) -> None:
         review = asked.review
+        outcome = asked.outcome if status == HTTPStatus.OK and asked.outcome else f"http-{int(status)}"
         self._metrics.answered(
             asked.path,
             review.operation if review else "",
-            asked.outcome if status == HTTPStatus.OK and asked.outcome else f"http-{int(status)}",
+            outcome,
             review is not None and review.dry_run,
             time.perf_counter() - asked.started,
         )
+        if self._spans is not None and asked.trace is not None and review is not None:
+            failed = outcome if status != HTTPStatus.OK or outcome == "unavailable" else ""
+            record(self._spans, asked.trace.spans(review, asked.path, outcome, failed, asked.started))
 
     def _decide(self, asked: Asked) -> Reply:
         """Raises what `_answer` turns into a reply."""
@@ -204,11 +236,14 @@ class Desk:
         if asked.case is None:
             asked.case = decision.case(review, self._configuration, self._cache().snapshot())
         case = asked.case
-        if case is not None and case.ordered and self._order is not None:
+        if case is None:
+            return None
+        judge = asked.timed("judge", case.judged)
+        if case.ordered and self._order is not None:
             _wait(asked)
-            return self._order.decide(case.change, case.judged, case.entry())
-        found = case.judged(forest.put_all(above)) if case else None
-        if case is None or not _may_be_stale(found) or not self._patience:
+            return asked.timed("ledger", self._order.decide)(case.change, judge, case.entry())
+        found = judge(forest.put_all(above))
+        if not _may_be_stale(found) or not self._patience:
             return found
         _wait(asked)
         if self._waiting.acquire(blocking=False):
@@ -216,7 +251,7 @@ class Desk:
                 deadline = time.monotonic() + self._patience
                 while _may_be_stale(found) and (news := self._news(forest, deadline)):
                     forest = news
-                    found = case.judged(forest.put_all(above))
+                    found = judge(forest.put_all(above))
             finally:
                 self._waiting.release()
         return found
@@ -245,11 +280,13 @@ class Desk:
     def _decided(self, asked: Asked, review: Review, outcome: str, **more: list[str]) -> None:
         """Log the decision; of requests without findings only a sample."""
         asked.outcome = outcome
+        if asked.trace is not None:
+            asked.trace.rules = more.get("rules", [])
         if outcome == "allowed" and not any(more.values()) and next(self._quiet) % self._log_one_in:
             return
         named = f"{review.namespace}/{review.name}" if review.namespace else review.name
         fields = {
-            "uid": review.uid,
+            **asked.followed(),
             "endpoint": asked.path,
             "operation": review.operation,
             "object": f"{review.kind.kind} {named}",
@@ -266,9 +303,9 @@ def text(message: str, status: HTTPStatus) -> Reply:
     return Reply(status, TEXT, f"{plain(message)}\n".encode())
 
 
-def fault(path: str, error: Exception) -> Reply:
-    """What the answer says of an exception; the log has the rest."""
-    log.error("internal error in %s", path, exc_info=error)
+def fault(path: str, error: Exception, followed: Mapping[str, str] | None = None) -> Reply:
+    """What the answer says of an exception; the log has the rest. `followed`: fields of the log line."""
+    log.error("internal error in %s", path, exc_info=error, extra={"fields": followed or {}})
     return text("internal error; the log of the webhook has the traceback", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 

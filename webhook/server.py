@@ -25,6 +25,7 @@ from gunicorn.glogging import Logger
 from certs.tls import ReloadingContext
 from cluster.health import Guard, HealthServer
 from cluster.store import ObjectCache
+from cluster.tracing.span import SpanRecorder
 from webhook.app import create_app, unready
 from webhook.decision import warm_up
 from webhook.desk import Desk
@@ -56,18 +57,20 @@ def serve(
     announce: Callable[[Addresses], None] | None = None,
     metrics_guard: Callable[[], Guard] | None = None,
     open_order: Callable[[], Order | None] = lambda: None,
+    open_spans: Callable[[], SpanRecorder] | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
-    `open_cache`, then `open_order`, `announce` and `metrics_guard` are called in the worker process: once when it
-    starts, and again if it was killed and replaced. With a guard, metrics and probes are served over TLS, since tokens
-    come along. Raises BadCertificate if the certificate cannot be served.
+    `open_cache`, then `open_order`, `open_spans`, `announce` and `metrics_guard` are called in the worker process: once
+    when it starts, and again if it was killed and replaced. Without `open_spans` nothing is traced. With a guard,
+    metrics and probes are served over TLS, since tokens come along. Raises BadCertificate if the certificate cannot be
+    served.
     """
     tls = _tls(settings, settings.client_ca)
     log_as_json()
     master = os.getpid()
     try:
-        _Master(_Application(settings, open_cache, tls, announce, metrics_guard, open_order)).run()
+        _Master(_Application(settings, open_cache, tls, announce, metrics_guard, open_order, open_spans)).run()
         code = 0
     except SystemExit as stopped:
         code = stopped.code if isinstance(stopped.code, int) else 1
@@ -87,12 +90,15 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         announce: Callable[[Addresses], None] | None,
         metrics_guard: Callable[[], Guard] | None,
         open_order: Callable[[], Order | None],
+        open_spans: Callable[[], SpanRecorder] | None,
     ) -> None:
         self.settings = settings
         self.draining = threading.Event()
         self._open_cache = open_cache
         self._open_order = open_order
         self._order: Order | None = None
+        self._open_spans = open_spans
+        self._spans: SpanRecorder | None = None
         self.tls = tls
         self._announce = announce
         self._metrics_guard = metrics_guard
@@ -131,7 +137,8 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         warm_up()
         self.metrics.watch(lambda: cache, lambda: self.tls.expires().timestamp())
         shared: dict[str, Any] = {"metrics": self.metrics, "order": order}
-        self.desk = desk = Desk(self.settings, lambda: cache, **shared)
+        self._spans = self._open_spans() if self._open_spans else None
+        self.desk = desk = Desk(self.settings, lambda: cache, **shared, spans=self._spans)
         return create_app(self.settings, lambda: cache, draining=self.draining, judge=desk, **shared)
 
     def _forked(self, _master: object, worker: Any) -> None:
@@ -177,6 +184,8 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             self._health.close()
         if self._order:
             self._order.close()
+        if self._spans:
+            self._spans.close()
         if self._cache:
             self._cache.close()
 

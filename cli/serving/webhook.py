@@ -18,6 +18,7 @@ from cluster.sightings import Snapshot
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedCache, ObjectCache, Store
 from cluster.stream import Manifest
+from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
 from webhook.ledger.book import ORDERED
@@ -50,7 +51,15 @@ def run(
         if keeper:
             keeper()
         guard = (lambda: metrics_guard(Reviews(connect(timeouts=REVIEW_TIMEOUTS)))) if metrics_auth else None
-        code = serve(settings, lambda: _WithRenewal(world.cache(), keeper), open_order=world.order, metrics_guard=guard)
+        code = serve(
+            settings,
+            lambda: _WithRenewal(world.cache(), keeper),
+            open_order=world.order,
+            metrics_guard=guard,
+            open_spans=tracing("quotree-webhook"),
+        )
+    except TracingMisconfigured as error:
+        raise Misused(str(error)) from error
     except (ClusterError, OSError, ValueError) as error:
         raise OutOfReach(f"the webhook cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from certs.files import ensure
 from cluster.store import FixedCache
+from cluster.tracing.switch import tracing
 from policies.model.forest import Forest
 from tests.builders import queue, world
 from webhook.front.quick import SMALL
@@ -160,7 +161,7 @@ def main() -> int:
         address_file=folder / "addresses.json",
         **{"metrics_port": 0, "drain_seconds": 0, **options, "client_ca": Path(authority) if authority else None},
     )
-    code = serve(settings, lambda: GatedWorld(folder))
+    code = serve(settings, lambda: GatedWorld(folder), open_spans=tracing("quotree-webhook"))
     with (folder / "returned").open("a") as returned:
         returned.write(f"{os.getpid()}\n")
     return code

@@ -35,7 +35,7 @@ def test_what_passes_has_no_status_and_no_warnings() -> None:
     assert response() == {
         "uid": "1",
         "allowed": True,
-        "auditAnnotations": {"verdict": "allowed", "profile": "strict"},
+        "auditAnnotations": {"uid": "1", "verdict": "allowed", "profile": "strict"},
     }
 
 
@@ -47,6 +47,7 @@ def test_what_passes_is_answered_under_any_uid(uid: str, profile: Profile) -> No
     assert envelope["kind"] == "AdmissionReview"
     assert envelope["response"]["uid"] == uid
     assert envelope["response"]["auditAnnotations"]["profile"] == profile
+    assert envelope["response"]["auditAnnotations"]["uid"] == uid
 
 
 def test_a_refusal_has_a_line_and_a_cause_for_each_violation() -> None:
@@ -133,7 +134,12 @@ def test_findings_for_the_record_only_are_neither_refusal_nor_warning() -> None:
     allowed = response(judged("parent-cycle", severity=Severity.INFO))
 
     assert (allowed["allowed"], "warnings" in allowed) == (True, False)
-    assert allowed["auditAnnotations"] == {"verdict": "allowed", "profile": "strict", "rules": "parent-cycle"}
+    assert allowed["auditAnnotations"] == {
+        "uid": "1",
+        "verdict": "allowed",
+        "profile": "strict",
+        "rules": "parent-cycle",
+    }
 
 
 def test_all_warnings_together_fit_what_the_api_server_passes_on() -> None:
@@ -183,6 +189,7 @@ def test_a_patch_is_json_in_base64() -> None:
     assert json.loads(mutated(REVIEW, [operation]))["response"] == {
         "uid": "1",
         "allowed": True,
+        "auditAnnotations": {"uid": "1"},
         "patchType": "JSONPatch",
         "patch": "W3sib3AiOiAiYWRkIiwgInBhdGgiOiAiL3NwZWMvd2VpZ2h0IiwgInZhbHVlIjogMX1d",
     }

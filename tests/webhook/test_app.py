@@ -274,6 +274,7 @@ def test_a_fault_gets_500_and_its_traceback_is_logged(caplog: pytest.LogCaptureF
     assert (reply.status_code, reply.mimetype) == (500, "text/plain")
     assert "secret" not in reply.text
     assert "a secret of ours" in caplog.text
+    assert [record.fields["uid"] for record in caplog.records] == ["705ab4f5-6393-11e8-b7cc-42010a800002"]  # type: ignore[attr-defined]
 
 
 @given(json_values | manifests.map(lambda new: review(object=new, operation="CREATE", namespace="ns")))
@@ -413,6 +414,7 @@ def test_each_refusal_is_logged_and_a_sample_of_what_passes(caplog: pytest.LogCa
     refusal = lines[-1]
     assert (refusal["object"], refusal["operation"], refusal["rules"]) == ("Queue lost", "CREATE", ["parent-missing"])
     assert refusal["uid"] == "705ab4f5-6393-11e8-b7cc-42010a800002"
+    assert refusal["trace"] == "705ab4f5639311e8b7cc42010a800002"
     assert refusal["milliseconds"] >= 0
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from webhook.desk import JSON, Asked, Desk, MustWait, Reply
 from webhook.front.answering import Answer, Later
 from webhook.front.reading import Request
+from webhook.spans import HEADER
 
 SMALL = 16 * 1024
 """Bytes of a body that is judged at once. A review of a queue has 2 KiB, of a Pod 10 KiB."""
@@ -49,7 +50,8 @@ class Quick:
             return None
         began = self._cost()
         try:
-            reply = self._desk.answer(path, request.body, waits=False)
+            parent = request.header(HEADER) if self._desk.traced else ""
+            reply = self._desk.answer(path, request.body, waits=False, parent=parent)
         except MustWait as waiting:
             return partial(self._later, waiting.asked)
         finally:

@@ -12,6 +12,7 @@ from typing import Protocol
 from cluster.errors import ClusterError
 from cluster.sightings import Snapshot
 from cluster.store import Found
+from cluster.tracing.ids import trace_id
 from policies.judge import Judgement
 from policies.judging.verdict import Verdict
 from policies.model.change import Change
@@ -162,7 +163,8 @@ class Ledger:
             try:
                 found = self._glimpse(entry.ref)
             except ClusterError as error:
-                log.warning("%s cannot be read: %s", entry.ref, error)
+                fields = {"uid": entry.request, "trace": trace_id(entry.request)}
+                log.warning("%s cannot be read: %s", entry.ref, error, extra={"fields": fields})
                 return
             with self._turn:
                 self._clerk.glimpses.note(entry, found)

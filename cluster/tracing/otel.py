@@ -1,0 +1,170 @@
+"""Spans to OpenTelemetry's exporter. The only module that imports OpenTelemetry; loaded where traces are on.
+
+The library's queue is bounded and its thread alone waits for the collector: where that hangs or is gone, spans are
+dropped and one line of the log says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
+from opentelemetry.trace.status import Status, StatusCode
+
+from cluster.tracing.span import Parent, Place, Span
+
+log = logging.getLogger(__name__)
+_UNNAMED = "unknown_service"
+"""What the library calls a service to which nobody gave a name."""
+_SAMPLER = "OTEL_TRACES_SAMPLER"
+_CLOSING = 2.0
+"""Seconds for what is left at the end: the process does not stay for a collector that hangs."""
+
+
+class OtelRecorder:
+    """Where to, how much of it and how often is read from OpenTelemetry's environment variables, but for the name of
+    the service where they have none.
+    """
+
+    def __init__(self, service: str, exporter: SpanExporter | None = None) -> None:
+        said = _Said()
+        self._ids = _GivenIds()
+        self._exporter = _Watched(exporter or OTLPSpanExporter(), said)
+        self._provider = TracerProvider(resource=_resource(service), id_generator=self._ids, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+        self._tracer = self._provider.get_tracer("quotree")
+        self._broken = False
+        if said.last:
+            log.warning("of the variables for traces: %s", said.last)
+
+    def record(self, span: Span) -> None:
+        try:
+            self._record(span)
+        except Exception:  # whoever decides must not fail for a trace
+            if not self._broken:
+                self._broken = True
+                log.exception("a span could not be recorded; the next ones are not reported")
+
+    def _record(self, span: Span) -> None:
+        trace = int(span.place.trace, 16)
+        remote = span.parent is not None and span.parent.sampled is not None
+        if not remote and not self._samples(trace, span.name):
+            return
+        self._ids.give(trace, int(span.place.span, 16))
+        recorded = self._tracer.start_span(
+            span.name,
+            context=_above(trace, span.parent),
+            kind=SpanKind.SERVER if span.serves else SpanKind.INTERNAL,
+            attributes=span.attributes,
+            links=[Link(_context(each)) for each in span.links],
+            start_time=span.began,
+        )
+        if span.failed:
+            recorded.set_status(Status(StatusCode.ERROR, span.failed))
+        recorded.end(end_time=max(span.began, span.ended))
+
+    def _samples(self, trace: int, name: str) -> bool:
+        """By the trace alone, so that all its spans are kept, or none, whichever process they come from."""
+        return self._provider.sampler.should_sample(None, trace, name).decision is Decision.RECORD_AND_SAMPLE
+
+    def close(self) -> None:
+        closing = threading.Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
+        closing.start()
+        closing.join(_CLOSING)
+        if closing.is_alive():
+            self._exporter.shutdown()  # no further attempt
+
+
+class _GivenIds(IdGenerator):
+    """The ids of the next span of this thread; the library asks for them one by one."""
+
+    def __init__(self) -> None:
+        self._next = threading.local()
+        self._random = RandomIdGenerator()
+
+    def give(self, trace: int, span: int) -> None:
+        self._next.ids = (trace, span)
+
+    def generate_trace_id(self) -> int:
+        return self._given()[0] or self._random.generate_trace_id()
+
+    def generate_span_id(self) -> int:
+        return self._given()[1] or self._random.generate_span_id()
+
+    def _given(self) -> tuple[int, int]:
+        found: tuple[int, int] = getattr(self._next, "ids", (0, 0))
+        return found
+
+
+class _Said(logging.Handler):
+    """Hears what the library logs instead of the log, where each batch that fails would be some lines."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last = ""
+        self._full = False
+        library = logging.getLogger("opentelemetry")
+        library.handlers[:] = [self]
+        library.propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage()
+        if self.last.startswith("Queue full") and not self._full:
+            self._full = True
+            log.warning("there are more spans than can be exported, and some are dropped; sample with %s", _SAMPLER)
+
+
+class _Watched(SpanExporter):
+    """Logs that spans are lost, and that they are not any more, once each."""
+
+    def __init__(self, exporter: SpanExporter, said: _Said) -> None:
+        self._exporter, self._said = exporter, said
+        self._failing = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self._said.last = ""
+        try:
+            result = self._exporter.export(spans)
+        except Exception as error:  # a proxy that answers nonsense, say
+            result, self._said.last = SpanExportResult.FAILURE, str(error)
+        failed = result is not SpanExportResult.SUCCESS
+        if failed != self._failing:
+            self._failing = failed
+            if failed:
+                log.warning("traces cannot be exported, and are dropped until they can: %s", self._said.last)
+            else:
+                log.info("traces are exported again")
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter.force_flush(timeout_millis)
+
+
+def _resource(service: str) -> Resource:
+    found = Resource.create()
+    named = not str(found.attributes.get(SERVICE_NAME, _UNNAMED)).startswith(_UNNAMED)
+    return found if named else found.merge(Resource({SERVICE_NAME: service}))
+
+
+def _above(trace: int, parent: Parent | None) -> Context:
+    if parent is None:
+        return Context()
+    flags = TraceFlags(TraceFlags.DEFAULT if parent.sampled is False else TraceFlags.SAMPLED)
+    context = SpanContext(trace, int(parent.span, 16), is_remote=parent.sampled is not None, trace_flags=flags)
+    return set_span_in_context(NonRecordingSpan(context), Context())
+
+
+def _context(place: Place) -> SpanContext:
+    return SpanContext(int(place.trace, 16), int(place.span, 16), is_remote=False, trace_flags=TraceFlags(1))

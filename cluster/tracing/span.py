@@ -1,0 +1,50 @@
+"""A span as a value, and who takes it. Whoever records spans knows no library for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+Attribute: TypeAlias = str | bool | int | Sequence[str]
+_NOTHING: Mapping[str, Attribute] = {}
+
+
+class Place(NamedTuple):
+    """Where a span stands: its trace (32 hexadecimal digits) and its own id (16)."""
+
+    trace: str
+    span: str
+
+
+class Parent(NamedTuple):
+    """The span above. `sampled`: what another program decided about the whole trace; None: it is a span of ours."""
+
+    span: str
+    sampled: bool | None = None
+
+
+class Span(NamedTuple):
+    """What took from `began` to `ended`, in nanoseconds since 1970. `links`: spans of other traces that explain it.
+
+    `failed`: what went wrong; empty where nothing did. `serves`: it answers another program.
+    """
+
+    name: str
+    place: Place
+    began: int
+    ended: int
+    attributes: Mapping[str, Attribute] = _NOTHING
+    parent: Parent | None = None
+    links: Sequence[Place] = ()
+    failed: str = ""
+    serves: bool = False
+
+
+class SpanRecorder(Protocol):
+    """May be called from any thread. Waits for nothing, and raises nothing."""
+
+    def record(self, span: Span, /) -> None:
+        """Take a span that is over."""
+
+    def close(self) -> None:
+        """Send what is left, within two seconds."""

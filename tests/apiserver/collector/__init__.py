@@ -1,0 +1,1 @@
+"""A real OpenTelemetry Collector for the tests of traces."""

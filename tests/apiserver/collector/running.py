@@ -1,0 +1,129 @@
+"""The collector as a process: where it listens, and the spans that it received."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.apiserver.collector.build import binary
+from tests.apiserver.processes import Processes, free_ports
+
+_SECONDS = 30.0
+_CONFIGURATION = """
+receivers:
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:{port}
+exporters:
+  lines: {{}}
+service:
+  pipelines:
+    traces:
+      receivers: [otlp]
+      exporters: [lines]
+"""
+_VALUES = ("stringValue", "boolValue", "intValue")
+
+
+@dataclass(frozen=True)
+class Received:
+    """A span as the collector has it. `links` are traces."""
+
+    name: str
+    service: str
+    trace: str
+    id: str
+    parent: str
+    began: int
+    ended: int
+    failed: str
+    links: list[str]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class Collector:
+    def __init__(self, processes: Processes, port: int) -> None:
+        self._processes, self._port = processes, port
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What switches traces on, sent every tenth of a second."""
+        return {
+            "OTEL_TRACES_EXPORTER": "otlp",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._port}",
+            "OTEL_BSP_SCHEDULE_DELAY": "100",
+        }
+
+    def spans(self) -> list[Received]:
+        """All that have come so far; a line that is still being written is left out."""
+        lines = [line for line in self._processes.log("collector").split("\n")[:-1] if line.startswith("{")]
+        return [span for line in lines for span in _read(json.loads(line))]
+
+    def await_spans(self, enough: Callable[[list[Received]], bool], seconds: float = _SECONDS) -> list[Received]:
+        """Those that have come once they are enough."""
+        deadline = time.monotonic() + seconds
+        while not enough(found := self.spans()):
+            assert time.monotonic() < deadline, f"{found}\n{self._processes.log_tail('collector')}"
+            time.sleep(0.05)
+        return found
+
+
+@contextmanager
+def collector() -> Iterator[Collector]:
+    """Raises MissingControlPlaneError."""
+    program, (port,) = binary(), free_ports(1)
+    processes = Processes(Path(tempfile.mkdtemp(prefix="collector-")))
+    try:
+        configuration = processes.folder / "collector.yaml"
+        configuration.write_text(_CONFIGURATION.format(port=port))
+        processes.start("collector", [str(program), f"--config=file:{configuration}"])
+        deadline = time.monotonic() + _SECONDS
+        while not _accepts(port):
+            assert processes.exit_code("collector") is None, processes.log_tail("collector")
+            assert time.monotonic() < deadline, processes.log_tail("collector")
+            time.sleep(0.05)
+        yield Collector(processes, port)
+    finally:
+        processes.stop_all()
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _read(batch: dict[str, Any]) -> Iterator[Received]:
+    for resource in batch["resourceSpans"]:
+        service = _values(resource["resource"])["service.name"]
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                yield Received(
+                    span["name"],
+                    service,
+                    span["traceId"],
+                    span["spanId"],
+                    span.get("parentSpanId", ""),
+                    int(span["startTimeUnixNano"]),
+                    int(span["endTimeUnixNano"]),
+                    span.get("status", {}).get("message", ""),
+                    [link["traceId"] for link in span.get("links", ())],
+                    _values(span),
+                )
+
+
+def _values(holder: dict[str, Any]) -> dict[str, Any]:
+    return {each["key"]: _value(each["value"]) for each in holder.get("attributes", ())}
+
+
+def _value(value: dict[str, Any]) -> Any:
+    if "arrayValue" in value:
+        return [_value(each) for each in value["arrayValue"].get("values", ())]
+    return next((value[kind] for kind in _VALUES if kind in value), None)

@@ -1,0 +1,73 @@
+"""Traces are off unless OpenTelemetry's variables say otherwise, and nothing of it is loaded before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster.tracing import switch
+from cluster.tracing.switch import TracingMisconfigured, tracing
+
+ROOT = Path(__file__).parents[3]
+ON = {"OTEL_TRACES_EXPORTER": "otlp"}
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"OTEL_TRACES_EXPORTER": ""},
+        {"OTEL_TRACES_EXPORTER": "none"},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://somewhere:4318"},
+        {**ON, "OTEL_SDK_DISABLED": "true"},
+    ],
+)
+def test_traces_are_off(environment: dict[str, str]) -> None:
+    assert tracing("quotree-webhook", environment) is None
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [ON, {"OTEL_TRACES_EXPORTER": " OTLP "}, {**ON, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}],
+)
+def test_traces_are_on(environment: dict[str, str]) -> None:
+    assert tracing("quotree-webhook", environment) is not None
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER is 'zipkin'; set it to otlp"),
+        ({**ON, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'; set it to http/proto"),
+        (
+            {**ON, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"},
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is 'http/json'",
+        ),
+    ],
+)
+def test_what_is_not_served_is_refused_with_the_cure(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(TracingMisconfigured, match=said):
+        tracing("quotree-webhook", environment)
+
+
+@pytest.mark.parametrize("library", ["opentelemetry_is_not_here", "opentelemetry_is_not_here.exporter", "cluster.none"])
+def test_without_the_extra_the_cure_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "_LIBRARY", library)
+
+    with pytest.raises(TracingMisconfigured, match=r"not installed; pip install 'quotree\[otel\]'"):
+        tracing("quotree-webhook", ON)
+
+
+def test_nothing_of_the_library_is_loaded_to_find_out() -> None:
+    ask = (
+        "import sys, webhook.server, cli.serving.webhook, cli.serving.reconciler\n"
+        "from cluster.tracing.switch import tracing\n"
+        "assert tracing('x', {}) is None\n"
+        "print(sorted(name for name in sys.modules if name.startswith('opentelemetry')))"
+    )
+    done = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, check=True, capture_output=True, text=True)
+
+    assert done.stdout == "[]\n"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.api.pending import stopped
+from reconciler.objects.wanted import workload_trace
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.objects.times import written
 from scheduling.visibility.as_json import AccessScope, job_of, running_json, waiting_json
@@ -18,7 +19,8 @@ API_VERSION = "quotree.dev/v1alpha1"
 def explanation_json(world: World, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
     """Of the workload `namespace/name` at a moment in nanoseconds. Raises KeyError where there is none."""
     workload, sight = world.workloads[key], sight or AccessScope()
-    head = {"apiVersion": API_VERSION, "kind": "Explanation"}
+    trace = workload_trace(workload)
+    head = {"apiVersion": API_VERSION, "kind": "Explanation", **({"trace": trace} if trace else {})}
 
     def named(name: str) -> dict[str, str]:
         known = world.workloads.get(name)

@@ -38,7 +38,7 @@ def wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:
     """What is written is the job or its Workload; the Event is about the job."""
     of_job = step.action is not None and step.action.resource == kind.resource
     key = job if of_job else (WORKLOAD, workload)
-    return WantedWrite(key, step.action, about(kind, job), step.reason, step.message, step.warning)
+    return WantedWrite(key, step.action, about(kind, job), step.reason, step.message, step.warning, workload=workload)
 
 
 def about(kind: JobKind, job: Key) -> ObjectReference:

@@ -9,6 +9,7 @@ from cluster.retry import Backoff
 from reconciler.core.controller import Busy, WaitFor, WakeAt
 from reconciler.objects.observed import Key
 from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.recorder.journal import followed
 from scheduling.objects.times import SECOND
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,8 @@ class InternalErrors:
         try:
             found = [*writes()]
         except Exception as error:
-            log.exception("%s %s cannot be reconciled; it is tried again later", *key)
+            fields = followed(about)
+            log.exception("%s %s cannot be reconciled; it is tried again later", *key, extra={"fields": fields})
             _, backoff = self._rests.get(key, (0, Backoff(_FIRST, _LONGEST)))
             self._rests[key] = (now + int(backoff.next() * SECOND), backoff)
             message = f"Quotree cannot reconcile this object ({type(error).__name__}: {str(error)[:200]}); see its log"

@@ -34,6 +34,7 @@ from reconciler.objects.packed import Packed
 from reconciler.objects.patches import differences, status_patch
 from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.workers import Connection, FromWorker, WorkerWrite
+from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
@@ -94,7 +95,7 @@ class PlacementController(Controller):
         self._remote = by_kind((_WORKLOAD, *theirs, *there))
         self._pods = pods
         self._stored = stored
-        self._writes = Writes()
+        self._writes = Writes(lambda key: self._followed(self._workload_of(key)))
         self.snapshot = PlacementSnapshot(self.placing, self.kinds, self._writes)
         self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
         self._of_job: dict[Key, str] = {}
@@ -268,6 +269,10 @@ class PlacementController(Controller):
 
     def _workload_of(self, key: Key) -> str:
         return key[1] if key[0] == WORKLOAD else self.snapshot.pods.workload_of(key) or self._of_job.get(key, key[1])
+
+    def _followed(self, name: str) -> dict[str, str]:
+        observed = self._stored(name)
+        return followed(reference(observed.value)) if observed is not None else {}
 
     # --- what is to be written
 

@@ -171,7 +171,7 @@ class Core:
             for wanted in controller.reconcile(busy, now):
                 match wanted:
                     case WantedWrite(action=None):
-                        self._recorder.wanted(wanted, whole_second(now))
+                        self._recorder.wanted(wanted, whole_second(now), self.writes.concerned(wanted))
                     case WantedWrite():
                         self.writes.start(wanted, controller)
                     case ReadObject(key=key):

@@ -24,7 +24,8 @@ from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.patches import ADMISSION_MANAGER, alike, patched, spec_patch, status_patch
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
-from reconciler.recorder.recorder import REFUSED, EventRecorder
+from reconciler.recorder.journal import followed
+from reconciler.recorder.recorder import REFUSED, EventRecorder, concerning
 from scheduling.objects.workload import Workload
 
 log = logging.getLogger(__name__)
@@ -185,7 +186,7 @@ class Writes:
             self._internal_error(key, error, now)
         else:
             if action is not None:
-                log.warning("%s %s: %s", *key, error)
+                log.warning("%s %s: %s", *key, error, extra=self._followed(key))
             self._hold(key, self._request(key) if action is None else Write(key, action))
             self.retries.pause(key, error, now)
 
@@ -211,7 +212,9 @@ class Writes:
 
     def _internal_error(self, key: Key, error: Exception, now: int) -> None:
         """An internal error with this object holds up nobody else. What came of the write is read after a rest."""
-        log.warning("%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error)
+        log.warning(
+            "%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error, extra=self._followed(key)
+        )
         self._hold(key, self._request(key))
         self.retries.hold(key, self._informer.rest(key, now))
 
@@ -229,7 +232,7 @@ class Writes:
         self._finish(key, now)
 
     def _refused(self, key: Key, action: Action | None, error: Exception, now: int) -> None:
-        log.warning("%s %s: %s", *key, error)
+        log.warning("%s %s: %s", *key, error, extra=self._followed(key))
         about = self._about(key)
         if about is not None and isinstance(action, Create | Patch | Delete):
             flight = self._in_flight(key)
@@ -242,7 +245,9 @@ class Writes:
         """Nothing of it was stored, since the definition of the kind lacks a field, say: nor will it be next time."""
         assert isinstance(action, Patch)
         fields = ", ".join(patched(action.body)) or "no field"
-        log.warning("%s %s: a change of %s was accepted and nothing of it stored", *key, fields)
+        log.warning(
+            "%s %s: a change of %s was accepted and nothing of it stored", *key, fields, extra=self._followed(key)
+        )
         about = self._about(key)
         if about is not None:
             which = f"{action.resource.plural} {key[1]}"
@@ -254,14 +259,24 @@ class Writes:
         self._informer.end_rest(key, now)
         flight = self._in_flight(key)
         if flight is not None and flight.wanted is not None:
-            self._recorder.wanted(flight.wanted, whole_second(now))
+            self._recorder.wanted(flight.wanted, whole_second(now), self.concerned(flight.wanted))
 
     def _about(self, key: Key) -> ObjectReference | None:
         """The object that an Event is about where something is wrong with a write."""
         flight, stored = self._in_flight(key), self._records.get(key)
         if flight is not None and flight.wanted is not None and flight.wanted.about is not None:
-            return flight.wanted.about
+            return concerning(flight.wanted.about, self.concerned(flight.wanted))
         return reference(stored.value) if stored is not None and key[0] == WORKLOAD else None
+
+    def concerned(self, wanted: WantedWrite) -> Workload | None:
+        """The Workload that is written, or whose job or Pod is."""
+        kind, name = wanted.key
+        record = self._records.find((WORKLOAD, wanted.workload or (name if kind == WORKLOAD else "")))
+        return record.current if record is not None else None
+
+    def _followed(self, key: Key) -> dict[str, dict[str, str]]:
+        """The fields of a log line about a write."""
+        return {"fields": followed(self._about(key))}
 
     def _in_flight(self, key: Key) -> InFlight | None:
         record: Record | None = self._records.find(key)

@@ -38,13 +38,17 @@ def start(member: Member, assigned: PodChanges, message: str, *, placed: bool) -
     pod = member.packed.manifest()
     wanted, gates = started(pod, assigned), (GATE,) if placed else (GATE, TOPOLOGY_GATE)
     body = differences(_startable(pod), _startable(wanted, gates))
-    return WantedWrite((KIND, member.key), _patch(member, body), about(member), "Started", message)
+    return WantedWrite(
+        (KIND, member.key), _patch(member, body), about(member), "Started", message, workload=member.workload
+    )
 
 
 def stop(member: Member, reason: str, message: str, now: int) -> WantedWrite:
     """A condition says why it ends, then it is deleted: a Pod cannot be suspended."""
     if member.targeted:
-        return WantedWrite((KIND, member.key), _delete(member), about(member), "Stopped", message)
+        return WantedWrite(
+            (KIND, member.key), _delete(member), about(member), "Stopped", message, workload=member.workload
+        )
     conditions = mapping(member.packed.manifest().get("status")).get("conditions")
     condition = {
         "type": TERMINATION_TARGET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cluster.actions import Action, Create
@@ -41,10 +41,11 @@ class _Object:
 
 
 class Writes:
-    """`now`: the moment of the event at hand (nanoseconds)."""
+    """`now`: the moment of the event at hand (nanoseconds). `followed`: fields of a log line about an object."""
 
-    def __init__(self) -> None:
+    def __init__(self, followed: Callable[[Key], Mapping[str, str]] = lambda _: {}) -> None:
         self.now = 0
+        self._followed = followed
         self._flying: set[tuple[str, Key]] = set()
         self._objects: dict[tuple[str, Key], _Object] = {}
         self._rests: list[tuple[int, str, Key]] = []
@@ -113,7 +114,8 @@ class Writes:
             found.unsure = None
         found.error = str(error) if refused(error) and not isinstance(error, Conflict) else ""
         if not isinstance(error, Unreachable):
-            log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error)
+            fields = self._followed(outcome.key)
+            log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error, extra={"fields": fields})
         found.until = now + int(found.backoff.next() * SECOND)
         heapq.heappush(self._rests, (found.until, cluster, outcome.key))
 

@@ -6,25 +6,38 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cluster.actions import Action
+from cluster.tracing.ids import trace_id
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.objects.observed import Key
 from scheduling.objects.workload import Workload
+from scheduling.placement.group import ORIGIN_UID
 
 KUEUE_VERSION = f"{GROUP}/v1beta2"
 
 
 class ObjectReference(NamedTuple):
-    """The object that an Event is about."""
+    """The object that an Event is about. `trace`: of the Workload that it concerns; empty where it concerns none."""
 
     api_version: str
     kind: str
     namespace: str
     name: str
     uid: str = ""
+    trace: str = ""
 
 
 def reference(workload: Workload) -> ObjectReference:
-    return ObjectReference(KUEUE_VERSION, "Workload", workload.namespace, workload.name, workload.uid)
+    trace = workload_trace(workload)
+    return ObjectReference(KUEUE_VERSION, "Workload", workload.namespace, workload.name, workload.uid, trace)
+
+
+def workload_trace(workload: Workload) -> str:
+    """The id under which it is followed; a copy on a worker has that of the Workload it was made of.
+
+    Its uid tells a copy from what only says that it is one: whoever writes a Workload writes its annotations, too.
+    """
+    made_of = workload.annotations.get(ORIGIN_UID, "") if workload.origin else ""
+    return trace_id(made_of or workload.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,8 @@ class WantedWrite:
     """One write to the object `key`, and the Event that tells of it once it is carried out.
 
     `action` None: nothing can be written, and the Event says why. No `reason` or no `about`: no Event. `refusal`: the
-    reason of the Event where the API server refuses it; empty: the usual one.
+    reason of the Event where the API server refuses it; empty: the usual one. `workload` (`namespace/name`): whose job
+    or Pod it is about.
     """
 
     key: Key
@@ -42,3 +56,4 @@ class WantedWrite:
     message: str = ""
     warning: bool = False
     refusal: str = ""
+    workload: str = ""

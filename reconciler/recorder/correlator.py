@@ -22,6 +22,8 @@ from scheduling.objects.times import SECOND
 
 EVENTS = Resource("", "v1", "events", namespaced=True)
 MANAGER = "kueue-events"
+TRACE = "quotree.dev/trace"
+"""The annotation with the id under which a Workload is followed."""
 NORMAL, WARNING = "Normal", "Warning"
 QUIET = 5 * 60 * SECOND
 """How long the same Event about one object is not written again; as Kubernetes' own recorder does."""
@@ -78,10 +80,12 @@ class EventCorrelator:
     _given_out: int = 0
     _named: int = 0
 
-    def record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
-        """Something happened to an object, at this moment in nanoseconds."""
+    def record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> bool:
+        """Something happened to an object, at this moment in nanoseconds. Whether it is another thing than the last."""
         subject = _Subject(about, reason, WARNING if warning else NORMAL)
-        series = self._series.pop(subject, None) or _Series(message, now, now)
+        known = self._series.pop(subject, None)
+        new = known is None or known.message != message or now >= known.last + QUIET
+        series = known or _Series(message, now, now)
         self._series[subject] = series  # the last one recorded is forgotten last
         if not series.count:
             series.first = now
@@ -89,6 +93,7 @@ class EventCorrelator:
         series.message, series.last = message, now
         series.count += 1
         self._forget()
+        return new
 
     def due(self, now: int, *, calm: bool = True) -> list[Create]:
         """What may be written now, in the order in which it was recorded. `calm`: little else is being written."""
@@ -134,6 +139,7 @@ class EventCorrelator:
 
 def _body(subject: _Subject, series: _Series, name: str, source: str) -> dict[str, Any]:
     about, namespace = subject.about, subject.about.namespace or _ELSEWHERE
+    annotations = {"annotations": {TRACE: about.trace}} if about.trace else {}
     involved: Mapping[str, str] = {
         "apiVersion": about.api_version,
         "kind": about.kind,
@@ -144,7 +150,7 @@ def _body(subject: _Subject, series: _Series, name: str, source: str) -> dict[st
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace, **annotations},
         "involvedObject": {key: value for key, value in involved.items() if value},
         "reason": subject.reason,
         "message": _shortened(plain(series.message)),

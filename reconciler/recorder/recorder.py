@@ -1,11 +1,12 @@
-"""Records Events about Workloads, jobs, queues and Cohorts, at a rate that makes no storm."""
+"""Records Events about Workloads, jobs, queues and Cohorts, at a rate that makes no storm; the log has them as well."""
 
 from __future__ import annotations
 
 from cluster.actions import Create, Delete, Patch
 from cluster.errors import ApiError
-from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
+from reconciler.objects.wanted import ObjectReference, WantedWrite, reference, workload_trace
 from reconciler.recorder.correlator import EventCorrelator
+from reconciler.recorder.journal import Journal
 from reconciler.recorder.workload_events import workload_news
 from scheduling.objects.workload import Workload
 from scheduling.world.decisions import Preempt
@@ -19,22 +20,33 @@ class EventRecorder:
 
     def __init__(self) -> None:
         self._events = EventCorrelator()
+        self._journal = Journal()
+
+    def _record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
+        """It happened, again or not."""
+        self._events.record(about, reason, message, now, warning=warning)
+        self._journal.note(about, reason, message, now, warning=warning)
 
     def workload_changed(self, before: Workload, after: Workload, now: int) -> None:
         """A Workload was written."""
+        about = None
         for news in workload_news(before, after):
-            self._events.record(reference(after), news.reason, news.message, now, warning=news.warning)
+            about = about or reference(after)
+            self._record(about, news.reason, news.message, now, warning=news.warning)
 
     def preempted(self, decision: Preempt, now: int) -> None:
         """On the preemptor, whom it displaces; the change of the victim records the rest."""
         victim = decision.target.reservation.workload
         message = f"Preempted {victim.key} (UID: {victim.uid}): {decision.message}"
-        self._events.record(reference(decision.preemptor), "PreemptedWorkload", message, now)
+        self._record(reference(decision.preemptor), "PreemptedWorkload", message, now)
 
-    def wanted(self, write: WantedWrite, now: int) -> None:
-        """The Event of a write, where it has one."""
+    def wanted(self, write: WantedWrite, now: int, workload: Workload | None = None) -> None:
+        """The Event of a write, where it has one. `workload`: what is known of the one that it concerns."""
         if write.reason and write.about is not None:
-            self._events.record(write.about, write.reason, write.message, now, warning=write.warning)
+            about = concerning(write.about, workload)
+            new = self._events.record(about, write.reason, write.message, now, warning=write.warning)
+            if new or write.action is not None:  # what keeps being the case is logged once
+                self._journal.note(about, write.reason, write.message, now, warning=write.warning)
 
     def write_refused(
         self,
@@ -60,6 +72,11 @@ class EventRecorder:
     def due(self, now: int, *, calm: bool = True) -> list[Create]:
         """The Events that may be written now; few unless it is `calm`, which is when little else is written."""
         return self._events.due(now, calm=calm)
+
+
+def concerning(about: ObjectReference, workload: Workload | None) -> ObjectReference:
+    """With the trace of its Workload, where that is known."""
+    return about if workload is None or about.trace else about._replace(trace=workload_trace(workload))
 
 
 def _said(error: Exception) -> str:

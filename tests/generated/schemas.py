@@ -197,8 +197,14 @@ def _explanation() -> Schema:
         "inNoQueue": ({"job": _ref("job"), "reason": _TEXT}, {}),
     }
     head: Schema = {"apiVersion": True, "kind": True}
+    trace: Schema = {
+        "description": "The id in log lines, Events and traces about the workload; none of one that is in no cluster.",
+        "type": "string",
+        "pattern": "^[0-9a-f]{32}$",
+    }
+    also: Schema = {"placement": _ref("placement"), "trace": trace}
     either = [
-        _object({**head, "state": {"const": state}, **required}, {**optional, "placement": _ref("placement")})
+        _object({**head, "state": {"const": state}, **required}, {**optional, **also})
         for state, (required, optional) in states.items()
     ]
     title = "Output of quotree why, and of /v1/workloads/NAMESPACE/NAME/explanation"

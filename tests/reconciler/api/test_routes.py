@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cluster.api.refusal import Refusal
+from cluster.tracing.ids import trace_id
 from reconciler.api import routes
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
@@ -123,6 +124,7 @@ def test_one_that_runs_says_what_it_holds() -> None:
     found = get(core(*organisation(BORROWER)), "/v1/workloads/b/big/explanation")
 
     assert (found["state"], found["clusterQueue"], found["podSets"][0]["flavors"]) == ("running", "b", {"cpu": "spot"})
+    assert found["trace"] == trace_id("big"), "as in its Events and in the log"
 
 
 @pytest.mark.parametrize("strategy", ["BestEffortFIFO", "StrictFIFO"])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from cluster.tracing.ids import trace_id
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs import JobsController
 from reconciler.jobs.kinds import SHIPPED
@@ -116,9 +119,23 @@ def test_a_write_that_is_refused_is_told_with_the_reason_and_not_as_done() -> No
     assert [each[1] for each in world.events if each[2] == "Job"] == ["WriteRefused", "CreatedWorkload", "Started"]
 
 
-def test_a_workload_that_may_not_be_given_quota_is_told_so() -> None:
+def test_a_workload_that_may_not_be_given_quota_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
     world = Prompt(())
-    world.put(("Workload", "ns/w"), workload("w", 1, "q0", 1, 0))
+    manifest = workload("w", 1, "q0", 1, 0)
+    world.put(("Workload", "ns/w"), manifest)
     world.refused = {"Workload"}
     world.rounds(ROUNDS)
     assert [each[:3] for each in world.events] == [("Warning", "WriteRefused", "Workload")]
+    uid = manifest["metadata"]["uid"]
+    assert {getattr(line, "fields", None) == {"uid": uid, "trace": trace_id(uid)} for line in caplog.records} == {True}
+
+
+def test_the_lines_of_a_job_have_the_id_of_its_workload(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "reconciler.recorder.journal")
+    world = Prompt((jobs,))
+    world.put(("Job", "ns/a"), job("a"))
+    world.rounds(ROUNDS, apart=SECOND)
+
+    (uid,) = {manifest["metadata"]["uid"] for key, manifest in world.objects.items() if key[0] == "Workload"}
+    told = {line.fields["reason"]: line.fields.get("trace") for line in caplog.records}  # type: ignore[attr-defined]
+    assert {told[reason] for reason in ("QuotaReserved", "Admitted", "Started")} == {trace_id(uid)}

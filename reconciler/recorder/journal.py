@@ -1,0 +1,69 @@
+"""Events as lines of the log, with the id under which a Workload is followed.
+
+At a rate, since a burst admits two thousand Workloads a second: what happens rarely is there in full, of what happens
+often a sample that says how much it leaves out.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from policies.model.printing import plain
+from reconciler.objects.wanted import ObjectReference
+from scheduling.objects.times import SECOND
+
+log = logging.getLogger(__name__)
+RATE, BURST = 20, 200
+"""Lines a second for each reason, and how many at once after a pause."""
+_REASONS = 200
+"""Reasons with a rate of their own. Others share one, since whoever writes a status invents reasons."""
+
+
+@dataclass(slots=True)
+class _Budget:
+    left: float
+    filled: int
+    omitted: int = 0
+
+
+class Journal:
+    """Moments are in nanoseconds."""
+
+    def __init__(self) -> None:
+        self._budgets: dict[str, _Budget] = {}
+
+    def note(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
+        """Log it, unless there were many for this reason."""
+        budget = self._budget(reason, now)
+        if budget.left < 1:
+            budget.omitted += 1
+            return
+        budget.left -= 1
+        name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+        fields = {
+            "reason": reason,
+            "type": "Warning" if warning else "Normal",
+            "object": f"{about.kind} {name}",
+            **followed(about),
+            **({"omitted": budget.omitted} if budget.omitted else {}),
+        }
+        budget.omitted = 0
+        log.info("%s", plain(message), extra={"fields": fields})
+
+    def _budget(self, reason: str, now: int) -> _Budget:
+        budget = self._budgets.get(reason)
+        if budget is None:
+            shared = reason if len(self._budgets) < _REASONS else ""
+            budget = self._budgets.setdefault(shared, _Budget(BURST, now))
+        budget.left = min(BURST, budget.left + max(0, now - budget.filled) * RATE / SECOND)
+        budget.filled = now
+        return budget
+
+
+def followed(about: ObjectReference | None) -> dict[str, str]:
+    """For log lines: the uid of an object, and the trace of its Workload, as far as they are known."""
+    if about is None:
+        return {}
+    found = {"uid": about.uid, "trace": about.trace}
+    return {key: value for key, value in found.items() if value}

@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cluster.client import Cluster
 from cluster.reflector import Reflector
 from cluster.resource import PODS
+from cluster.tracing.span import SpanRecorder
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
@@ -36,7 +37,7 @@ from reconciler.managed_jobs import ManagedJobs
 from reconciler.multikueue.assembly import MultiKueue, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
-from reconciler.observer.observer import NullObserver, Observer
+from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.shell.call import asked
 from reconciler.shell.loop import Loop, Message
 from reconciler.shell.permit import Alone, Permit
@@ -49,6 +50,9 @@ from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.world.world import World
+
+if TYPE_CHECKING:
+    from reconciler.shell.write_spans import WriteSpans
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -143,11 +147,23 @@ def _nobody(_: ClusterState) -> Observer:
     return NullObserver()
 
 
+def _traced(observer: Observer, spans: SpanRecorder, leads: Callable[[], bool]) -> Observer:
+    from reconciler.observer.spans import SpanObserver  # here, since most processes trace nothing
+
+    return Observers(observer, SpanObserver(spans, leads))
+
+
+def _write_spans(state: ClusterState, spans: SpanRecorder) -> WriteSpans:
+    from reconciler.shell.write_spans import WriteSpans
+
+    return WriteSpans(state.records, spans)
+
+
 class Reconciler:
     """Watches `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning.
 
     `writes` are connections for writing alone, see `Writer`; else those of `cluster`. `observer` makes one for what
-    the core knows.
+    the core knows. `spans` None: nothing is traced.
     """
 
     def __init__(
@@ -157,6 +173,7 @@ class Reconciler:
         lease: Permit | None = None,
         observer: Callable[[ClusterState], Observer] = _nobody,
         writes: Cluster | None = None,
+        spans: SpanRecorder | None = None,
     ) -> None:
         settings = settings or Settings()
         self.dialects = settings.dialects
@@ -168,7 +185,7 @@ class Reconciler:
         consumption = Consumption(settings.fading) if settings.fading is not None else None
         state = ClusterState(World(settings.options, settings.ordering, settings.counting, consumption))
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
-        watching = observer(state)
+        watching = _traced(observer(state), spans, self._permit.held) if spans is not None else observer(state)
         self.core = Core(
             state,
             [*_controllers(settings, state, self.multikueue)],
@@ -179,7 +196,8 @@ class Reconciler:
             kueue=Dialect.KUEUE in settings.dialects,
         )
         self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.get)
-        self.loop = Loop(self.core, self._writer, self._permit, self.multikueue, watching, inbox)
+        traced = _write_spans(state, spans) if spans is not None else None
+        self.loop = Loop(self.core, self._writer, self._permit, self.multikueue, watching, traced, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:

@@ -22,6 +22,7 @@ from cluster.errors import ClusterError
 from cluster.health import HealthServer
 from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
+from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.configuration.settings import Dialect
 from reconciler.configured import Configured
@@ -90,6 +91,10 @@ def run(configured: Configured, process: ProcessSettings) -> Exit:
     if not (namespace and name) or "/" in name:
         raise Misused(f"--lease takes NAMESPACE/NAME, not {process.lease!r}")
     process.check()
+    try:
+        open_spans = tracing("quotree-reconciler")
+    except TracingMisconfigured as error:
+        raise Misused(str(error)) from error
     log_as_json()
     for key in configured.idle:
         log.info("%s of the configuration has no effect here", key)
@@ -103,6 +108,9 @@ def run(configured: Configured, process: ProcessSettings) -> Exit:
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels)
             queues = ChosenQueues(configured.local_queues)
+            spans = open_spans() if open_spans else None
+            if spans is not None:
+                opened.callback(spans.close)
             registry = ChosenRegistry(configured.metrics_off, labels, queues)
             reconciler = Reconciler(
                 cluster,
@@ -119,6 +127,7 @@ def run(configured: Configured, process: ProcessSettings) -> Exit:
                     yunikorn=settings.configuration.yunikorn,
                 ),
                 opened.enter_context(_writing(process, times)),
+                spans,
             )
             return _Running(reconciler, permit, registry).until_signalled(process)
     except (ClusterError, OSError) as error:

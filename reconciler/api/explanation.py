@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.api.pending import stopped
-from reconciler.objects.wanted import workload_trace
+from reconciler.objects.following import workload_trace
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.objects.times import written
 from scheduling.visibility.as_json import AccessScope, job_of, running_json, waiting_json

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cluster.actions import Action
-from cluster.tracing.ids import trace_id
 from policies.dialects.kueue_kinds import GROUP
+from reconciler.objects.following import workload_trace
 from reconciler.objects.observed import Key
 from scheduling.objects.workload import Workload
-from scheduling.placement.group import ORIGIN_UID
 
 KUEUE_VERSION = f"{GROUP}/v1beta2"
 
@@ -29,15 +28,6 @@ class ObjectReference(NamedTuple):
 def reference(workload: Workload) -> ObjectReference:
     trace = workload_trace(workload)
     return ObjectReference(KUEUE_VERSION, "Workload", workload.namespace, workload.name, workload.uid, trace)
-
-
-def workload_trace(workload: Workload) -> str:
-    """The id under which it is followed; a copy on a worker has that of the Workload it was made of.
-
-    Its uid tells a copy from what only says that it is one: whoever writes a Workload writes its annotations, too.
-    """
-    made_of = workload.annotations.get(ORIGIN_UID, "") if workload.origin else ""
-    return trace_id(made_of or workload.uid)
 
 
 @dataclass(frozen=True, slots=True)

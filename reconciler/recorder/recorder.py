@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cluster.actions import Create, Delete, Patch
 from cluster.errors import ApiError
-from reconciler.objects.wanted import ObjectReference, WantedWrite, reference, workload_trace
+from reconciler.objects.following import workload_trace
+from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from reconciler.recorder.correlator import EventCorrelator
 from reconciler.recorder.journal import Journal
 from reconciler.recorder.workload_events import workload_news

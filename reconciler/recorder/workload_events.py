@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from reconciler.objects.following import queued_since
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMITTED,
@@ -16,7 +17,6 @@ from scheduling.objects.workload import (
     FINISHED,
     PREEMPTED,
     QUOTA_RESERVED,
-    REQUEUED,
     SLICE_REPLACED,
     Workload,
 )
@@ -111,12 +111,6 @@ def _checks(before: Workload, after: Workload) -> Iterator[News]:
             why = f" with message: {check.message}" if check.message else ""
             moved = f"from {old[check.name]} to {check.state}"
             yield News("AdmissionCheckUpdated", f"Admission check {check.name} updated state {moved}{why}")
-
-
-def queued_since(workload: Workload) -> int:
-    """When it came into its queue: made, or requeued since."""
-    requeued = workload.conditions.get(REQUEUED)
-    return requeued.since if requeued is not None else workload.created
 
 
 def _seconds(since: int, until: int) -> int:

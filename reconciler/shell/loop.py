@@ -6,7 +6,7 @@ import queue
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from cluster.actions import Action
 from reconciler.core.commands import Command, ReadObject, Relist, Write
@@ -28,6 +28,9 @@ from reconciler.observer.observer import NullObserver, Observer
 from reconciler.shell.call import Call
 from reconciler.shell.pace import Pace
 from scheduling.objects.times import SECOND
+
+if TYPE_CHECKING:  # loaded where traces are on
+    from reconciler.shell.write_spans import WriteSpans
 
 Message: TypeAlias = Event | Call
 
@@ -66,13 +69,16 @@ class Workers(Protocol):
 
 @dataclass
 class Loop:
-    """`workers` None: there are none, and nothing is asked of them. `clock` gives the moment in nanoseconds."""
+    """`workers` None: there are none, and nothing is asked of them. `spans` None: writes are not traced. `clock` gives
+    the moment in nanoseconds.
+    """
 
     core: Core
     executor: Executor
     permit: Leadership
     workers: Workers | None = None
     observer: Observer = field(default_factory=NullObserver)
+    spans: WriteSpans | None = None
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     clock: Callable[[], int] = time.time_ns
     _pace: Pace = field(default_factory=Pace)
@@ -99,6 +105,8 @@ class Loop:
         if isinstance(message, Call):
             message.run()
         else:
+            if self.spans is not None:
+                self.spans.answered(message)
             self._handle(message, self.clock())
 
     def _report_leadership(self, now: int) -> None:
@@ -115,6 +123,8 @@ class Loop:
             self._carry_out(command)
 
     def _carry_out(self, command: Command) -> None:
+        if self.spans is not None and isinstance(command, Write | WorkerWrite):
+            self.spans.sent(command.key, command.action, command.cluster if isinstance(command, WorkerWrite) else "")
         match command:
             case WorkerWrite() | FollowWorker() | WorkerCondition() | DropWorker():
                 if self.workers is not None:

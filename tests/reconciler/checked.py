@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cluster.actions import Action
+from cluster.tracing.span import SpanRecorder
 from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.pods import PodsController
 from reconciler.controllers.status import StatusController
@@ -19,7 +20,10 @@ from reconciler.core.watched import WatchedKind
 from reconciler.core.writes import EVENT
 from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.observer.observer import NullObserver
+from reconciler.observer.spans import SpanObserver
 from reconciler.shell.loop import Loop
+from reconciler.shell.write_spans import WriteSpans
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
 from tests.reconciler.core.invariants import violations
@@ -116,14 +120,18 @@ def loop(
     exclusive: bool = True,
     observability: Observability = LEGACY,
     waiting: WaitForPodsReady | None = None,
+    spans: SpanRecorder | None = None,
 ) -> Loop:
-    """`exclusive`: nobody else ever writes. `waiting`: how long pods may take to be ready."""
+    """`exclusive`: nobody else ever writes. `waiting`: how long pods may take to be ready. `spans` None: no traces."""
     state = state or ClusterState()
+    observer = SpanObserver(spans, lambda: True, clock) if spans is not None else NullObserver()
     core = CheckedCore(
         state,
         [make(state) for make in controllers],
+        observer,
         waiting=waiting,
         exclusive=exclusive,
         observability=observability,
     )
-    return Loop(core, asks or Asks(), permit or Leads(), clock=clock)
+    traced = WriteSpans(state.records, spans, clock) if spans is not None else None
+    return Loop(core, asks or Asks(), permit or Leads(), observer=observer, spans=traced, clock=clock)

@@ -8,6 +8,7 @@ from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ApiError, Conflict, NotFound
+from cluster.tracing.span import SpanRecorder
 from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
@@ -42,6 +43,7 @@ class Prompt:
         waiting: WaitForPodsReady | None = None,
         late: bool = False,
         ordering: Ordering | None = None,
+        spans: SpanRecorder | None = None,
     ) -> None:
         self.late = late
         self._untold: list[Observed] | None = None
@@ -54,7 +56,8 @@ class Prompt:
         self.events: list[tuple[str, str, str, str]] = []
         asks, made = Asks(self.write, self._read), (*controllers, statuses)
         state = ClusterState(World(ordering=ordering))
-        self.loop = loop(asks, made, clock=lambda: self.now, state=state, observability=observability, waiting=waiting)
+        more: dict[str, Any] = {"observability": observability, "waiting": waiting, "spans": spans}
+        self.loop = loop(asks, made, clock=lambda: self.now, state=state, **more)
         self.watched = self.loop.core.informer.watched
         self.put(("Namespace", "ns"), NAMESPACE)
         self.put(("ResourceFlavor", "plain"), PLAIN)

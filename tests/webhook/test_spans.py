@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from cluster.store import FixedCache
-from cluster.tracing.span import Place, Span
+from cluster.tracing.span import Place
 from policies.model.forest import Forest
 from tests.builders import forest, pod, queue
+from tests.cluster.tracing.kept import Kept
 from tests.webhook.reviews import answer, body, client, review
 from webhook.answer import denied, mutated, unavailable
 from webhook.app import create_app
@@ -28,19 +29,6 @@ ORG = "eng cpu=10"
 UID, TRACE = "705ab4f5-6393-11e8-b7cc-42010a800002", "705ab4f5639311e8b7cc42010a800002"
 ABOVE = Place("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 SAMPLED, UNSAMPLED = (f"00-{ABOVE.trace}-{ABOVE.span}-{flags}" for flags in ("01", "00"))
-
-
-class Kept:
-    """Keeps what is recorded."""
-
-    def __init__(self) -> None:
-        self.spans: list[Span] = []
-
-    def record(self, span: Span) -> None:
-        self.spans.append(span)
-
-    def close(self) -> None:
-        """Nothing is left."""
 
 
 def desk(kept: Kept | None, world: Forest | None = None) -> Desk:

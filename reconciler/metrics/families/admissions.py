@@ -8,7 +8,7 @@ from cluster.metrics import Sample
 from reconciler.metrics.kueue import COHORT, PRIORITY_CLASS, counter, counter_twins, seconds_between, waiting_time_twins
 from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.source import source
-from reconciler.recorder.workload_events import queued_since
+from reconciler.objects.following import queued_since
 from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
 from scheduling.status.deadlines import STARTED
 

@@ -67,13 +67,15 @@ class Replica:
         *arguments: str,
         configuration: Mapping[str, Any] = CONFIGURATION,
         kubeconfig: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         folder.mkdir()
         self._folder = folder
         login = kubeconfig or login_of(server)
         command = [*command_line(login, folder, configuration), f"--address-file={folder}/address.json", *arguments]
         with (folder / "log").open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on()})
+            more = {"HOME": str(folder), **passed_on(), **(environment or {})}
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=more)
 
     @property
     def address(self) -> dict[str, Any]:

@@ -6,11 +6,12 @@ Whoever runs jobs (Kubernetes' Job controller) is played: `run_pods` and `end_po
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import Conflict, NotFound, Unreachable
+from cluster.tracing.span import SpanRecorder
 from policies.dialects.core import POD
 from reconciler.controllers.jobs import JobsController, watched_jobs
 from reconciler.controllers.placement import PlacementController
@@ -118,8 +119,17 @@ class Server:
 class Cluster:
     """A loop on a server. `controllers` beside the one of jobs."""
 
-    def __init__(self, server: Server, clock: Callable[[], int], kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
+    spans: SpanRecorder | None = None
+
+    def __init__(
+        self,
+        server: Server,
+        clock: Callable[[], int],
+        kinds: tuple[JobKind, ...] = (BATCH,),
+        spans: SpanRecorder | None = None,
+    ) -> None:
         self.server = server
+        self.spans = spans
         self.loop = self._loop(clock, (jobs_of(kinds), pods))
 
     @property
@@ -127,7 +137,7 @@ class Cluster:
         return self.loop.core
 
     def _loop(self, clock: Callable[[], int], controllers: tuple[MakeController, ...]) -> Loop:
-        made = loop(Asks(self._write, self._read), (*controllers, statuses), clock=clock)
+        made = loop(Asks(self._write, self._read), (*controllers, statuses), clock=clock, spans=self.spans)
         self._listen(made)
         return made
 
@@ -266,7 +276,9 @@ class Manager(Cluster):
         clock: Callable[[], int],
         placing: PlacementSettings,
         kinds: tuple[JobKind, ...],
+        spans: SpanRecorder | None,
     ) -> None:
+        self.spans = spans
         self.links = links
         self.kinds = kinds
         self.placing = placing
@@ -295,10 +307,17 @@ def jobs_of(kinds: tuple[JobKind, ...]) -> MakeController:
 class World3:
     """The three of them, and the time. `settle` lets everybody act until nothing happens."""
 
-    def __init__(self, placing: PlacementSettings | None = None, kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
+    def __init__(
+        self,
+        placing: PlacementSettings | None = None,
+        kinds: tuple[JobKind, ...] = (BATCH,),
+        spans: Mapping[str, SpanRecorder] | None = None,
+    ) -> None:
+        """`spans`: recorders by the name of the cluster, the manager's under `here`."""
         self.now = START
+        spans = spans or {}
         placing = placing or PlacementSettings()
-        self.workers = {name: Cluster(Server(), self.clock, kinds) for name in ("east", "west")}
+        self.workers = {name: Cluster(Server(), self.clock, kinds, spans.get(name)) for name in ("east", "west")}
         for worker in self.workers.values():
             queues(worker.server)
         server = Server()
@@ -309,7 +328,7 @@ class World3:
         parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
         server.put("AdmissionCheck", _check("multi", parameters))
         self.links = Links(self.workers, self.clock, placing.origin, kinds)
-        self.manager = Manager(server, self.links, self.clock, placing, kinds)
+        self.manager = Manager(server, self.links, self.clock, placing, kinds, spans.get("here"))
 
     def clock(self) -> int:
         return self.now

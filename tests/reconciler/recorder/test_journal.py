@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from reconciler.core.records import WORKLOAD
-from reconciler.objects.wanted import ObjectReference, WantedWrite, reference, workload_trace
+from reconciler.objects.following import workload_trace
+from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from reconciler.recorder.correlator import QUIET, TRACE
 from reconciler.recorder.journal import BURST, RATE, Journal
 from reconciler.recorder.recorder import EventRecorder

@@ -1,0 +1,135 @@
+"""Spans of decisions: what became of each Workload, and the cycles and rounds in which that was decided.
+
+Loaded where traces are on. The spans of one way to admission share a parent, `admission`, which is recorded last.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from cluster.tracing.span import Attribute, Parent, Place, Span, SpanRecorder
+from reconciler.objects.following import admission, queued_since
+from reconciler.objects.observed import Observed
+from reconciler.observer.observer import NullObserver
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, Workload
+from scheduling.placement.group import placed_on
+from scheduling.world.decisions import Decision, Preempt, Reserve
+
+_WORKLOAD = "Workload"
+_LINKS = 64
+"""Of one cycle: collectors keep no more than 128."""
+
+
+class SpanObserver(NullObserver):
+    """`leads`: whether this process writes; of several replicas one records what is stored. `clock` in nanoseconds."""
+
+    def __init__(
+        self, recorder: SpanRecorder, leads: Callable[[], bool], clock: Callable[[], int] = time.time_ns
+    ) -> None:
+        self._recorder = recorder
+        self._leads = leads
+        self._clock = clock
+        self._round: Place | None = None
+        self._began = 0
+
+    # --- what is decided
+
+    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
+        ended = self._clock()
+        began = ended - int(seconds * SECOND)
+        if self._round is None:
+            self._round, self._began = Place(secrets.token_hex(16), secrets.token_hex(8)), began
+        cycle = Place(self._round.trace, secrets.token_hex(8))
+        places = [place for each in decisions[:_LINKS] if (place := admission(_of(each))) is not None]
+        self._recorder.record(
+            Span("cycle", cycle, began, ended, _counts(decisions), Parent(self._round.span), links=places)
+        )
+        for decision in decisions:
+            for span in _decided(decision, cycle, began, ended):
+                self._recorder.record(span)
+
+    def passed(self, now: int, seconds: float, /) -> None:  # noqa: ARG002
+        """Rounds that decide nothing leave no span."""
+        if self._round is not None:
+            ended = self._clock()
+            began = min(self._began, ended - int(seconds * SECOND))
+            self._recorder.record(Span("round", self._round, began, ended))
+            self._round = None
+
+    # --- what is stored
+
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:  # noqa: ARG002
+        if after.key[0] == _WORKLOAD and before is not None and before.value and after.value and self._leads():
+            for span in _stored(before.value, after.value, self._clock()):
+                self._recorder.record(span)
+
+
+def about(workload: Workload, **more: Attribute) -> dict[str, Attribute]:
+    """The attributes of a span about a Workload."""
+    found = {"workload": workload.key, "uid": workload.uid, "local_queue": workload.local_queue, **more}
+    return {f"quotree.{key}": value for key, value in found.items()}
+
+
+def _of(decision: Decision) -> Workload:
+    return decision.preemptor if isinstance(decision, Preempt) else decision.workload
+
+
+def _counts(decisions: Sequence[Decision]) -> dict[str, Attribute]:
+    reserved = sum(isinstance(each, Reserve) for each in decisions)
+    preempted = sum(isinstance(each, Preempt) for each in decisions)
+    waiting = len(decisions) - reserved - preempted
+    return {"quotree.reserved": reserved, "quotree.preempted": preempted, "quotree.waiting": waiting}
+
+
+def _decided(decision: Decision, cycle: Place, began: int, ended: int) -> Iterator[Span]:
+    """Who goes on waiting has no span: it may be tried each second."""
+    workload = _of(decision)
+    whole = admission(workload)
+    if whole is None:
+        return
+    if isinstance(decision, Reserve):
+        queue: Attribute = decision.queue
+        yield _part("queued", whole, queued_since(workload), began, about(workload, cluster_queue=queue))
+        yield _part("decided", whole, began, ended, about(workload, cluster_queue=queue), cycle)
+    elif isinstance(decision, Preempt):
+        victim = decision.target.reservation.workload
+        place = admission(victim)
+        links = (cycle, *((place,) if place is not None else ()))
+        yield _part("preempts", whole, began, ended, about(workload, victim=victim.key, victim_uid=victim.uid), *links)
+
+
+def _stored(before: Workload, after: Workload, now: int) -> Iterator[Span]:
+    whole = admission(before)
+    if whole is None:
+        return
+    if (cluster := placed_on(after)) and cluster != placed_on(before):
+        yield _part("placed", whole, _reserved_at(after, now), now, about(after, cluster=cluster))
+    if _new(before, after, ADMITTED):
+        queue = after.admission.cluster_queue if after.admission is not None else ""
+        if after.checks:
+            names = [check.name for check in after.checks]
+            yield _part("checks", whole, _reserved_at(after, now), now, about(after, checks=names))
+        yield Span("admission", whole, queued_since(before), now, about(after, cluster_queue=queue))
+    if _new(before, after, EVICTED) and before.admission is not None:
+        evicted = after.conditions[EVICTED]
+        yield _part("evicted", whole, now, now, about(after, reason=evicted.reason, message=evicted.message))
+    if _new(before, after, FINISHED):
+        yield _part("finished", whole, now, now, about(after, reason=after.conditions[FINISHED].reason))
+
+
+def _part(name: str, whole: Place, began: int, ended: int, attributes: dict[str, Attribute], *links: Place) -> Span:
+    """What is a part of the way to admission, or happened after it."""
+    own = Place(whole.trace, secrets.token_hex(8))
+    return Span(name, own, began, ended, attributes, Parent(whole.span), links)
+
+
+def _new(before: Workload, after: Workload, kind: str) -> bool:
+    return after.holds(kind) and not before.holds(kind)
+
+
+def _reserved_at(workload: Workload, now: int) -> int:
+    reserved = workload.holding(QUOTA_RESERVED)
+    return reserved.since if reserved is not None else now

@@ -1,0 +1,100 @@
+"""Spans of writes: from the moment at which the core wants one until its answer is taken in. For the loop's thread.
+
+Loaded where traces are on.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cluster.actions import Action, Create, Delete, Patch
+from cluster.tracing.span import Attribute, Parent, Place, Span, SpanRecorder
+from policies.dialects.kueue_jobs import PREBUILT
+from policies.dialects.reading import metadata, texts
+from reconciler.core.records import WORKLOAD, Records
+from reconciler.objects.following import admission
+from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Failed, Written
+from reconciler.objects.workers import FromWorker
+
+_VERBS: dict[type, str] = {Create: "create", Patch: "patch", Delete: "delete"}
+_MOST = 10_000
+"""Writes under way. Answers of a worker that is dropped never come."""
+_LONGEST = 200
+"""Characters of an error."""
+
+
+class _UnderWay(NamedTuple):
+    whole: Place
+    began: int
+    action: Action
+
+
+class WriteSpans:
+    """`records` belong to the core. `clock` in nanoseconds."""
+
+    def __init__(self, records: Records, recorder: SpanRecorder, clock: Callable[[], int] = time.time_ns) -> None:
+        self._records = records
+        self._recorder = recorder
+        self._clock = clock
+        self._under_way: dict[tuple[str, Key], _UnderWay] = {}
+
+    def sent(self, key: Key, action: Action, cluster: str = "") -> None:
+        """It is handed over; `cluster` is the worker, empty for here. Only what concerns a Workload is kept."""
+        whole = self._whole(key, action)
+        if whole is not None:
+            if len(self._under_way) >= _MOST:
+                self._under_way.clear()
+            self._under_way[cluster, key] = _UnderWay(whole, self._clock(), action)
+
+    def answered(self, message: object) -> None:
+        """Something was reported to the core; if it is the outcome of a write, the span is over."""
+        match message:
+            case Written() | Failed():
+                self._end("", message)
+            case FromWorker(cluster=cluster, news=(Written() | Failed()) as outcome):
+                self._end(cluster, outcome)
+
+    def _end(self, cluster: str, outcome: Written | Failed) -> None:
+        found = self._under_way.pop((cluster, outcome.key), None)
+        if found is None:
+            return
+        error = outcome.error if isinstance(outcome, Failed) else None
+        place = Place(found.whole.trace, secrets.token_hex(8))
+        attributes = _about(outcome.key, found.action, cluster)
+        attributes["quotree.outcome"] = type(error).__name__ if error is not None else "stored"
+        failed = str(error)[:_LONGEST] if error is not None else ""
+        self._recorder.record(
+            Span("written", place, found.began, self._clock(), attributes, Parent(found.whole.span), failed=failed)
+        )
+
+    def _whole(self, key: Key, action: Action) -> Place | None:
+        record = self._records.find((WORKLOAD, self._name(key, action)))
+        return admission(record.stored.value) if record is not None and record.stored is not None else None
+
+    def _name(self, key: Key, action: Action) -> str:
+        """The Workload that is written, or whose job or Pod is; a copy on a worker names it itself."""
+        if key[0] == WORKLOAD:
+            return key[1]
+        record = self._records.find(key)
+        wanted = record.in_flight.wanted if record is not None and record.in_flight is not None else None
+        if wanted is not None and wanted.workload:
+            return wanted.workload
+        meta = metadata(action.body) if isinstance(action, Create) else {}
+        named = texts(meta.get("labels")).get(PREBUILT) or texts(meta.get("annotations")).get(PREBUILT)
+        return f"{meta.get('namespace')}/{named}" if named else ""
+
+
+def _about(key: Key, action: Action, cluster: str) -> dict[str, Attribute]:
+    found: dict[str, Attribute] = {
+        "quotree.object": f"{key[0]} {key[1]}",
+        "quotree.verb": _VERBS.get(type(action), "write"),
+    }
+    if isinstance(action, Patch) and action.subresource:
+        found["quotree.subresource"] = action.subresource
+    if cluster:
+        found["quotree.cluster"] = cluster
+    return found

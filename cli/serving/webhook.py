@@ -46,6 +46,7 @@ def run(
     context = against.name if against.kind == "cluster" else ""
     connect = partial(Cluster.connect, context or None, kubeconfig)
     try:
+        open_spans = tracing("quotree-webhook")
         keeper = certificates.keeper(connect)
         world: _World = _Cluster(settings, connect) if against.kind == "cluster" else _Files(_forest(against))
         if keeper:
@@ -56,7 +57,7 @@ def run(
             lambda: _WithRenewal(world.cache(), keeper),
             open_order=world.order,
             metrics_guard=guard,
-            open_spans=tracing("quotree-webhook"),
+            open_spans=open_spans,
         )
     except TracingMisconfigured as error:
         raise Misused(str(error)) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,18 @@ from typing import Any
 import pytest
 
 from cluster.tracing.ids import trace_id
+from tests.apiserver import audit
 from tests.apiserver.build import MissingControlPlaneError
 from tests.apiserver.collector.running import Collector, collector
-from tests.apiserver.harness import ControlPlane
+from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.jobs.batch_jobs import job
 from tests.apiserver.kueue_world import KUEUE, queue
 from tests.apiserver.needs import skip_without
-from tests.apiserver.processes import passed_on
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
-from tests.apiserver.webhook.guard import QUOTREE
+from tests.apiserver.webhook.guard import Guard
 from tests.builders import kueue
-from tests.builders import queue as volcano_queue
 from tests.waiting import eventually
-from tests.webhook import serving
-from tests.webhook.reviews import body, review
 
-TRACE = "705ab4f5639311e8b7cc42010a800002"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PARTS = {"queued", "decided", "written", "admission"}
@@ -43,23 +38,42 @@ def receiving() -> Iterator[Collector]:
         skip_without(error)
 
 
-def test_a_review_arrives_as_a_span_with_its_judgement(
-    receiving: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_refusal_is_found_from_the_audit_log_and_lies_in_the_trace_of_the_api_server(
+    receiving: Collector, new_control_plane: Callable[..., ControlPlane], tmp_path: Path
 ) -> None:
-    for name, value in receiving.environment.items():
-        monkeypatch.setenv(name, value)
-    with serving.served(tmp_path) as server:
-        server.post("/v1/validate/volcano", body(review(volcano_queue("lost", "nowhere"))))
-        found = receiving.await_spans(lambda spans: {"review", "judge"} <= {each.name for each in spans})
-        assert server.stop() == 0
+    tracing = {"apiVersion": "apiserver.config.k8s.io/v1beta1", "kind": "TracingConfiguration"}
+    sampled = {**tracing, "endpoint": receiving.grpc, "samplingRatePerMillion": 1_000_000}
+    (tmp_path / "tracing.yaml").write_text(json.dumps(sampled))
+    flags = [*audit.flags(tmp_path), f"--tracing-config-file={tmp_path}/tracing.yaml"]
+    server = new_control_plane(api_server_flags=flags)
+    guard = Guard(server)
+    guard.environment = receiving.environment
+    with guard:
+        with pytest.raises(ApiError, match="parent-cycle"):
+            server.request("POST", f"{KUEUE}/cohorts", kueue("Cohort", "own-parent", {"parentName": "own-parent"}))
+        (uid,) = _refused_in_the_audit_log(tmp_path / "audit.log")
+        (line,) = [json.loads(each) for each in guard.log().splitlines() if uid in each]
+        found = receiving.await_spans(
+            lambda spans: {"apiserver", "quotree-webhook"} <= {s.service for s in spans if s.trace == line["trace"]}
+        )
 
-    whole, judged = (next(each for each in found if each.name == name) for name in ("review", "judge"))
-    assert (whole.service, whole.trace, judged.trace) == ("quotree-webhook", TRACE, TRACE)
-    assert judged.parent == whole.id
-    assert whole.attributes["quotree.verdict"] == "denied"
-    assert whole.attributes["quotree.rules"] == ["parent-missing"]
-    assert whole.began <= judged.began <= judged.ended <= whole.ended
-    assert f'"trace": "{TRACE}"' in server.log
+    (whole,) = [each for each in found if each.name == "review" and each.attributes["quotree.uid"] == uid]
+    assert line["verdict"] == "denied"
+    assert whole.trace == line["trace"] != trace_id(uid)
+    assert whole.parent in {each.id for each in found if each.service == "apiserver"}
+    assert {"judge", "ledger"} <= {each.name for each in found if each.parent == whole.id}
+
+
+def _refused_in_the_audit_log(file: Path) -> set[str]:
+    """The uids of AdmissionReviews that the audit events of refused requests have."""
+    events = [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
+    return {
+        value
+        for event in events
+        if event["responseStatus"]["code"] == 403
+        for name, value in event.get("annotations", {}).items()
+        if name.endswith(".quotree.dev/uid")
+    }
 
 
 def organisation(server: ControlPlane) -> None:
@@ -135,19 +149,3 @@ def _goes_on_where_nobody_takes_the_spans(server: ControlPlane, folder: Path) ->
         finally:
             replica.close()
     assert len(re.findall(said, replica.log())) == 1
-
-
-def test_a_variable_that_is_not_served_ends_the_process_with_the_cure(tmp_path: Path) -> None:
-    environment = {"HOME": str(tmp_path), **passed_on(), "OTEL_TRACES_EXPORTER": "zipkin"}
-    ended = subprocess.run(
-        [str(QUOTREE), "serve", "reconciler", "--kubeconfig=none"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-    assert ended.returncode == 2
-    assert "OTEL_TRACES_EXPORTER is 'zipkin'; set it to otlp, or to none" in ended.stderr
-    assert "Traceback" not in ended.stderr

@@ -21,7 +21,9 @@ receivers:
   otlp:
     protocols:
       http:
-        endpoint: 127.0.0.1:{port}
+        endpoint: 127.0.0.1:{http}
+      grpc:
+        endpoint: 127.0.0.1:{grpc}
 exporters:
   lines: {{}}
 service:
@@ -50,8 +52,11 @@ class Received:
 
 
 class Collector:
-    def __init__(self, processes: Processes, port: int) -> None:
+    """`grpc` is where the API server sends its spans: it speaks nothing else."""
+
+    def __init__(self, processes: Processes, port: int, grpc: int) -> None:
         self._processes, self._port = processes, port
+        self.grpc = f"127.0.0.1:{grpc}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -79,18 +84,18 @@ class Collector:
 @contextmanager
 def collector() -> Iterator[Collector]:
     """Raises MissingControlPlaneError."""
-    program, (port,) = binary(), free_ports(1)
+    program, (port, grpc) = binary(), free_ports(2)
     processes = Processes(Path(tempfile.mkdtemp(prefix="collector-")))
     try:
         configuration = processes.folder / "collector.yaml"
-        configuration.write_text(_CONFIGURATION.format(port=port))
+        configuration.write_text(_CONFIGURATION.format(http=port, grpc=grpc))
         processes.start("collector", [str(program), f"--config=file:{configuration}"])
         deadline = time.monotonic() + _SECONDS
         while not _accepts(port):
             assert processes.exit_code("collector") is None, processes.log_tail("collector")
             assert time.monotonic() < deadline, processes.log_tail("collector")
             time.sleep(0.05)
-        yield Collector(processes, port)
+        yield Collector(processes, port, grpc)
     finally:
         processes.stop_all()
 

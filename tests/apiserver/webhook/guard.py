@@ -39,6 +39,8 @@ class Guard:
         self._components = components
         self.arguments: tuple[str, ...] = ()
         """More of them for the process."""
+        self.environment: dict[str, str] = {}
+        """More of it, too."""
         self._process: subprocess.Popen[bytes] | None = None
         self._converted: list[str] = []
 
@@ -74,7 +76,7 @@ class Guard:
             ],
             stdout=log,
             stderr=log,
-            env={"HOME": self._folder.name, **passed_on()},
+            env={"HOME": self._folder.name, **passed_on(), **self.environment},
             start_new_session=True,
         )
         log.close()

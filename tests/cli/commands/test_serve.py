@@ -217,3 +217,11 @@ def test_a_world_of_files_that_cannot_be_read_is_not_served(tmp_path: Path) -> N
 
     assert result.exit_code == 2
     assert "a.yaml:2:1: unreadable: " in result.stderr
+
+
+@pytest.mark.parametrize("server", [("webhook", "--certs=certs"), ("reconciler",)])
+def test_traces_that_cannot_be_exported_are_said_at_once(server: tuple[str, ...]) -> None:
+    result = run("serve", *server, "--kubeconfig=none", env={"OTEL_TRACES_EXPORTER": "zipkin"})
+
+    assert result.exit_code == 2
+    assert "OTEL_TRACES_EXPORTER is 'zipkin'; set it to otlp, or to none" in result.stderr

@@ -21,6 +21,7 @@ from reconciler.controllers.retention import Retention
 from reconciler.jobs.kinds import chosen
 from reconciler.managed_jobs import managed_jobs_of
 from reconciler.multikueue.configured import multikueue_of
+from reconciler.parts.claims import DEFAULT, valid
 from reconciler.process import Settings
 from scheduling.objects.times import SECOND
 from scheduling.world.kueue_configuration import (
@@ -85,6 +86,18 @@ def read_configured(
         idle = (*idle, "volcano.enforce: gates")
     times = _times(found.leader_election)
     return Configured(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
+
+
+def of_part(configured: Configured, part: str) -> Configured:
+    """For a process of this part. Queues of Volcano and YuniKorn are the default part's. Raises BadConfiguration."""
+    if not valid(part):
+        raise BadConfiguration(f"{part!r} cannot name a part: up to 40 lowercase letters, digits and hyphens", "--part")
+    settings = configured.settings
+    if part != DEFAULT:
+        if Dialect.KUEUE not in settings.dialects:
+            raise BadConfiguration("a part other than default has only Kueue's trees, and kueue is off", "--part")
+        settings = replace(settings, dialects=frozenset([Dialect.KUEUE]))
+    return replace(configured, settings=replace(settings, part=part))
 
 
 def _settings(

@@ -18,6 +18,7 @@ from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.parts import PartsController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
@@ -38,13 +39,15 @@ from reconciler.multikueue.assembly import MultiKueue, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
 from reconciler.observer.observer import NullObserver, Observer, Observers
+from reconciler.parts.claims import DEFAULT
 from reconciler.shell.call import asked
 from reconciler.shell.loop import Loop, Message
 from reconciler.shell.permit import Alone, Permit
 from reconciler.shell.reflectors import follow
 from reconciler.shell.writer import Writer
 from scheduling.objects.order import Ordering
-from scheduling.objects.requests import DEFAULT, Counting
+from scheduling.objects.requests import DEFAULT as AS_DECLARED
+from scheduling.objects.requests import Counting
 from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
@@ -69,12 +72,12 @@ class Settings:
     `observability`: which reasons Workloads without quota show.
     `cleans_requests`: ProvisioningRequests go when their Workload is evicted, not only when it is finished.
     `dialects`: whose objects are looked after; those of others are not even watched. `configuration`: what moves of
-    queues are judged by. `observes`: it never writes, and compares what others do.
+    queues are judged by. `observes`: it never writes, and compares what others do. `part`: whose trees it decides for.
     """
 
     options: Options = field(default_factory=Options)
     ordering: Ordering = field(default_factory=Ordering)
-    counting: Counting = DEFAULT
+    counting: Counting = AS_DECLARED
     waiting: WaitForPodsReady | None = None
     kinds: tuple[JobKind, ...] = (BATCH,)
     jobs: ManagedJobs = field(default_factory=ManagedJobs)
@@ -87,6 +90,7 @@ class Settings:
     dialects: frozenset[Dialect] = frozenset([Dialect.KUEUE])
     configuration: Configuration = field(default_factory=Configuration)
     observes: bool = False
+    part: str = DEFAULT
 
 
 def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue | None) -> Iterator[Controller]:
@@ -104,6 +108,7 @@ def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:
     """What looks after all that, on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
+    yield PartsController(state.partition, state.records)
     yield PrioritiesController(stored)
     yield JobsController(stored, settings.kinds, others, every=every, elastic=elastic, bypasses=state.bypasses)
     if elastic:
@@ -183,7 +188,8 @@ class Reconciler:
         self._reflectors: list[Reflector[Observed]] = []
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         consumption = Consumption(settings.fading) if settings.fading is not None else None
-        state = ClusterState(World(settings.options, settings.ordering, settings.counting, consumption))
+        world = World(settings.options, settings.ordering, settings.counting, consumption)
+        state = ClusterState(world, part=settings.part)
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
         watching = _traced(observer(state), spans, self._permit.held) if spans is not None else observer(state)
         self.core = Core(

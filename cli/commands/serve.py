@@ -174,7 +174,14 @@ def webhook(
     metavar="NAMESPACE/NAME",
     default="quotree-system/quotree-reconciler",
     show_default=True,
-    help="The Lease for leader election; only its holder writes.",
+    help="The Lease for leader election; only its holder writes. That of a --part has its name at the end.",
+)
+@click.option(
+    "--part",
+    metavar="NAME",
+    default="default",
+    show_default=True,
+    help="Decide only for Kueue's trees whose root has the label quotree.dev/part=NAME; default: for all others.",
 )
 @click.option(
     "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
@@ -217,6 +224,7 @@ def reconciler(
     host: str,
     port: int,
     lease: str,
+    part: str,
     kubeconfig: str | None,
     context: str | None,
     config: str | None,
@@ -238,10 +246,11 @@ def reconciler(
     Examples:
       quotree serve reconciler --mode observe
       quotree serve reconciler --config kueue.yaml --lease quotree-system/quotree-reconciler
+      quotree serve reconciler --part batch
     """
     from cli.input.settings import read_file, read_gates
-    from cli.serving.reconciler import ProcessSettings, run  # here, since servers take long to load
-    from reconciler.configured import DEFAULTS, read_configured
+    from cli.serving.reconciler import ProcessSettings, lease_of, run  # here, since servers take long to load
+    from reconciler.configured import DEFAULTS, of_part, read_configured
 
     ours, namespace = read_settings(settings, []), lease.partition("/")[0]
     own = ours.reconciler
@@ -256,7 +265,7 @@ def reconciler(
         observes=mode == "observe",
     )
     try:
-        configured = read_file(config, read) if config else read(DEFAULTS)
+        configured = of_part(read_file(config, read) if config else read(DEFAULTS), part)
     except PolicyError as error:
         raise Misused(str(error)) from error
     api = None
@@ -266,7 +275,7 @@ def reconciler(
 
         certificates = Certificates(folder, supplied, names, secret, service) if folder else None
         api = ApiSettings(api_host, api_port, certificates)
-    process = ProcessSettings(host, port, lease, kubeconfig, context, address_file, api, metrics_auth)
+    process = ProcessSettings(host, port, lease_of(lease, part), kubeconfig, context, address_file, api, metrics_auth)
     click.get_current_context().exit(run(configured, process))
 
 

@@ -13,6 +13,7 @@ from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.parts.partition import WORK_AT
 from scheduling.objects.workload import Workload
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,8 @@ WORKLOAD = "Workload"
 class Held(NamedTuple):
     """`workload`, as `namespace/name`, stands for the job. `going`: the job is being deleted.
 
-    `sliced`: it is elastic. `moves`: another Workload may come to stand for it without a change of its own.
+    `sliced`: it is elastic. `moves`: another Workload may come to stand for it without a change of its own. `queue` as
+    `namespace/name`, without a name where it names none.
     """
 
     packed: Packed
@@ -32,6 +34,12 @@ class Held(NamedTuple):
     going: bool
     sliced: bool
     moves: bool
+    queue: str
+
+
+def awaited(job: Key, held: Held, *, there: bool) -> tuple[Key, ...]:
+    """What nobody may be writing, and no other part look after: a job whose Workload is not `there` is of its queue."""
+    return job, (WORKLOAD, held.workload), *(() if there else ((WORK_AT, held.queue),))
 
 
 def wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:

@@ -15,7 +15,7 @@ from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.controllers.halting import Halting
-from reconciler.controllers.held_jobs import Held, about, at_rest, deletion, wanted
+from reconciler.controllers.held_jobs import Held, about, at_rest, awaited, deletion, wanted
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.owners.job_questions import JobQuestions
 from reconciler.controllers.owners.jobless import Jobless, State
@@ -45,7 +45,6 @@ from scheduling.objects.workload import JOB_UID, Workload
 from scheduling.placement.group import PLACED_ON
 
 log = logging.getLogger(__name__)
-
 _WORKLOAD = "Workload"
 _PATIENCE = 60 * SECOND
 """A kind that is not served for a moment is looked for again sooner than that."""
@@ -168,7 +167,8 @@ class JobsController(Controller):
             kind, job = self._kinds[key[0]], packed.manifest()
             workload, sliced = self._slicing.workload_of(kind, job), self._slicing.concerns(kind, job)
             uid, going = text(metadata(job).get("uid")) or "", bool(metadata(job).get("deletionTimestamp"))
-            return Held(packed, workload, uid, going, sliced, sliced or self._slicing.renamed(kind, job))
+            queue = f"{key[1].partition('/')[0]}/{queue_of(job) or ''}"
+            return Held(packed, workload, uid, going, sliced, sliced or self._slicing.renamed(kind, job), queue)
         except Exception:
             log.exception("%s %s cannot be read, and is left out", *key)
             return None
@@ -260,7 +260,8 @@ class JobsController(Controller):
                 yield WakeAt(key, until)
             elif held is not None:
                 look = partial(self._steps, key, held, busy, now)
-                keys, concerned = (key, (_WORKLOAD, held.workload)), about(self._kinds[key[0]], key)
+                there = self._stored(held.workload) is not None
+                keys, concerned = awaited(key, held, there=there), about(self._kinds[key[0]], key)
                 yield from self._errors.attempt(key, keys, look, concerned, busy, now)
         names, self._loose = {**self._loose, **dict.fromkeys(self._jobless.due(now))}, {}
         for name in names:

@@ -33,6 +33,7 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
+from reconciler.parts.partition import WORK_AT
 from scheduling.objects.naming import NAMING, Naming, workload_names
 from scheduling.objects.workload import JOB_UID, OF_GROUP, ORIGIN, Workload
 
@@ -216,7 +217,13 @@ class PodsController(Controller):
         if awaited:
             return awaited[-1]
         self._awaited.pop(name, None)
-        return (_WORKLOAD, name) if busy(_WORKLOAD, name) else None
+        if busy(_WORKLOAD, name):
+            return _WORKLOAD, name
+        first = next(iter(self._units.get(name, {}).values()), None)
+        if first is None:
+            return None
+        queue = (WORK_AT, f"{first.namespace}/{first.queue}")  # work without a Workload belongs to its LocalQueue
+        return queue if busy(*queue) and self._read(name) is None else None
 
     def _look_at(self, name: str, item: Key, now: int) -> Iterator[Wanted]:
         members = self._units.get(name)

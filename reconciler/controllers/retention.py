@@ -79,7 +79,7 @@ class RetentionController(Controller):
                 continue
             if deletions := [*self._deletions(observed)]:
                 self._set(name, now + _AGAIN)
-            yield from [write for write in deletions if not busy(*write.key)]
+            yield from [write for write in deletions if not (busy(*write.key) or busy("Workload", name))]
 
     def _deletions(self, observed: Observed) -> Iterator[WantedWrite]:
         """Of the Workload where it is finished, and of its job where it is deactivated.

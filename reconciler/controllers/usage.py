@@ -9,11 +9,12 @@ import heapq
 from collections.abc import Iterator
 
 from reconciler.controllers.local_usage import begin, followed, remember, sample
-from reconciler.core.controller import Busy, Controller, Wanted
+from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
 from reconciler.core.watched import by_kind
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Observed
+from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
+from reconciler.parts.partition import WORK_AT
 from scheduling.world.world import World
 
 LOCAL_QUEUE = by_kind()["LocalQueue"]
@@ -43,11 +44,14 @@ class UsageController(Controller):
             heapq.heappush(self._moments, (0, key))
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Nothing is written here: the samples that are due are taken."""
-        del busy
+        """Nothing is written here: the samples that are due are taken, of LocalQueues of this part."""
         now = whole_second(now)
         while self._moments and self._moments[0][0] <= now:
             _, key = heapq.heappop(self._moments)
+            if key in self._sampled and busy(WORK_AT, key):
+                self._begun.discard(key)  # it is read from the status, until this process decides for it
+                yield WaitFor((LOCAL_QUEUE.kind, key), (WORK_AT, key))
+                continue
             if key in self._sampled and key not in self._begun and followed(self._world, key):
                 self._begun.add(key)
                 begin(self._world, key, now)
@@ -56,4 +60,6 @@ class UsageController(Controller):
                 self._sampled.discard(key)
             else:
                 heapq.heappush(self._moments, (now + left, key))
-        yield from ()
+
+    def wake(self, item: Key) -> None:
+        heapq.heappush(self._moments, (0, item[1]))

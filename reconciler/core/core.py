@@ -14,6 +14,7 @@ from reconciler.core.decider import Decider
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
 from reconciler.core.informer import Informer
 from reconciler.core.leader_fencing import LeaderFencing
+from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
 from reconciler.core.writes import Stats, Writes
 from reconciler.managed_jobs import ManagedJobs
@@ -65,10 +66,19 @@ class Core:
         self._commands: list[Command] = []
         self._recorder = EventRecorder()
         self.informer = Informer(
-            world, records, controllers, observer, self._recorder, waiting, managed, observability, kueue=kueue
+            world,
+            records,
+            controllers,
+            observer,
+            self._recorder,
+            waiting,
+            managed,
+            observability,
+            state.partition,
+            kueue=kueue,
         )
         self.writes = Writes(self.informer, self._recorder, self._commands, self.stats)
-        self.fencing = LeaderFencing(world, records, self.writes)
+        self.fencing = LeaderFencing(world, records, self.writes, state.partition)
         completing = [each for each in controllers if type(each).completed is not Controller.completed]
         self.decider = Decider(
             self.informer, self.writes, observer, self._recorder, waiting, observability, self.stats, completing
@@ -116,6 +126,7 @@ class Core:
     def _lead(self, event: LeadershipGained) -> None:
         """What the leader before wrote or started may not be known yet, so it is listed again."""
         self.leads = self.informer.records_events = True
+        self.state.partition.lead()
         if self._exclusive:
             return
         self.decider.unfinished = False
@@ -135,14 +146,29 @@ class Core:
         self.informer.replace(listed, now)
         if first and (request := progress.awaited(listed.kind)):
             self._commands.append(Relist(self.informer.watched[listed.kind], request))
+        if listed.kind == WORKLOAD:
+            self.state.partition.listed(listed.request)
 
     def _pass_time(self, now: int) -> None:
         self.informer.ring(now)
         if self.may_act(now):
             self.writes.send_again(now)
+            self._take_over_trees()
             if self.fencing.done():
                 self._turn = self._act(now)
                 self.in_turn = True
+
+    def _take_over_trees(self) -> None:
+        """Look at all that other parts looked after until now."""
+        partition = self.state.partition
+        changed = partition.refresh()
+        for name in changed.gained:
+            self.state.world.queues.wake(name)
+            self.state.world.touched.queue(name)
+        self.informer.free(changed.freed)
+        self.informer.dirty.update({name: None for kind, name in changed.freed if kind == WORKLOAD})
+        if number := partition.ask_for_list():
+            self._commands.append(Relist(self.informer.watched[WORKLOAD], number))
 
     def _end_turn(self) -> None:
         for _ in self._turn:
@@ -163,15 +189,16 @@ class Core:
 
     def _reconcile(self, now: int, *, after_decisions: bool) -> Iterator[None]:
         def busy(kind: str, name: str) -> bool:
-            return self.state.records.busy((kind, name), now)
+            return self.informer.busy(kind, name, now)
 
         for controller in self.controllers:
             if controller.after_decisions is not after_decisions:
                 continue
             for wanted in controller.reconcile(busy, now):
                 match wanted:
-                    case WantedWrite(action=None):
-                        self._recorder.wanted(wanted, whole_second(now), self.writes.concerned(wanted))
+                    case WantedWrite(action=None, key=key):
+                        if not self.state.partition.away(*key):
+                            self._recorder.wanted(wanted, whole_second(now), self.writes.concerned(wanted))
                     case WantedWrite():
                         self.writes.start(wanted, controller)
                     case ReadObject(key=key):

@@ -76,7 +76,7 @@ class Decider:
     def _step(self, name: str, now: int, *, before_cycles: bool = False) -> None:
         workload = self._world.workloads.get(name)
         record = self._records.find((WORKLOAD, name))
-        if workload is None or record is None or self._records.busy((WORKLOAD, name), now):
+        if workload is None or record is None or self._informer.busy(WORKLOAD, name, now):
             return
         if record.owed is not None:
             self.reasons.setdefault(name, record.owed)
@@ -150,6 +150,8 @@ class Decider:
         again, record.owed = record.owed is decision, None
         if not before.queueable or self._world.queues.queue_of(before) != decision.queue:
             return
+        if self._informer.partition.away(WORKLOAD, name):
+            return  # whoever decides now says why
         if not self._world.can_admit(decision.queue).active:
             return  # that is its reason now
         after = waiting(before, decision, whole_second(now), self._world.counting, self._observability)

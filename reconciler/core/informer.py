@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reconciler.core.alarms import Alarms
 from reconciler.core.cluster_defaults import ClusterDefaults
@@ -16,7 +16,9 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import news
 from reconciler.observer.observer import Observer
+from reconciler.parts.partition import Partition
 from reconciler.recorder.recorder import EventRecorder
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import next_moment
 from scheduling.status.observability import Observability
@@ -40,9 +42,11 @@ class Informer:
         waiting: WaitForPodsReady | None,
         managed: ManagedJobs,
         observability: Observability,
+        partition: Partition,
         *,
         kueue: bool = True,
     ) -> None:
+        self.partition = partition
         self.world = world
         self.records = records
         self.alarms = Alarms()
@@ -90,9 +94,12 @@ class Informer:
             moment = whole_second(now)
             self._observer.changing(before, observed, moment)
             self.end_rest(key, now)
-            if key[0] == WORKLOAD and before is not None and observed.value is not None and self.records_events:
+            if key[0] == WORKLOAD and before is not None and observed.value is not None and self._tells_of(key):
                 self._recorder.workload_changed(before.value, observed.value, moment)
         return True
+
+    def _tells_of(self, key: Key) -> bool:
+        return self.records_events and not self.partition.away(*key)
 
     def _take_in(self, observed: Observed, moment: int, now: int) -> None:
         kind, name = observed.key
@@ -129,8 +136,19 @@ class Informer:
         else:
             watched.put(self.world, observed.value, moment)
         self._inputs_outdated |= self._selection.outdated(name) or flavor != self.world.state.flavors.get(name)
+        if kind in (CLUSTER_QUEUE, COHORT):
+            self.partition.observe(observed)
         for workload in concerned(self.world, kind, name):
             self.dirty[workload.key] = None
+        self._part_may_change(observed)
+
+    def _part_may_change(self, observed: Observed) -> None:
+        """Another part may look after the work of a LocalQueue by now, or of a ClusterQueue that is gone."""
+        kind, name = observed.key
+        if kind == LOCAL_QUEUE:
+            self.free((observed.key, *self.partition.at_local_queue(name)))
+        elif kind == CLUSTER_QUEUE and observed.value is None:
+            self.free(self.partition.waiting_for((name,)))
 
     # --- Workloads
 
@@ -179,10 +197,19 @@ class Informer:
 
     def wait(self, controller: Controller, wait: WaitFor | WakeAt, now: int) -> None:
         """Wake the controller when what it waits for has come about, at once where it has."""
-        if isinstance(wait, WaitFor) and not self.records.busy(wait.key, now):
+        if isinstance(wait, WaitFor) and not self.busy(*wait.key, now):
             controller.wake(wait.item)
         else:
             self.waits.add(controller, wait)
+
+    def busy(self, kind: str, name: str, now: int) -> bool:
+        """Whether nothing can be written of the object by this process."""
+        return self.records.busy((kind, name), now) or self.partition.away(kind, name)
+
+    def free(self, keys: Iterable[Key]) -> None:
+        """Who waits for these looks at them again."""
+        for key in keys:
+            self.waits.free(key)
 
     def freed(self, key: Key, now: int) -> None:
         """Wake whoever waits for the object, if it may be written."""

@@ -14,6 +14,7 @@ from reconciler.core.writes import Writes
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, patch
 from reconciler.objects.wanted import WantedWrite
+from reconciler.parts.partition import Partition
 from scheduling.world.room import may_fit
 from scheduling.world.world import World
 
@@ -24,7 +25,8 @@ MARK = "quotree.dev/taken-over-at"
 class LeaderFencing:
     """From `begin` on nothing is decided until `done`."""
 
-    def __init__(self, world: World, records: Records, writes: Writes) -> None:
+    def __init__(self, world: World, records: Records, writes: Writes, partition: Partition) -> None:
+        self._partition = partition
         self._world = world
         self._records = records
         self._writes = writes
@@ -59,8 +61,10 @@ class LeaderFencing:
         return any(flight is not None and flight.decided is not None for flight in flights)
 
     def _endangered(self) -> dict[Key, Observed]:
-        """The Workloads that a late write could give quota."""
-        found = (self._records.workload(each.key) for each in may_fit(self._world)) if self._late_writes else ()
+        """The Workloads that a late write of this part could give quota."""
+        waiting = may_fit(self._world) if self._late_writes else ()
+        ours = (each for each in waiting if self._partition.holds(self._partition.queue_of(each)))
+        found = (self._records.workload(each.key) for each in ours)
         return {stored.key: stored for stored in found if stored is not None}
 
     def _fence(self, key: Key, stored: Observed) -> None:

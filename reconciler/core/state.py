@@ -6,16 +6,26 @@ from dataclasses import dataclass, field
 
 from reconciler.core.records import Records
 from reconciler.objects.bypasses import Bypasses
+from reconciler.parts.claims import DEFAULT
+from reconciler.parts.partition import Partition
 from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """`records` are the objects, `world` is what the scheduler makes of them. `bypasses`: see there."""
+    """`records` are the objects, `world` is what the scheduler makes of them. `bypasses`: see there.
+
+    `part`: see `partition`, which says what of the cluster this process decides for.
+    """
 
     world: World = field(default_factory=World)
     records: Records = field(default_factory=Records)
     bypasses: Bypasses = field(default_factory=Bypasses)
+    part: str = DEFAULT
+    partition: Partition = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", Partition(self.world, self.part))
 
     @property
     def complete(self) -> bool:

@@ -136,7 +136,7 @@ WATCHED_KINDS: tuple[WatchedKind, ...] = (
         detail=read_stored,
     ),
     WatchedKind("Cohort", COHORTS, read_cohort_settings, World.put_cohort, World.drop_cohort, detail=read_stored),
-    WatchedKind("ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue, detail=read_stored),
+    WatchedKind("ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue, detail=read_stored, relist=True),
     WatchedKind(
         "Namespace",
         NAMESPACES,

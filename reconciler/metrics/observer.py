@@ -113,7 +113,7 @@ class KueueObserver:
             self._handovers.follow(name, after.value)
         elif after.value is None:
             self._instruments.forget(kind, name)
-        if after.value is not None and self._leads():
+        if after.value is not None and self._leads() and not self._state.partition.away(kind, name):
             for occasion in self._occasions(before, after, now):
                 self._instruments.count(occasion)
 

@@ -41,8 +41,7 @@ class World:
     admission fair sharing.
 
     `now` of each method is the time of the event in nanoseconds. `readiness_changed` names ClusterQueues whose
-    readiness changed, until the reader clears it.
-    """
+    readiness changed, until the reader clears it. In those that are `undecided` nobody is tried."""
 
     def __init__(
         self,
@@ -68,6 +67,7 @@ class World:
         self.terminating: set[str] = set()
         self.marked: dict[str, str] = {}
         self.assumed: set[str] = set()
+        self.undecided: set[str] = set()
         self._last_attempts = LastAttempts()
         self._references = References()
         self._reserved_in: dict[str, dict[str, Workload]] = {}
@@ -397,4 +397,4 @@ class World:
 
     def is_ready(self, queue: str) -> bool:
         """Whether its heads are tried."""
-        return self.can_admit(queue).active and not self.stop(self.state.queues[queue])
+        return queue not in self.undecided and self.can_admit(queue).active and not self.stop(self.state.queues[queue])

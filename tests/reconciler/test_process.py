@@ -85,5 +85,5 @@ def test_who_leads_later_knows_all_by_then_and_lists_again_what_another_one_may_
         permit.leads = True
         assert eventually(leading)
 
-        assert cluster.lists["workloads"] == 2
-        assert cluster.lists["clusterqueues"] == 1
+        assert cluster.lists["workloads"] == cluster.lists["clusterqueues"] == 2  # they say who decides for which tree
+        assert cluster.lists["cohorts"] == 1

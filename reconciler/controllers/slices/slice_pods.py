@@ -22,7 +22,7 @@ from scheduling.objects.requests import counts_after_reclaim
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 
-_KIND, _CHAIN = STARTED_PODS.kind, "SliceChain"
+_KIND, _CHAIN, _WORKLOAD = STARTED_PODS.kind, "SliceChain", "Workload"
 _PATIENCE = 10 * SECOND
 
 
@@ -72,6 +72,10 @@ class SlicePodsController(Controller):
         """Removes the gate of as many Pods as there is room for; while one is being written it counts as gone."""
         dirty, self._dirty = self._dirty, {}
         for first in dirty:
+            blocked = next((name for name in self._chains.of(first) if busy(_WORKLOAD, name)), None)
+            if blocked is not None:
+                yield WaitFor((_CHAIN, first), (_WORKLOAD, blocked))
+                continue
             pods = self._pods.get(first, {})
             if any(each.value.gates for each in pods.values()):
                 yield from self._let_go(first, pods, busy)

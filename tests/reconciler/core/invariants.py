@@ -103,6 +103,8 @@ def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
     records, informer, held = core.state.records, core.informer, core.writes.retries.held()
     for key in informer.waits.awaited():
         record = records.find(key)
+        if core.state.partition.outdated or core.state.partition.away(*key):
+            continue  # until this process decides for it
         if record is None or (record.in_flight is None and record.rest is None):
             yield f"{key}: somebody waits for it, and nothing will wake them"
     for key, record in records.items():

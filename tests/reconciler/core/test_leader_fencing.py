@@ -216,7 +216,7 @@ def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_s
     leads = True
     made.round(0)
 
-    assert asked.keys() == {"Pod", "StartedPod", "Workload", *(kind.name for kind in SHIPPED.values())}
+    assert asked.keys() == {"ClusterQueue", "Pod", "StartedPod", "Workload", *(kind.name for kind in SHIPPED.values())}
     assert not state.complete
     for kind, number in asked.items():
         made.inbox.put(Listed(kind, (), "2", number))
@@ -233,13 +233,14 @@ def test_the_first_list_need_not_be_made_again_if_it_began_after_the_lead_was_ga
     made.round(0)
     assert (made.core.leads, asked) == (True, [])
 
-    began = progress.awaited("Workload") if after else 0
-    for kind in made.core.informer.watched:
-        made.inbox.put(Listed(kind, (), "1", began if kind == "Workload" else 0))
+    began = {kind: progress.awaited(kind) if after else 0 for kind in made.core.informer.watched}
+    for kind, number in began.items():
+        made.inbox.put(Listed(kind, (), "1", number))
     made.round(0)
 
     assert made.core.state.complete is after
-    assert asked == ([] if after else [("Workload", progress.awaited("Workload"))])
+    anew = [(kind, progress.awaited(kind)) for kind in ("ClusterQueue", "Workload")]
+    assert asked == ([] if after else anew)
 
 
 def test_what_this_process_still_writes_is_not_written_again_when_it_leads_once_more() -> None:

@@ -1,0 +1,91 @@
+"""Hands ClusterQueues over to the parts that the roots of their trees name, and asks for those that name this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from reconciler.controllers.queue_status import RESOURCES
+from reconciler.core.controller import Busy, Controller, WakeAt, Wanted
+from reconciler.core.records import WORKLOAD, Records
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key
+from reconciler.objects.stored import Stored
+from reconciler.objects.wanted import KUEUE_VERSION, ObjectReference, WantedWrite
+from reconciler.parts.claims import Claim, claim_patch, next_claim
+from reconciler.parts.partition import Partition, Tree
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+from scheduling.quota.touched import CLUSTER_QUEUE
+
+_AT_ONCE = 250
+"""Claims that are looked at in one turn."""
+_AGAIN = SECOND
+"""So much later a part asks again for a ClusterQueue, whose holder may have seen another tree."""
+
+
+class PartsController(Controller):
+    """The claim that is looked at is the stored one, and its write is bound to that version."""
+
+    def __init__(self, partition: Partition, records: Records) -> None:
+        self._partition = partition
+        self._records = records
+        self._asked: dict[str, int] = {}
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        """What is due stays due until its write is observed, and is looked at in each turn."""
+        del busy  # of what another part holds, too: asking for it is the one write of it that this part makes
+        idle: dict[int, bool] = {}
+        for name in [*islice(self._partition.due, _AT_ONCE)]:
+            tree, key = self._partition.tree_of(name), (CLUSTER_QUEUE, name)
+            if tree is None or self._records.busy(key, now):
+                continue
+            if id(tree) not in idle:
+                idle[id(tree)] = self._idle(tree)
+            before = self._partition.claims[name]
+            after = next_claim(before, tree.wanted, self._partition.me, idle=idle[id(tree)])
+            if after is not None:
+                yield from self._write(key, before, after, now)
+
+    def _write(self, key: Key, before: Claim, after: Claim, now: int) -> Iterator[Wanted]:
+        name = key[1]
+        if after.asked:
+            rest = self._asked.get(name, 0)
+            if now < rest:
+                yield WakeAt(key, rest)
+                return
+            self._asked[name] = now + _AGAIN
+        else:
+            self._asked.pop(name, None)
+        stored = self._records.detail(key)
+        if isinstance(stored, Stored):
+            patch = claim_patch(RESOURCES[CLUSTER_QUEUE], name, stored, after, whole_second(now))
+            yield WantedWrite(
+                key, patch, ObjectReference(KUEUE_VERSION, CLUSTER_QUEUE, "", name), *_news(before, after)
+            )
+
+    def _idle(self, tree: Tree) -> bool:
+        """Whether no write about work of the tree is under way, which would come after the handover."""
+        ours = frozenset(tree.queues)
+        flying = (name for kind, name in self._records.in_flight if kind == WORKLOAD)
+        return not any(ours.intersection(self._queues_of(name)) for name in flying)
+
+    def _queues_of(self, name: str) -> Iterator[str]:
+        """The ClusterQueues that the write may be about, by what is stored, decided and being written."""
+        record = self._records.find((WORKLOAD, name))
+        if record is None:
+            return
+        versions: list[Workload | None] = [record.decided, record.stored.value if record.stored is not None else None]
+        versions.append(record.in_flight.decided if record.in_flight is not None else None)
+        for each in versions:
+            if each is not None:
+                yield self._partition.queue_of(each)
+                yield each.admission.cluster_queue if each.admission is not None else ""
+
+
+def _news(before: Claim, after: Claim) -> tuple[str, str]:
+    """The reason and the message of the Event; empty for what is asked."""
+    if before.part == after.part:
+        return "", ""
+    message = f"Part {before.part} hands over to part {after.part}, which the root of the tree names"
+    return "HandedOver", message

@@ -1,0 +1,122 @@
+"""Which part decides for a ClusterQueue, as its status says, and who may change that.
+
+A claim is one or two conditions of the ClusterQueue. The type names the part: `part.quotree.dev/batch` with status True
+means that the part `batch` decides, with status Unknown that it asks for the ClusterQueue. Without any, the default
+part decides. The part that decides is the only one that names another: so a claim always has one holder, whatever
+others have seen of it. They are conditions, since `kubectl replace` and GitOps tools drop annotations, but write no
+status.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.actions import Patch
+from policies.dialects.reading import listing, mapping, text
+from reconciler.objects.stored import Stored
+from scheduling.objects.times import written
+
+DEFAULT = "default"
+"""The part that decides for all that no other one was given."""
+LABEL = "quotree.dev/part"
+"""On the root of a tree: the part that is to decide for it."""
+CONDITION = "part.quotree.dev/"
+MANAGER = "quotree-parts"
+NOBODY = ""
+_DECIDES, _ASKS = "True", "Unknown"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+
+
+def valid(part: str) -> bool:
+    """Whether a part may have this name: it becomes the end of the name of a Lease, and of a condition's type."""
+    return _NAME.fullmatch(part) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`part` decides, NOBODY where the conditions contradict each other. `asked`: the part that asks for it, or empty.
+
+    `given`: the status names the part, so the ClusterQueue may have been another part's before.
+    """
+
+    part: str = DEFAULT
+    asked: str = ""
+    given: bool = False
+
+
+UNCLAIMED = Claim()
+
+
+def read_claim(status: Mapping[str, Any]) -> Claim:
+    """Of the status of a ClusterQueue."""
+    deciding: list[str] = []
+    asking: list[str] = []
+    for each in map(mapping, listing(status.get("conditions"))):
+        kind = text(each.get("type")) or ""
+        if kind.startswith(CONDITION):
+            (deciding if each.get("status") == _DECIDES else asking).append(kind.removeprefix(CONDITION))
+    if len(deciding) > 1 or len(asking) > 1:
+        return Claim(NOBODY, given=True)
+    part = deciding[0] if deciding else DEFAULT
+    return Claim(part, asking[0] if asking else "", given=bool(deciding))
+
+
+def next_claim(claim: Claim, wanted: str | None, me: str, *, idle: bool) -> Claim | None:
+    """What the part `me` makes of a claim; None where that is not its to change, or nothing is to be changed.
+
+    `wanted`: the part that the root of the tree names; None where there is no root, on a cycle of Cohorts.
+    `idle`: no write of this part about the work of the tree is under way.
+    """
+    if wanted is None or claim.part == NOBODY:
+        return None
+    if claim.part != me:
+        asks = wanted == me and claim.asked != me
+        return Claim(claim.part, me, given=True) if asks else None
+    if not claim.asked:
+        return None
+    if claim.asked != wanted or wanted == me:
+        return Claim(me, given=True)  # a request that was made by another view of the tree
+    return Claim(wanted, given=True) if idle else None
+
+
+def claim_status(before: Stored, claim: Claim, now: int) -> dict[str, Any]:
+    """The part of a ClusterQueue's status that says so (moment in whole seconds, as nanoseconds)."""
+    others = [each for each in listing(before.status.get("conditions")) if not _of_part(each)]
+    made = [_condition(claim.part, _DECIDES, "Decides", _said(claim), before, now)]
+    if claim.asked:
+        message = f"Part {claim.asked} asks for this ClusterQueue, since the root of its tree names that part"
+        made.append(_condition(claim.asked, _ASKS, "Asks", message, before, now))
+    return {"conditions": [*others, *made]}
+
+
+def claim_patch(resource: Any, name: str, before: Stored, claim: Claim, now: int) -> Patch:
+    """Bound to the version that was read: of two who change a claim, one fails."""
+    body = {"status": claim_status(before, claim, now)}
+    return Patch(resource, None, name, body, before.version, MANAGER, "status")
+
+
+def _said(claim: Claim) -> str:
+    if claim.asked:
+        return f"Part {claim.part} decides for this ClusterQueue, and hands it over to part {claim.asked}"
+    return f"Part {claim.part} decides for this ClusterQueue"
+
+
+def _condition(part: str, status: str, reason: str, message: str, before: Stored, now: int) -> dict[str, Any]:
+    kind = f"{CONDITION}{part}"
+    conditions = map(mapping, listing(before.status.get("conditions")))
+    old: Mapping[str, Any] = next((each for each in conditions if each.get("type") == kind), {})
+    since = old.get("lastTransitionTime") if old.get("status") == status else None
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since or written(now),
+    }
+
+
+def _of_part(condition: object) -> bool:
+    return (text(mapping(condition).get("type")) or "").startswith(CONDITION)

@@ -1,0 +1,280 @@
+"""For which trees this process decides, where several parts share a cluster.
+
+A tree is decided by the part that holds each of its ClusterQueues, while nobody asks for one of them. Claims give each
+ClusterQueue one holder (`claims`), so two parts never decide for one tree, also while they see its shape at different
+moments: where views differ, or two trees have become one, nobody decides until one part holds all.
+
+What a part was given counts for nothing until the Workloads were listed after that: the part before may have written
+what a watch has not reported yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.stored import Stored
+from reconciler.parts.claims import DEFAULT, LABEL, UNCLAIMED, Claim, next_claim, read_claim
+from scheduling.objects.workload import Workload
+from scheduling.quota.node import QuotaNode, stored_below
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
+from scheduling.world.world import World
+
+WORKLOAD = "Workload"
+WORK_AT = "work at LocalQueue"
+"""With the name of a LocalQueue: what is to become work there. No kind of the API server."""
+_OF_ALL = frozenset(
+    ("ResourceFlavor", "AdmissionCheck", "MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig")
+)
+"""Kinds that belong to no tree; the default part looks after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """`queues` by name. `wanted`: the part that its root names, None on a cycle. `decides`: this process does."""
+
+    queues: tuple[str, ...]
+    wanted: str | None
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """`gained`: ClusterQueues that this part has come to look after, or this process to decide for. `freed`: what
+    somebody may wait for who could write nothing of it before.
+    """
+
+    gained: Sequence[str] = ()
+    freed: Sequence[Key] = ()
+
+
+_NO_CHANGE = Changed()
+
+
+class Partition:
+    """`me` is the part of this process. What is observed counts from the next `refresh` on.
+
+    `due`: ClusterQueues whose claim this part may have to change. `world.undecided` has those that it decides nothing
+    for.
+    """
+
+    def __init__(self, world: World, me: str = DEFAULT) -> None:
+        self.me = me
+        self.claims: dict[str, Claim] = {}
+        self.due: dict[str, None] = {}
+        self.trees: dict[Key, Tree] = {}
+        self._world = world
+        self._labels: dict[Key, str] = {}
+        self._seen: dict[Key, tuple[object, str, Claim]] = {}
+        self._dirty: dict[Key, None] = {}
+        self._root_of: dict[str, Key] = {}
+        self._held: set[str] = set()
+        self._ours: set[str] = set()
+        self._listing: dict[str, int] = {}
+        self._lists = 0
+
+    # --- what is observed
+
+    def observe(self, observed: Observed) -> None:
+        """A ClusterQueue or a Cohort. Most of their news is of usage, and changes nothing here."""
+        key, value = observed.key, observed.value
+        if value is None:
+            self._seen.pop(key, None)
+            self._labels.pop(key, None)
+            self.claims.pop(key[1], None) if key[0] == CLUSTER_QUEUE else None
+            self._dirty[key] = None
+            return
+        detail = observed.detail if isinstance(observed.detail, Stored) else Stored()
+        is_queue = key[0] == CLUSTER_QUEUE
+        label, claim = detail.labels.get(LABEL, ""), read_claim(detail.status) if is_queue else UNCLAIMED
+        seen = (value[0].cohort if is_queue else value.parent, label, claim)
+        if self._seen.get(key) == seen:
+            return
+        self._seen[key] = seen
+        self._labels[key] = label
+        if is_queue:
+            self.claims[key[1]] = claim
+        self._dirty[key] = None
+
+    def lead(self) -> None:
+        """This process leads from now on; what others were given and gave back meanwhile is not known yet."""
+        self._held.clear()
+        self._listing.clear()
+        self._lists += 1
+        self._dirty.update(dict.fromkeys((CLUSTER_QUEUE, name) for name in self.claims))
+
+    # --- the trees
+
+    @property
+    def outdated(self) -> bool:
+        """Whether there is something to take in."""
+        return bool(self._dirty)
+
+    def refresh(self) -> Changed:
+        """Take in what was observed."""
+        if not self._dirty:
+            return _NO_CHANGE
+        dirty, self._dirty = self._dirty, {}
+        names = {*self._below(dirty)}
+        stale = {self._root_of[name] for name in names if name in self._root_of}
+        names.update(name for root in stale for name in self.trees.pop(root).queues)
+        roots: dict[QuotaNode, None] = {}
+        for name in sorted(names):
+            node = self._world.state.tree.queues.get(name)
+            if node is None:
+                self._forget(name)
+            else:
+                roots[self._root(node)] = None
+        gained = [name for root in roots for name in self._judge(root)]
+        cohorts = (node for root in roots for node in stored_below(root) if not node.is_queue)
+        return Changed(gained, [*self.waiting_for(gained), *((COHORT, node.name) for node in cohorts)])
+
+    def _root(self, node: QuotaNode) -> QuotaNode:
+        """Of what is on or below a cycle, which has no root, one and the same Cohort of it."""
+        cycle = self._world.state.tree.broken(node)
+        return min(cycle, key=lambda each: each.name) if cycle else node.root
+
+    def _below(self, keys: Iterable[Key]) -> Iterator[str]:
+        """The ClusterQueues at and below these nodes."""
+        for kind, name in keys:
+            if kind == CLUSTER_QUEUE:
+                yield name
+            elif (cohort := self._world.state.tree.cohorts.get(name)) is not None:
+                yield from (node.name for node in stored_below(cohort) if node.is_queue)
+
+    def _judge(self, root: QuotaNode) -> list[str]:
+        """Who decides for a tree, worked out once for all that changed in it; what this part has come to look after."""
+        key = (CLUSTER_QUEUE if root.is_queue else COHORT, root.name)
+        queues = tuple(sorted(node.name for node in stored_below(root) if node.is_queue))
+        for name in queues:
+            self._hold(name)
+        contested = any(self._claim(name).asked for name in queues)
+        wanted = None if root.on_cycle else self._labels.get(key) or DEFAULT
+        tree = self.trees[key] = Tree(queues, wanted, not contested and self._held.issuperset(queues))
+        gained = []
+        for name in queues:
+            self._root_of[name] = key
+            self._note_due(name, tree)
+            before = (name in self._ours, name not in self._world.undecided)
+            (self._ours.add if self._claim(name).part == self.me else self._ours.discard)(name)
+            (self._world.undecided.discard if tree.decides else self._world.undecided.add)(name)
+            if (name in self._ours, tree.decides) > before:
+                gained.append(name)
+        return gained
+
+    def _hold(self, name: str) -> None:
+        """What was never given to anybody is the default part's from the beginning; the rest waits for a list."""
+        claim = self._claim(name)
+        if claim.part != self.me:
+            self._held.discard(name)
+            self._listing.pop(name, None)
+        elif not claim.given:
+            self._held.add(name)
+        elif name not in self._held:
+            self._listing.setdefault(name, 0)
+
+    def _note_due(self, name: str, tree: Tree) -> None:
+        if next_claim(self._claim(name), tree.wanted, self.me, idle=True) is not None:
+            self.due[name] = None
+        else:
+            self.due.pop(name, None)
+
+    def _claim(self, name: str) -> Claim:
+        return self.claims.get(name, UNCLAIMED)
+
+    def _forget(self, name: str) -> None:
+        self._root_of.pop(name, None)
+        self._held.discard(name)
+        self._ours.discard(name)
+        self._listing.pop(name, None)
+        self.due.pop(name, None)
+        self._world.undecided.discard(name)
+
+    def tree_of(self, queue: str) -> Tree | None:
+        root = self._root_of.get(queue)
+        return self.trees.get(root) if root is not None else None
+
+    # --- lists
+
+    def ask_for_list(self) -> int:
+        """The number of a list of all Workloads that is to begin now; 0 where none is needed, or one is under way.
+
+        The number is negative: no leader waits for it, see `ListProgress.ask`.
+        """
+        waiting = [name for name, number in self._listing.items() if not number]
+        if not waiting or any(self._listing.values()):
+            return 0
+        self._lists += 1
+        self._listing.update(dict.fromkeys(waiting, self._lists))
+        return -self._lists
+
+    def listed(self, request: int) -> None:
+        """That list was taken in."""
+        for name in [name for name, number in self._listing.items() if 0 < number == -request]:
+            del self._listing[name]
+            self._held.add(name)
+            self._dirty[CLUSTER_QUEUE, name] = None
+
+    # --- who looks after what
+
+    def holds(self, queue: str) -> bool:
+        """Whether this part is the one that may write about the ClusterQueue and its work, or decides already."""
+        return self._claim(queue).part == self.me if queue in self._world.state.queues else self.me == DEFAULT
+
+    def decides(self, queue: str) -> bool:
+        """Whether this process decides for the work of the ClusterQueue. Of one that is not there the default part."""
+        if queue in self._root_of:
+            return queue not in self._world.undecided
+        return self.me == DEFAULT and self._claim(queue) == UNCLAIMED
+
+    def queue_of(self, workload: Workload) -> str:
+        """Where it holds quota, else where it waits; empty if nowhere."""
+        if workload.reserved and workload.admission is not None:
+            return workload.admission.cluster_queue
+        return self._behind(workload.local_queue)
+
+    def _behind(self, local_queue: str) -> str:
+        local = self._world.queues.local_queues.get(local_queue)
+        return local.cluster_queue if local is not None else ""
+
+    def away(self, kind: str, name: str) -> bool:
+        """Whether another part looks after the object, or nobody does at the moment: nothing is written of it."""
+        if kind == WORKLOAD:
+            workload = self._world.workloads.get(name)
+            return workload is not None and not self.decides(self.queue_of(workload))
+        if kind == WORK_AT:
+            return not self.decides(self._behind(name))
+        if kind == CLUSTER_QUEUE:
+            return not self.holds(name)
+        if kind == LOCAL_QUEUE:
+            return not self.holds(self._behind(name))
+        if kind == COHORT:
+            return not self._reports(name)
+        return kind in _OF_ALL and self.me != DEFAULT
+
+    def _reports(self, cohort: str) -> bool:
+        """Whether it writes the status of the Cohort; of a tree that nobody decides for the default part does."""
+        node = self._world.state.tree.cohorts.get(cohort)
+        tree = self.trees.get((COHORT, self._root(node).name)) if node is not None else None
+        if tree is None:
+            return self.me == DEFAULT
+        holders = {self._claim(name).part for name in tree.queues}
+        return self.me in holders if len(holders) == 1 else self.me == DEFAULT
+
+    def waiting_for(self, queues: Iterable[str]) -> Iterator[Key]:
+        """What somebody may wait for until this process decides for these ClusterQueues."""
+        world = self._world
+        for name in queues:
+            yield CLUSTER_QUEUE, name
+            for workload in world.workloads_in(name):
+                yield WORKLOAD, workload.key
+            for local in world.queues.local_queues_of(name):
+                yield LOCAL_QUEUE, local
+                yield from self.at_local_queue(local)
+
+    def at_local_queue(self, local: str) -> Iterator[Key]:
+        """Work that names the LocalQueue, or will."""
+        yield WORK_AT, local
+        for workload in (*self._world.queues.waiting_at(local), *self._world.queues.gated_at(local)):
+            yield WORKLOAD, workload.key

@@ -1,0 +1,23 @@
+"""Parts that are killed and see everything late, while trees move between them: no tree is decided by two."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profiles import seeds
+from tests.reconciler.parts.many import QUEUES, ManyParts, holder
+
+STEPS = 700
+
+
+@pytest.mark.parametrize("seed", seeds(1.0))
+@pytest.mark.parametrize("shapes", [False, True])
+def test_a_tree_is_decided_by_one_part_and_in_the_end_by_the_one_that_its_root_names(seed: int, shapes: bool) -> None:
+    world = ManyParts(seed, shapes=shapes)
+    for _ in range(STEPS):
+        world.step()
+        for queue in QUEUES:
+            deciding = [part for part, process in world.processes.items() if process.decides(queue)]
+            assert set(deciding) <= {holder(world.shared.objects["ClusterQueue", queue])}, f"{queue}: {deciding}"
+    world.calm()
+    world.check_rest()

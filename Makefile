@@ -11,7 +11,7 @@ BY_FILE := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -93,6 +93,9 @@ soak-yunikorn: venv ## the same for Pods and gangs at gates, while quotas and qu
 
 soak-multikueue: venv ## random faults over three clusters; SOAK_PLACEMENTS, default 500, and SOAK_SEED
 	SOAK_PLACEMENTS=$(or $(SOAK_PLACEMENTS),500) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/multikueue/test_multikueue.py
+
+soak-parts: venv ## two parts of two replicas that are killed, while trees move between them; PARTS_SECONDS, default 600, and SOAK_SEED
+	PARTS_SECONDS=$(or $(PARTS_SECONDS),600) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/reconciler/test_parts.py
 
 soak-certs: venv ## certificates that others change, under load; CERTS_SOAK_SECONDS, default 600, and CERTS_SOAK_SEED
 	CERTS_SOAK_SECONDS=$(or $(CERTS_SOAK_SECONDS),600) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/webhook/test_certificate_storm.py

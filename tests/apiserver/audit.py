@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +42,8 @@ class Wrote(NamedTuple):
     name: str
     status: int
     body: dict[str, Any]
+    stored: dict[str, Any]
+    """The object as it was stored, where `flags` had it kept."""
 
     @property
     def gave_quota(self) -> bool:
@@ -50,16 +53,22 @@ class Wrote(NamedTuple):
         return self.resource == "workloads/status" and self.status < 300 and held
 
 
-def flags(folder: Path) -> list[str]:
-    """What the API server is started with; the log is `folder`/audit.log."""
-    policy = folder / "policy.yaml"
-    policy.write_text(yaml.safe_dump(POLICY))
-    return [f"--audit-policy-file={policy}", f"--audit-log-path={folder / 'audit.log'}", "--audit-log-mode=blocking"]
+def flags(folder: Path, *, answers: bool = False) -> list[str]:
+    """What the API server is started with; the log is `folder`/audit.log. `answers`: it has what was stored, too."""
+    policy, text = folder / "policy.yaml", yaml.safe_dump(POLICY)
+    policy.write_text(text.replace("level: Request\n", "level: RequestResponse\n") if answers else text)
+    log = folder / "audit.log"
+    whole = "--audit-log-maxsize=100000"  # MB, in one file
+    return [f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-mode=blocking", whole]
 
 
-def read(folder: Path) -> list[Wrote]:
-    """In the order in which they began; a line that is still being written is left out."""
-    return sorted(_wrote((folder / "audit.log").read_text()), key=lambda each: each.began)
+def read(folder: Path, last: int = 0) -> list[Wrote]:
+    """In the order in which they began; a line that is still being written is left out. `last`: of so many bytes."""
+    with (folder / "audit.log").open("rb") as log:
+        if last:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - last))
+        text = log.read().decode(errors="replace")
+    return sorted(_wrote(text), key=lambda each: each.began)
 
 
 def _wrote(text: str) -> Iterator[Wrote]:
@@ -78,6 +87,7 @@ def _wrote(text: str) -> Iterator[Wrote]:
             target.get("name", ""),
             event.get("responseStatus", {}).get("code", 0),
             event.get("requestObject") or {},
+            event.get("responseObject") or {},
         )
 
 

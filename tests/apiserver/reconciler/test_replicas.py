@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
@@ -25,61 +22,16 @@ from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.kueue_world import KUEUE, conditions, install, queue, workload
 from tests.apiserver.reconciler.random_load import Load
+from tests.apiserver.reconciler.replica import DEADLINE, DURATION, RETRY, Replica
 from tests.apiserver.reconciler.watch_history import History
-from tests.apiserver.webhook.guard import QUOTREE
 from tests.builders import kueue
 from tests.waiting import eventually
 
-DURATION, DEADLINE, RETRY = 3.0, 2.0, 0.3
-CONFIGURATION = {
-    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-    "kind": "Configuration",
-    "leaderElection": {
-        "leaseDuration": f"{DURATION}s",
-        "renewDeadline": f"{DEADLINE}s",
-        "retryPeriod": f"{int(RETRY * 1000)}ms",
-    },
-}
 LEASE = "quotree-replicas"
 ONE, TWO = "replica-one", "replica-two"
 SLACK = 1.5
 """Seconds between a look at the clock and the API server's record of what followed, on a busy machine."""
 LAG = 5.0
-
-
-class Replica:
-    """One that is known to the API server by a name of its own."""
-
-    def __init__(self, kubeconfig: Path, folder: Path, user: str) -> None:
-        folder.mkdir(exist_ok=True)
-        self.user = user
-        self._folder = folder
-        (folder / "configuration.yaml").write_text(yaml.safe_dump(CONFIGURATION))
-        self._command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--lease=default/{LEASE}"]
-        self._command += [f"--kubeconfig={kubeconfig}", f"--config={folder}/configuration.yaml"]
-        self._starts = 0
-        self.start()
-
-    @property
-    def up(self) -> bool:
-        """Whether it has come so far, since it was started last, that it competes for the Lease."""
-        return (self._folder / "log").read_text().count('"serving"') >= self._starts
-
-    def start(self) -> None:
-        self._starts += 1
-        with (self._folder / "log").open("ab") as log:
-            environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder)}
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
-
-    def send(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(10)
-
-    def log(self) -> str:
-        return (self._folder / "log").read_text()[-3000:]
 
 
 class Reign(NamedTuple):
@@ -134,7 +86,7 @@ def replica(server: ControlPlane, tmp_path: Path) -> Iterator[Callable[..., Repl
     started: list[Replica] = []
 
     def start(user: str, kubeconfig: Path | None = None) -> Replica:
-        made = Replica(kubeconfig or server.kubeconfig_for(user), tmp_path / user, user)
+        made = Replica(kubeconfig or server.kubeconfig_for(user), tmp_path / user, user, LEASE)
         started.append(made)
         return made
 

@@ -1,0 +1,167 @@
+"""Random load on trees that move between parts, and what an audit log says of who decided for which of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from cluster.client import MERGE_PATCH, Cluster
+from cluster.stream import Manifest
+from tests.apiserver.audit import Wrote
+from tests.apiserver.kueue_world import KUEUE, queue, workload
+from tests.apiserver.reconciler.random_load import COHORTS, Load
+from tests.apiserver.reconciler.watch_history import KINDS
+from tests.apiserver.watcher import Watcher
+from tests.builders import kueue
+from tests.reconciler.recount import holds, holds_quota
+
+LABEL, CONDITION = "quotree.dev/part", "part.quotree.dev/"
+
+
+def holder(queue: Manifest) -> str:
+    """The part that a stored ClusterQueue names."""
+    conditions = queue.get("status", {}).get("conditions", ())
+    found = [each["type"] for each in conditions if each["type"].startswith(CONDITION) and each["status"] == "True"]
+    assert len(found) < 2, f"{queue['metadata']['name']} has two holders: {found}"
+    return str(found[0].removeprefix(CONDITION)) if found else "default"
+
+
+class PartsLoad(Load):
+    """The same people, who also name other parts at the roots."""
+
+    parts = ("default", "batch", "nobody")
+
+    def actions(self) -> list[Any]:
+        return [*super().actions(), (3, self._label)]
+
+    def _label(self) -> None:
+        self.label(self.chance.choice([*COHORTS]), self.chance.choice(self.parts))
+
+    def label(self, cohort: str, part: str) -> None:
+        self.cluster.patch(f"{KUEUE}/cohorts/{cohort}", {"metadata": {"labels": {LABEL: part}}}, MERGE_PATCH)
+
+
+class Probes(Watcher):
+    """Submits to a tree of each part again and again, and notes how long each Workload waits for quota."""
+
+    def __init__(self, cluster: Cluster, namespace: str, parts: tuple[str, ...]) -> None:
+        super().__init__(cluster, {"Workload": KINDS["Workload"]})
+        self.namespace, self.parts = namespace, parts
+        self.sent: dict[str, float] = {}
+        self.admitted: dict[str, float] = {}
+        self._submitter = threading.Thread(target=self._submit, daemon=True)
+
+    def prepare(self) -> None:
+        for part in self.parts:
+            made = kueue("ClusterQueue", f"probe-{part}", queue("none", "10000"))
+            del made["spec"]["cohortName"]
+            made["metadata"]["labels"] = {LABEL: part}
+            self._cluster.create(f"{KUEUE}/clusterqueues", made)
+            local = kueue("LocalQueue", f"probe-{part}", {"clusterQueue": f"probe-{part}"})
+            self._cluster.create(f"{KUEUE}/namespaces/{self.namespace}/localqueues", local)
+
+    def start(self) -> None:
+        super().start()
+        self._submitter.start()
+
+    def stop(self) -> None:
+        """Once the last was admitted, or had its time."""
+        self._ended.set()
+        self._submitter.join(20)
+        super().stop()
+
+    def _submit(self) -> None:
+        for number in range(10**6):
+            for part in self.parts:
+                name = f"probe-{part}-{number}"
+                self._cluster.create(
+                    f"{KUEUE}/namespaces/{self.namespace}/workloads", workload(name, "1", 0, f"probe-{part}")
+                )
+                self.sent[name] = time.monotonic()
+            if self._ended.wait(0.3):
+                return
+
+    def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
+        name = manifest["metadata"]["name"]
+        if not gone and manifest["metadata"]["namespace"] == self.namespace and holds_quota(manifest):
+            self.admitted.setdefault(name, time.monotonic())
+
+    def waits(self, part: str) -> dict[float, float]:
+        """By the moment in which each was submitted, how many seconds it waited; what waits still has until now."""
+        now = time.monotonic()
+        mine = [name for name in self.sent if name.startswith(f"probe-{part}-")]
+        return {self.sent[name]: self.admitted.get(name, now) - self.sent[name] for name in mine}
+
+
+class Decided(NamedTuple):
+    """A write that changed who holds quota, or the ClusterQueue itself. `held`: the part that held the ClusterQueue.
+
+    `others`: parts that held others of its tree, in the shape of the last seconds that has fewest of them.
+    """
+
+    write: Wrote
+    queue: str
+    held: str
+    others: frozenset[str]
+
+
+class Record:
+    """Replays an audit log in the order in which objects were stored, by resource version."""
+
+    def __init__(self, users: Iterable[str], lag: float) -> None:
+        self._users = frozenset(users)
+        self._lag = lag
+        self._holders: dict[str, str] = {}
+        self._places: dict[str, str] = {}
+        self._shapes: list[tuple[float, dict[str, str]]] = [(0.0, {})]
+
+    def replay(self, wrote: list[Wrote]) -> Iterator[Decided]:
+        done = [each for each in wrote if each.status < 300 and each.stored.get("metadata", {}).get("resourceVersion")]
+        for write in sorted(done, key=lambda each: int(each.stored["metadata"]["resourceVersion"])):
+            kind = write.stored.get("kind")
+            if kind in ("Cohort", "ClusterQueue"):
+                self._shape(write)
+            if kind == "ClusterQueue":
+                yield from self._handed_over(write.stored["metadata"]["name"], write)
+            elif kind == "Workload" and write.user in self._users:
+                yield from self._gave(write)
+
+    def _shape(self, write: Wrote) -> None:
+        at, edges = self._shapes[-1]
+        spec, name = write.stored["spec"], write.stored["metadata"]["name"]
+        parent = str(spec.get("cohortName") or spec.get("parentName") or "")
+        if edges.get(name) != parent:
+            recent = [each for each in self._shapes if each[0] >= write.began - self._lag]
+            before = self._shapes[-1 - len(recent)] if len(recent) < len(self._shapes) else (at, edges)
+            self._shapes = [before, *recent, (write.ended, {**edges, name: parent})]
+
+    def _handed_over(self, name: str, write: Wrote) -> Iterator[Decided]:
+        before, self._holders[name] = self._holders.get(name, "default"), holder(write.stored)
+        if before != self._holders[name]:
+            yield Decided(write, name, before, frozenset())
+
+    def _gave(self, write: Wrote) -> Iterator[Decided]:
+        uid, place = write.stored["metadata"]["uid"], _place(write.stored)
+        before, self._places[uid] = self._places.get(uid, ""), place
+        if place and (before != place or holds(write.stored, "Evicted")):
+            held = self._holders.get(place, "default")
+            others = (self._others(edges, place, held) for _, edges in self._shapes)
+            yield Decided(write, place, held, min(others, key=len))
+
+    def _others(self, edges: Mapping[str, str], place: str, held: str) -> frozenset[str]:
+        root = _root(edges, place)
+        beside = (name for name in self._holders if _root(edges, name) == root)
+        return frozenset(self._holders[name] for name in beside) - {held}
+
+
+def _root(edges: Mapping[str, str], name: str) -> str:
+    for _ in edges:
+        name = edges.get(name) or name
+    return name
+
+
+def _place(workload: Manifest) -> str:
+    """The ClusterQueue that it holds quota in; empty where it holds none."""
+    return str(workload["status"]["admission"]["clusterQueue"]) if holds_quota(workload) else ""

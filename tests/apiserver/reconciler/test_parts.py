@@ -1,0 +1,151 @@
+"""Two parts with two replicas each on a real API server that keeps an audit log: a tree is decided by one of them.
+
+Their processes are killed under random load, while trees join, split and are given to another part. Who wrote what, and
+which part held the ClusterQueue at that version, is read from the API server's record. `PARTS_SECONDS` says how long
+(`make soak-parts`: ten minutes).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from tests.apiserver import audit
+from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.killed import SOAK_SEED
+from tests.apiserver.kueue_world import KUEUE, install
+from tests.apiserver.reconciler.parts_load import PartsLoad, Probes, Record, holder
+from tests.apiserver.reconciler.random_load import COHORTS, QUEUES
+from tests.apiserver.reconciler.replica import DURATION, RETRY, Replica
+from tests.apiserver.reconciler.watch_history import History
+from tests.waiting import eventually
+
+SECONDS = float(os.environ.get("PARTS_SECONDS", "20"))
+PARTS = ("default", "batch")
+USERS = {f"{part}-{number}": part for part in PARTS for number in (1, 2)}
+SLACK = 3.0
+"""Seconds from the end of a Lease to the next admission: to list all again, on a busy machine."""
+LAG = 5.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "audit").mkdir()
+    return tmp_path / "audit"
+
+
+@pytest.fixture
+def server(new_control_plane: Callable[..., ControlPlane], folder: Path) -> ControlPlane:
+    users = [User(name, ("system:masters",)) for name in USERS]
+    started = new_control_plane(users=users, api_server_flags=audit.flags(folder, answers=True))
+    install(started)
+    for namespace in ("load", "probes"):
+        started.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    return started
+
+
+@pytest.fixture
+def direct(server: ControlPlane) -> Iterator[Cluster]:
+    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def replicas(server: ControlPlane, tmp_path: Path) -> Iterator[dict[str, Replica]]:
+    made = {
+        user: Replica(server.kubeconfig_for(user), tmp_path / user, user, "quotree-parts", f"--part={part}")
+        for user, part in USERS.items()
+    }
+    yield made
+    for each in made.values():
+        each.kill()
+
+
+def writer(folder: Path, part: str) -> str:
+    """The user that wrote the Lease of the part last."""
+    wrote = (each.user for each in audit.read(folder, last=2**22) if each.resource == "leases" and each.status < 300)
+    return [user for user in wrote if USERS.get(user) == part][-1]
+
+
+@pytest.mark.timeout(SECONDS + 240)
+def test_a_tree_is_decided_by_one_part_and_by_nobody_for_no_longer_than_the_lease(
+    server: ControlPlane, direct: Cluster, folder: Path, replicas: dict[str, Replica]
+) -> None:
+    load, history, probes = PartsLoad(direct, "load", SOAK_SEED), History(direct), Probes(direct, "probes", PARTS)
+    load.prepare()
+    probes.prepare()
+    held = {part: f"{KUEUE}/clusterqueues/probe-{part}" for part in PARTS}
+    eventually(lambda: all(holder(direct.get(path)) == part for part, path in held.items()), replicas["batch-1"].log)
+    history.start()
+    probes.start()
+    killed = _storm(load, folder, replicas, time.monotonic() + SECONDS)
+    for cohort in COHORTS:
+        load.label(cohort, "batch")
+    try:
+        eventually(lambda: _rests(load, direct), lambda: f"{load.wrong_at_rest()}; {replicas['batch-1'].log()}")
+    finally:
+        probes.stop()
+        history.stop()
+
+    longest = {part: round(max(probes.waits(part).values()), 1) for part in PARTS}
+    moved = _decided_by_one(folder)
+    print(f"{history.admissions()} admitted, {moved} handovers, {len(killed)} killed, waited at most {longest} s")
+    assert not history.over_admissions(LAG)
+    assert history.admissions() > SECONDS / 2
+    _decided_by_somebody(probes, killed)
+
+
+def _storm(load: PartsLoad, folder: Path, replicas: dict[str, Replica], until: float) -> list[tuple[str, float]]:
+    """Load, and every few seconds the process that writes for a part is killed; of which part, and when."""
+    killed: list[tuple[str, float]] = []
+    due = time.monotonic() + 2
+    while time.monotonic() < until:
+        load.act()
+        time.sleep(0.03)
+        if time.monotonic() > due and all(each.up for each in replicas.values()):
+            part = PARTS[len(killed) % 2]
+            victim = replicas[writer(folder, part)]
+            killed.append((part, time.monotonic()))
+            victim.kill()
+            victim.start()
+            due = time.monotonic() + DURATION + 2
+    return killed
+
+
+def _rests(load: PartsLoad, direct: Cluster) -> bool:
+    stopped = load.jobs(finishing=0.0)
+    holders = {holder(direct.get(f"{KUEUE}/clusterqueues/{name}")) for name in QUEUES}
+    return not stopped and holders == {"batch"} and not load.wrong_at_rest()
+
+
+def _decided_by_one(folder: Path) -> int:
+    """By the record of the API server: nobody wrote of what another part held, or of a tree that others had a part of;
+    both parts decided. How many ClusterQueues were handed over.
+    """
+    found = [*Record(USERS, LAG).replay(audit.read(folder))]
+    wrong = [each for each in found if USERS.get(each.write.user) != each.held or each.others]
+    assert not wrong, [(each.write.user, each.write.name, *each[1:]) for each in wrong]
+    gave = [each for each in found if each.write.stored["kind"] == "Workload"]
+    assert {USERS[each.write.user] for each in gave} == {*PARTS}
+    assert len(found) - len(gave) > 8, "hardly a tree was handed over"
+    return len(found) - len(gave)
+
+
+def _decided_by_somebody(probes: Probes, killed: list[tuple[str, float]]) -> None:
+    """Work of a part waits no longer than its Lease lasts; that of the other part does not wait at all."""
+    assert len(killed) >= 2
+    for part in PARTS:
+        waits = probes.waits(part)
+        assert max(waits.values()) < DURATION + RETRY + SLACK, (part, max(waits.values()))
+        quiet = [
+            wait
+            for sent, wait in waits.items()
+            if not any(which == part and at - 1 < sent < at + DURATION + RETRY + SLACK for which, at in killed)
+        ]
+        assert sorted(quiet)[len(quiet) // 2] < 1.0, (part, sorted(quiet))

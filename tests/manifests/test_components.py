@@ -18,6 +18,32 @@ def programs(*components: str) -> list[dict[str, Any]]:
     return [base("deployment.yaml", "Deployment"), *others]
 
 
+def test_an_autoscaler_and_the_deployment_do_not_both_say_how_many_replicas_there_are() -> None:
+    (autoscaler,) = documents("webhook-autoscaling", "autoscaler.yaml")
+    (patch,) = documents("webhook-autoscaling", "replicas.yaml")
+    shipped = base("deployment.yaml", "Deployment")
+    budget = base("availability.yaml", "PodDisruptionBudget")["spec"]
+
+    assert patch["spec"] == {"replicas": None}
+    assert patch["metadata"]["name"] == shipped["metadata"]["name"] == autoscaler["spec"]["scaleTargetRef"]["name"]
+    assert autoscaler["spec"]["minReplicas"] == shipped["spec"]["replicas"] > budget["maxUnavailable"] + 1
+
+
+def test_a_part_is_the_reconciler_with_another_name_and_without_v1() -> None:
+    (part,) = documents("reconciler-part", "deployment.yaml")
+    (shipped,) = documents("reconciler", "deployment.yaml")
+    (mine,), (theirs,) = (each["spec"]["template"]["spec"]["containers"] for each in (part, shipped))
+
+    assert "--part=batch" in mine["args"]
+    assert {*mine["args"]} - {"--part=batch"} < {*theirs["args"]}
+    assert not any("api" in each or "secret" in each for each in mine["args"])
+    same = ("image", "resources", "securityContext", "livenessProbe", "readinessProbe", "startupProbe", "volumeMounts")
+    assert {key: mine[key] for key in same} == {key: theirs[key] for key in same}
+    assert part["spec"]["selector"] != shipped["spec"]["selector"]  # two Deployments never share Pods
+    (role, _) = documents("reconciler-part", "rbac.yaml")
+    assert role["rules"][0]["resourceNames"] == [f"{shipped['metadata']['name']}-batch"]
+
+
 def test_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> None:
     (patch,) = documents("pods", "mutating-webhook.yaml")
     only, open_ = patch["webhooks"]

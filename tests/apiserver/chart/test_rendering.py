@@ -100,6 +100,7 @@ def _container(objects: rendering.Objects, program: tuple[str, str, str]) -> dic
     return dict(only)
 
 
+PARTS = ("batch", "team-a")
 POD = {
     "affinity": {"podAntiAffinity": {}},
     "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
@@ -177,6 +178,29 @@ def test_budgets_quota_policies_and_monitors() -> None:
     assert "from" not in metrics
 
 
+def test_an_autoscaler_takes_the_place_of_a_number_of_replicas() -> None:
+    found = template({"webhook": {"autoscaling": {"minReplicas": 4}}, **chosen(["webhook-autoscaling"])})
+
+    assert "replicas" not in found[WEBHOOK]["spec"]
+    assert template()[WEBHOOK]["spec"]["replicas"] == 3
+    spec = found["HorizontalPodAutoscaler", "quotree-system", "quotree-webhook"]["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (4, 6)
+
+
+def test_each_part_has_a_lease_and_pods_of_its_own() -> None:
+    """Two budgets on one Pod would keep it from being evicted at all."""
+    found = template({"reconciler": {"parts": ["batch", "team-a"]}, **chosen(["reconciler", "reconciler-part"])})
+    parts = {name: _container(found, ("Deployment", "quotree-system", f"quotree-reconciler-{name}")) for name in PARTS}
+
+    assert all(f"--part={name}" in container["args"] for name, container in parts.items())
+    rules = [found["Role", "quotree-system", f"quotree-reconciler-{name}"]["rules"] for name in PARTS]
+    assert [rule["resourceNames"] for (rule,) in rules] == [[f"quotree-reconciler-{name}"] for name in PARTS]
+    kinds = ("Deployment", "PodDisruptionBudget")
+    for kind in kinds:
+        selected = [each["spec"]["selector"]["matchLabels"] for key, each in found.items() if key[0] == kind]
+        assert len({str(each) for each in selected}) == len(selected) == 4
+
+
 def test_without_yunikorn_the_webhook_has_no_rights_for_it() -> None:
     found = template({"webhook": {"configuration": {"yunikorn": {"follow": False}}}})
 
@@ -228,6 +252,7 @@ def _webhooks(objects: rendering.Objects, kind: str) -> dict[str, dict[str, Any]
         ({"webhooks": {"validating": {"kueue-trees": {"failurePolicy": "Maybe"}}}}, "must be one of 'Fail', 'Ignore'"),
         ({"webhooks": {"mutating": {"kueue-jobs": {"timeoutSeconds": 31}}}}, "maximum: got 31, want 30"),
         ({"webhook": {"podDisruptionBudget": {"maxUnavailable": "half"}}}, "does not match pattern"),
+        ({"reconciler": {"parts": ["default"]}}, "at '/reconciler/parts/0'"),
         (chosen(["multikueue"]), "components.multikueue needs components.reconciler"),
         (chosen(["service-monitor", "metrics-auth"]), "serviceMonitor does not work beside components.metricsAuth"),
         (chosen(["reconciler", "volcano-gates"]), "components.volcanoGates needs components.reconcilerVolcano"),

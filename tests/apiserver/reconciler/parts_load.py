@@ -125,7 +125,7 @@ class Record:
                 self._shape(write)
             if kind == "ClusterQueue":
                 yield from self._handed_over(write.stored["metadata"]["name"], write)
-            elif kind == "Workload" and write.user in self._users:
+            elif kind == "Workload":
                 yield from self._gave(write)
 
     def _shape(self, write: Wrote) -> None:
@@ -145,7 +145,7 @@ class Record:
     def _gave(self, write: Wrote) -> Iterator[Decided]:
         uid, place = write.stored["metadata"]["uid"], _place(write.stored)
         before, self._places[uid] = self._places.get(uid, ""), place
-        if place and (before != place or holds(write.stored, "Evicted")):
+        if write.user in self._users and place and (before != place or holds(write.stored, "Evicted")):
             held = self._holders.get(place, "default")
             others = (self._others(edges, place, held) for _, edges in self._shapes)
             yield Decided(write, place, held, min(others, key=len))

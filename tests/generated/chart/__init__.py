@@ -69,7 +69,16 @@ def _template(path: str, objects: list[source.Object]) -> str:
     component = re.fullmatch(r"components/(.*)/.*", path)
     if component is None:
         return text
+    if component[1] == "reconciler-part":
+        text = _for_each_part(text)
     return f"{{{{- if {source.condition(component[1])} }}}}\n{text}{{{{- end }}}}\n"
+
+
+def _for_each_part(text: str) -> str:
+    """The objects of one part, as often as there are names."""
+    whole = text.replace(".Values.", "$.Values.").replace('include "quotree.image" .', 'include "quotree.image" $')
+    named = re.sub(rf"\b{source.PART}\b", "{{ $part }}", whole)
+    return f"{{{{- range $part := .Values.reconciler.parts }}}}\n{named}{{{{- end }}}}\n"
 
 
 def _definition(file: str, text: str) -> str:

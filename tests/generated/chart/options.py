@@ -26,6 +26,7 @@ ITEMS = {"type": "array", "items": {"type": "object"}}
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
 SWITCH = {"type": "boolean"}
+PART = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
 COUNT = {"type": "integer", "minimum": 0}
 COUNT_OR_SHARE = {"anyOf": [COUNT, {"type": "string", "pattern": "^[0-9]+%$"}]}
 MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
@@ -44,8 +45,10 @@ SWITCHES = {
     "reconciler": "The reconciler. Kueue's CustomResourceDefinitions must be there, its own or those of crds.install.",
     "reconciler-deletes-jobs": "The reconciler may delete jobs, for objectRetentionPolicies of its configuration.",
     "reconciler-volcano": "The reconciler looks after Volcano's queues; with volcano in its reconciler.dialects.",
+    "reconciler-part": "A reconciler more for each name in reconciler.parts, for the trees that it is named at.",
     "service-monitor": "ServiceMonitors of the Prometheus operator, which must be installed.",
     "volcano-gates": "Pods of PodGroups wait for the quota of their Queue, without Volcano's scheduler.",
+    "webhook-autoscaling": "As many replicas of the webhook as reviews need, instead of webhook.replicas.",
     "yunikorn-gates": "Pods wait for the quota of YuniKorn, without its scheduler.",
     "yunikorn-observe": "The reconciler compares what YuniKorn's scheduler binds with its quotas.",
 }
@@ -55,6 +58,7 @@ NEEDS = {
     "multikueue": ["reconciler"],
     "prometheus-rule-reconciler": ["prometheus-rule", "reconciler"],
     "reconciler-deletes-jobs": ["reconciler"],
+    "reconciler-part": ["reconciler"],
     "reconciler-volcano": ["reconciler"],
     "volcano-gates": ["reconciler", "reconciler-volcano"],
     "yunikorn-gates": ["reconciler"],
@@ -81,6 +85,7 @@ def all_options() -> list[Option]:
         *_image(),
         *(Option(source.value(name), False, SWITCH, SWITCHES[name] + _needs(name)) for name in source.COMPONENTS),
         *(option for process in PROCESSES for option in _process(process, found)),
+        *_many(found),
         *_webhooks(found),
         *_surroundings(found),
     ]
@@ -110,7 +115,7 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
     (container,) = pod["containers"]
     budget = only(found[f"{folder}/availability.yaml"], "PodDisruptionBudget")["spec"]
     given: list[tuple[str, Any, Mapping[str, Any], str]] = [
-        ("replicas", deployment["spec"]["replicas"], COUNT, "Replicas of the Deployment."),
+        ("replicas", source.replicas_of(deployment)["replicas"], COUNT, "Replicas of the Deployment."),
         *_configured(folder, config, found),
         ("resources", container["resources"], FREE, "Requests and limits of the container."),
         ("priorityClassName", pod.get("priorityClassName", ""), TEXT, "The PriorityClass; empty for none."),
@@ -139,6 +144,19 @@ def _configured(
         text = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"]
         about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
         yield ("configuration", yaml.safe_load(text), FREE, about)
+
+
+def _many(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
+    """How many there are of what."""
+    spec = only(found["components/webhook-autoscaling/autoscaler.yaml"], "HorizontalPodAutoscaler")["spec"]
+    count, at = {"type": "integer", "minimum": 1}, "webhook.autoscaling"
+    yield Option(f"{at}.minReplicas", spec["minReplicas"], count, "The fewest replicas.")
+    yield Option(f"{at}.maxReplicas", spec["maxReplicas"], count, "The most replicas; criticalPods must allow them.")
+    cpu = spec["metrics"][0]["resource"]["target"]["averageUtilization"]
+    yield Option(f"{at}.cpu", cpu, count, "Processor time of a replica on average, in percent of its request.")
+    about = "Names of parts, one reconciler for each: what the label quotree.dev/part at the root of a tree says."
+    name = {**TEXT, "pattern": PART, "not": {"const": "default"}}
+    yield Option("reconciler.parts", [source.PART], {"type": "array", "items": name, "uniqueItems": True}, about)
 
 
 def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:

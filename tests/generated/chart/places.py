@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.generated.chart.options import PROCESSES, SUFFIX, WEBHOOKS, webhooks_of
-from tests.generated.chart.source import Object
+from tests.generated.chart.source import Object, replicas_of
 from tests.generated.chart.template import Chunk, Code, When
 
 FOLLOWED = 'dig "yunikorn" "follow" true .Values.webhook.configuration'
@@ -19,9 +19,11 @@ def placed(obj: Object) -> Object:
         for webhook, _ in webhooks_of(obj):
             _webhook(webhook, WEBHOOKS[kind])
     elif kind == "Deployment":
-        _deployment(obj["spec"], name.removeprefix("quotree-"))
+        _deployment(obj, _process(name))
     elif kind == "PodDisruptionBudget":
-        _budget(obj, name.removeprefix("quotree-"))
+        _budget(obj, _process(name))
+    elif kind == "HorizontalPodAutoscaler":
+        _autoscaler(obj["spec"], f".Values.{_process(name)}.autoscaling")
     elif kind == "NetworkPolicy":
         _policy(obj["spec"]["ingress"], name.removeprefix("quotree-"))
     elif kind == "ServiceMonitor":
@@ -63,9 +65,14 @@ def _replace(node: Object, key: str, *chunks: Chunk) -> None:
         node.update(dict.fromkeys(chunks) if name == key else {name: value})
 
 
-def _deployment(spec: Object, process: str) -> None:
-    at = f".Values.{process}"
-    spec["replicas"] = Code(f"{{{{ {at}.replicas }}}}")
+def _process(name: str) -> str:
+    """Whose values count; those of the reconciler for its parts, too."""
+    return next(process for process in PROCESSES if name.startswith(f"quotree-{process}"))
+
+
+def _deployment(deployment: Object, process: str) -> None:
+    at, spec = f".Values.{process}", deployment["spec"]
+    replicas_of(deployment)["replicas"] = Code(f"{{{{ {at}.replicas }}}}")
     meta, pod = spec["template"]["metadata"], spec["template"]["spec"]
     meta["labels"][_more(f"{at}.podLabels")] = None
     meta[_given("annotations", f"{at}.podAnnotations")] = None
@@ -73,9 +80,11 @@ def _deployment(spec: Object, process: str) -> None:
     pod.setdefault("priorityClassName", "")
     _replace(pod, "priorityClassName", Chunk(priority))
     _replace(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
-    spread = [_given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")]
-    spread += [_given(key, f"{at}.{key}") for key in ("affinity", "nodeSelector", "tolerations")]
-    _replace(pod, "topologySpreadConstraints", *spread, _given("imagePullSecrets", ".Values.image.pullSecrets"))
+    if deployment["metadata"]["name"] == f"quotree-{process}":  # the Pods of a part spread by a label of their own
+        spread = _given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")
+        _replace(pod, "topologySpreadConstraints", spread)
+    pod.update(dict.fromkeys(_given(key, f"{at}.{key}") for key in ("affinity", "nodeSelector", "tolerations")))
+    pod[_given("imagePullSecrets", ".Values.image.pullSecrets")] = None
     pod["volumes"].append(_more(f"{at}.extraVolumes"))
     (container,) = pod["containers"]
     _container(container, at)
@@ -96,6 +105,13 @@ def _budget(obj: Object, process: str) -> None:
     at = f".Values.{process}.podDisruptionBudget"
     obj["spec"]["maxUnavailable"] = Code(f"{{{{ {at}.maxUnavailable }}}}")
     obj["when"] = f"{at}.enabled"
+
+
+def _autoscaler(spec: Object, at: str) -> None:
+    for key in ("minReplicas", "maxReplicas"):
+        spec[key] = Code(f"{{{{ {at}.{key} }}}}")
+    (metric,) = spec["metrics"]
+    metric["resource"]["target"]["averageUtilization"] = Code(f"{{{{ {at}.cpu }}}}")
 
 
 def _policy(ingress: list[Any], process: str) -> None:

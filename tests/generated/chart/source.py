@@ -19,6 +19,8 @@ MANIFESTS = ROOT / "manifests"
 APART = {"cert-manager-crds"}
 """Components that come with others: what this one does, the templates of the definitions do with cert-manager."""
 COMPONENTS = sorted(each.name for each in (MANIFESTS / "components").iterdir() if each.name not in APART)
+PART = "batch"
+"""The name in components/reconciler-part, in whose place the chart puts those of its values."""
 BY_NAME = {"volumes": "name", "volumeMounts": "mountPath"}
 """Lists that a strategic merge joins by this key."""
 
@@ -137,5 +139,21 @@ def _merge(component: str, patch: Object, into: Object) -> None:
             _merge(component, ours, into[key])
         elif isinstance(ours, list):
             into[key] = [When(condition(component), ours, theirs)]
+        elif ours is None:
+            _leave_out(f"not {condition(component)}", key, into)
         elif ours != theirs:
             raise ValueError(f"{component}: the chart does not know how to set {key}")
+
+
+def _leave_out(unless: str, key: str, into: Object) -> None:
+    """The key stands under a condition, in its place."""
+    entries = list(into.items())
+    into.clear()
+    for name, value in entries:
+        into.update({When(unless, {name: value}): None} if name == key else {name: value})
+
+
+def replicas_of(deployment: Object) -> Object:
+    """What holds the number of replicas: the spec, or what of it stands under a condition."""
+    spec: Object = deployment["spec"]
+    return next((each.body for each in spec if isinstance(each, When) and "replicas" in each.body), spec)

@@ -10,16 +10,12 @@ that. A Workload that there is no room for cannot have got any from it.
 from __future__ import annotations
 
 from reconciler.core.records import Records
-from reconciler.core.writes import Writes
+from reconciler.core.writes import Writes, fence
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.patches import ADMISSION_MANAGER, patch
 from reconciler.objects.wanted import WantedWrite
 from reconciler.parts.partition import Partition
 from scheduling.world.room import may_fit
 from scheduling.world.world import World
-
-MARK = "quotree.dev/taken-over-at"
-"""The annotation that is written: the version of the Workload when another process took over."""
 
 
 class LeaderFencing:
@@ -68,6 +64,5 @@ class LeaderFencing:
         return {stored.key: stored for stored in found if stored is not None}
 
     def _fence(self, key: Key, stored: Observed) -> None:
-        body = {"metadata": {"annotations": {MARK: stored.version}}}
-        self._writes.start(WantedWrite(key, patch(stored.value, body, ADMISSION_MANAGER)))
+        self._writes.start(WantedWrite(key, fence(stored)))
         self._sent.add(key)

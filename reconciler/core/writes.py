@@ -21,7 +21,7 @@ from reconciler.core.retries import Retries, refused
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Failed, Written
-from reconciler.objects.patches import ADMISSION_MANAGER, alike, patched, spec_patch, status_patch
+from reconciler.objects.patches import ADMISSION_MANAGER, alike, patch, patched, spec_patch, status_patch
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from reconciler.recorder.journal import followed
@@ -30,6 +30,8 @@ from scheduling.objects.workload import Workload
 
 log = logging.getLogger(__name__)
 EVENT = "Event"
+MARK = "quotree.dev/taken-over-at"
+"""The annotation that is written: the version of the Workload when another process took over."""
 
 
 @dataclass(slots=True)
@@ -104,11 +106,16 @@ class Writes:
                 self._commands.append(record.in_flight.request)
 
     def doubt_decisions(self) -> None:
-        """Another process may have decided since: a held change is not sent again, but its object is read."""
+        """Another process may have decided since: a held change is not sent again, but its object is read.
+
+        A Workload is written instead: the change may still be on its way, and meets a conflict after that.
+        """
         for key in self._records.in_flight:
             flight = self._in_flight(key)
             if flight is not None and flight.held and _changes(flight.request):
-                flight.request = self._request(key)
+                stored = self._records.get(key)
+                fences = key[0] == WORKLOAD
+                flight.request = Write(key, fence(stored)) if fences and stored is not None else self._request(key)
 
     def _send(self, key: Key, flight: InFlight) -> None:
         self._records.send(key, flight)
@@ -289,6 +296,12 @@ class Writes:
             self._informer.enter(key[1], now)
         self._informer.freed(key, now)
         self._records.tidy(key)
+
+
+def fence(stored: Observed) -> Patch:
+    """A write of a Workload that says nothing, but that what was sent by this version cannot come after."""
+    body = {"metadata": {"annotations": {MARK: stored.version}}}
+    return patch(stored.value, body, ADMISSION_MANAGER)
 
 
 def _change(before: Workload, after: Workload) -> Patch | None:

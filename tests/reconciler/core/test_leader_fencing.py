@@ -290,6 +290,32 @@ def test_a_decision_of_an_earlier_leadership_is_read_before_anything_is_decided(
     assert len(world.admitted()) == 1
 
 
+def test_a_write_without_an_answer_that_comes_after_its_process_led_again_gives_nothing_twice() -> None:
+    world, leading = TakeOver(), [True]
+    first = world.start()
+    first.permit = Leads(lambda: leading[0])
+    world.submit(1, 3)
+    request = _decided_and_lost(world, first)
+    leading[0] = False
+    first.inbox.put(Failed(request.key, request.action, Unreachable("server", "no answer", "x")))
+    first.round(0)
+    world.submit(2, 3, priority=100)
+    world.now, leading[0] = world.now + 60 * SECOND, True
+    while not world.admitted():
+        first.round(0)
+        while world.api.events["Workload"]:
+            world.api.event("Workload")
+        if world.api.arriving:
+            answer = world.api.arriving.pop(0)()
+            assert answer is not None
+            world.api.answers.append(answer)
+            world.api.answer()
+    assert world.admitted() == {"w2"}
+
+    assert isinstance(world.api._carried_out(request.key, request.action), Failed)  # the recount raises at an overdraft
+    assert world.admitted() == {"w2"}
+
+
 def _decided_and_lost(world: TakeOver, first: Loop) -> Any:
     """The write that gives w1 quota, of which the API server never hears."""
     for _ in range(10):

@@ -10,7 +10,8 @@ what a watch has not reported yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.objects.observed import Key, Observed
@@ -190,6 +191,18 @@ class Partition:
         self._listing.pop(name, None)
         self.due.pop(name, None)
         self._world.undecided.discard(name)
+
+    def counts(self) -> Mapping[tuple[str, bool], int]:
+        """How many ClusterQueues each part holds, in trees that a part decides for by its claims, and in others.
+
+        May be called from any thread; it is as of a moment ago.
+        """
+        found: Counter[tuple[str, bool]] = Counter()
+        for tree in [*self.trees.values()]:
+            claims = [self._claim(name) for name in tree.queues]
+            whole = len({claim.part for claim in claims}) == 1 and not any(claim.asked for claim in claims)
+            found.update((claim.part, whole) for claim in claims)
+        return found
 
     def tree_of(self, queue: str) -> Tree | None:
         root = self._root_of.get(queue)

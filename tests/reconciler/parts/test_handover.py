@@ -160,6 +160,8 @@ def test_two_trees_that_become_one_are_decided_by_nobody_until_one_part_has_both
         process.round(*WATCHED)
 
     assert not [each for each in (default, left) for queue in ("q0", "q1", "q2") if each.decides(queue)]
+    counts = default.loop.core.state.partition.counts()
+    assert counts == {("default", False): 2, ("left", False): 1, ("default", True): 1}
     world.settle()
     assert all(default.decides(queue) for queue in ("q0", "q1", "q2"))
 

@@ -1,0 +1,29 @@
+"""Which part of a cluster this process is, and how many ClusterQueues each part holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Family, Sample, Type
+from reconciler.metrics.occasions import Process
+from reconciler.metrics.source import source
+
+INFO = Family(
+    "quotree_reconciler_part_info", Type.GAUGE, "1; the part whose trees this process decides for.", ("part",)
+)
+QUEUES = Family(
+    "quotree_reconciler_part_cluster_queues",
+    Type.GAUGE,
+    "ClusterQueues that a part holds, as a process that writes sees it; whether anybody decides for their trees, or "
+    "they are handed over, or two parts hold one tree.",
+    ("part", "decided"),
+)
+
+
+@source(Process, INFO, QUEUES)
+def parts(process: Process) -> Iterator[Sample]:
+    partition = process.reconciler.core.state.partition
+    yield INFO.sample(1, partition.me)
+    counts = {(partition.me, True): 0, **partition.counts()} if process.writes else {(partition.me, True): 0}
+    for (part, decided), count in counts.items():
+        yield QUEUES.sample(count, part or "nobody", str(decided).lower())

@@ -95,38 +95,66 @@ class Probes(Watcher):
         return {self.sent[name]: self.admitted.get(name, now) - self.sent[name] for name in mine}
 
 
+class Holders(Watcher):
+    """Every version of the ClusterQueues, with the part that it names. The audit log alone lacks what was stored of a
+    request whose sender was killed: it has no answer there.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster, {"ClusterQueue": KINDS["ClusterQueue"]})
+        self.seen: list[tuple[int, str, str]] = []
+
+    def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
+        if not gone:
+            meta = manifest["metadata"]
+            self.seen.append((int(meta["resourceVersion"]), meta["name"], holder(manifest)))
+
+
 class Decided(NamedTuple):
-    """A write that changed who holds quota, or the ClusterQueue itself. `held`: the part that held the ClusterQueue.
+    """Who changed who holds quota, or a ClusterQueue itself: the `user`, empty where nobody is found. `work`: the
+    Workload, empty for a ClusterQueue. `held`: the part that held the ClusterQueue before.
 
     `others`: parts that held others of its tree, in the shape of the last seconds that has fewest of them.
     """
 
-    write: Wrote
+    user: str
+    work: str
     queue: str
     held: str
     others: frozenset[str]
 
 
 class Record:
-    """Replays an audit log in the order in which objects were stored, by resource version."""
+    """Replays an audit log and what was seen of the ClusterQueues, in the order in which that was stored, by resource
+    version.
+    """
 
     def __init__(self, users: Iterable[str], lag: float) -> None:
         self._users = frozenset(users)
         self._lag = lag
         self._holders: dict[str, str] = {}
         self._places: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
+        self._offered: dict[tuple[str, str, str], str] = {}
         self._shapes: list[tuple[float, dict[str, str]]] = [(0.0, {})]
 
-    def replay(self, wrote: list[Wrote]) -> Iterator[Decided]:
-        done = [each for each in wrote if each.status < 300 and each.stored.get("metadata", {}).get("resourceVersion")]
-        for write in sorted(done, key=lambda each: int(each.stored["metadata"]["resourceVersion"])):
-            kind = write.stored.get("kind")
-            if kind in ("Cohort", "ClusterQueue"):
-                self._shape(write)
-            if kind == "ClusterQueue":
-                yield from self._handed_over(write.stored["metadata"]["name"], write)
-            elif kind == "Workload":
-                yield from self._gave(write)
+    def replay(self, wrote: list[Wrote], seen: list[tuple[int, str, str]]) -> Iterator[Decided]:
+        self._offered = {
+            (each.name, str(each.body.get("metadata", {}).get("resourceVersion")), holder(each.body)): each.user
+            for each in wrote
+            if each.resource == "clusterqueues/status"
+        }
+        events: list[tuple[int, Wrote | tuple[str, str]]] = [(version, (name, part)) for version, name, part in seen]
+        for each in wrote:
+            version = each.stored.get("metadata", {}).get("resourceVersion") if each.status < 300 else None
+            events += [(int(version), each)] if version else []
+        for version, event in sorted(events, key=lambda each: each[0]):
+            if not isinstance(event, Wrote):
+                yield from self._handed_over(version, *event)
+            elif event.stored.get("kind") == "Workload":
+                yield from self._gave(event)
+            elif event.stored.get("kind") in ("Cohort", "ClusterQueue"):
+                self._shape(event)
 
     def _shape(self, write: Wrote) -> None:
         at, edges = self._shapes[-1]
@@ -137,10 +165,13 @@ class Record:
             before = self._shapes[-1 - len(recent)] if len(recent) < len(self._shapes) else (at, edges)
             self._shapes = [before, *recent, (write.ended, {**edges, name: parent})]
 
-    def _handed_over(self, name: str, write: Wrote) -> Iterator[Decided]:
-        before, self._holders[name] = self._holders.get(name, "default"), holder(write.stored)
-        if before != self._holders[name]:
-            yield Decided(write, name, before, frozenset())
+    def _handed_over(self, version: int, name: str, after: str) -> Iterator[Decided]:
+        """Whoever wrote it on top of the version before, whether the audit log has an answer or not."""
+        before, self._holders[name] = self._holders.get(name, "default"), after
+        if before != after:
+            user = self._offered.get((name, self._versions.get(name, ""), after), "")
+            yield Decided(user, "", name, before, frozenset())
+        self._versions[name] = str(version)
 
     def _gave(self, write: Wrote) -> Iterator[Decided]:
         uid, place = write.stored["metadata"]["uid"], _place(write.stored)
@@ -148,7 +179,7 @@ class Record:
         if write.user in self._users and place and (before != place or holds(write.stored, "Evicted")):
             held = self._holders.get(place, "default")
             others = (self._others(edges, place, held) for _, edges in self._shapes)
-            yield Decided(write, place, held, min(others, key=len))
+            yield Decided(write.user, write.name, place, held, min(others, key=len))
 
     def _others(self, edges: Mapping[str, str], place: str, held: str) -> frozenset[str]:
         root = _root(edges, place)

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.apiserver import audit
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.killed import SOAK_SEED
 from tests.apiserver.kueue_world import KUEUE, install
-from tests.apiserver.reconciler.parts_load import PartsLoad, Probes, Record, holder
+from tests.apiserver.reconciler.parts_load import Holders, PartsLoad, Probes, Record, holder
 from tests.apiserver.reconciler.random_load import COHORTS, QUEUES
 from tests.apiserver.reconciler.replica import DURATION, RETRY, Replica
 from tests.apiserver.reconciler.watch_history import History
@@ -29,8 +30,8 @@ from tests.waiting import eventually
 SECONDS = float(os.environ.get("PARTS_SECONDS", "20"))
 PARTS = ("default", "batch")
 USERS = {f"{part}-{number}": part for part in PARTS for number in (1, 2)}
-SLACK = 6.0
-"""Seconds from the end of a Lease to the next admission: to list all again, on a busy machine."""
+SLACK, LATEST = 3.0, 15.0
+"""Seconds from the end of a Lease to the next admission, as a rule, and at most on a machine that has no time."""
 LAG = 5.0
 
 
@@ -78,7 +79,9 @@ def test_a_tree_is_decided_by_one_part_and_by_nobody_for_no_longer_than_the_leas
     server: ControlPlane, direct: Cluster, folder: Path, replicas: dict[str, Replica]
 ) -> None:
     load, history, probes = PartsLoad(direct, "load", SOAK_SEED), History(direct), Probes(direct, "probes", PARTS)
+    holders = Holders(direct)
     load.prepare()
+    holders.start()
     probes.prepare()
     held = {part: f"{KUEUE}/clusterqueues/probe-{part}" for part in PARTS}
     eventually(lambda: all(holder(direct.get(path)) == part for part, path in held.items()), replicas["batch-1"].log)
@@ -92,9 +95,10 @@ def test_a_tree_is_decided_by_one_part_and_by_nobody_for_no_longer_than_the_leas
     finally:
         probes.stop()
         history.stop()
+        holders.stop()
 
     longest = {part: round(max(probes.waits(part).values()), 1) for part in PARTS}
-    moved = _decided_by_one(folder)
+    moved = _decided_by_one(folder, holders.seen)
     print(f"{history.admissions()} admitted, {moved} handovers, {len(killed)} killed, waited at most {longest} s")
     assert not history.over_admissions(LAG)
     assert history.admissions() > SECONDS / 2
@@ -124,28 +128,27 @@ def _rests(load: PartsLoad, direct: Cluster) -> bool:
     return not stopped and holders == {"batch"} and not load.wrong_at_rest()
 
 
-def _decided_by_one(folder: Path) -> int:
+def _decided_by_one(folder: Path, seen: list[tuple[int, str, str]]) -> int:
     """By the record of the API server: nobody wrote of what another part held, or of a tree that others had a part of;
     both parts decided. How many ClusterQueues were handed over.
     """
-    found = [*Record(USERS, LAG).replay(audit.read(folder))]
-    wrong = [each for each in found if USERS.get(each.write.user) != each.held or each.others]
-    assert not wrong, [(each.write.user, each.write.name, *each[1:]) for each in wrong]
-    gave = [each for each in found if each.write.stored["kind"] == "Workload"]
-    assert {USERS[each.write.user] for each in gave} == {*PARTS}
-    assert len(found) - len(gave) > 8, "hardly a tree was handed over"
+    found = [*Record(USERS, LAG).replay(audit.read(folder), seen)]
+    wrong = [each for each in found if USERS.get(each.user) != each.held or each.others]
+    assert not wrong
+    gave = [each for each in found if each.work]
+    assert {USERS[each.user] for each in gave} == {*PARTS}
+    assert len(found) - len(gave) > 4, "hardly a tree was handed over"
     return len(found) - len(gave)
 
 
 def _decided_by_somebody(probes: Probes, killed: list[tuple[str, float]]) -> None:
-    """Work of a part waits no longer than its Lease lasts; that of the other part does not wait at all."""
+    """Work of a part whose process is killed waits for as long as the Lease lasts, and for no other reason."""
     assert len(killed) >= 2
+    gaps, quiet = [], []
     for part in PARTS:
-        waits = probes.waits(part)
-        assert max(waits.values()) < DURATION + RETRY + SLACK, (part, max(waits.values()))
-        quiet = [
-            wait
-            for sent, wait in waits.items()
-            if not any(which == part and at - 1 < sent < at + DURATION + RETRY + SLACK for which, at in killed)
-        ]
-        assert sorted(quiet)[len(quiet) // 2] < 1.0, (part, sorted(quiet))
+        waits, deaths = probes.waits(part), [at for which, at in killed if which == part]
+        gaps += [max(wait for sent, wait in waits.items() if at - 1 < sent < at + DURATION) for at in deaths]
+        quiet += [wait for sent, wait in waits.items() if not any(-1 < sent - at < DURATION + LATEST for at in deaths)]
+    assert median(gaps) < DURATION + RETRY + SLACK, gaps
+    assert max(gaps) < DURATION + RETRY + LATEST, gaps
+    assert median(quiet) < 1.0, quiet

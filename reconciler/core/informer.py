@@ -130,7 +130,7 @@ class Informer:
 
     def _change_world(self, watched: WatchedKind, observed: Observed, moment: int) -> None:
         kind, name = observed.key
-        flavor = self.world.state.flavors.get(name)
+        flavor, before = self.world.state.flavors.get(name), self.partition.behind(name)
         if observed.value is None:
             watched.drop(self.world, name, moment)
         else:
@@ -140,12 +140,14 @@ class Informer:
             self.partition.observe(observed)
         for workload in concerned(self.world, kind, name):
             self.dirty[workload.key] = None
-        self._part_may_change(observed)
+        self._part_may_change(observed, before)
 
-    def _part_may_change(self, observed: Observed) -> None:
-        """Another part may look after the work of a LocalQueue by now, or of a ClusterQueue that is gone."""
+    def _part_may_change(self, observed: Observed, before: str) -> None:
+        """Another part may look after the work of a LocalQueue by now, or of a ClusterQueue that is gone. `before`: the
+        ClusterQueue of the LocalQueue until now.
+        """
         kind, name = observed.key
-        if kind == LOCAL_QUEUE:
+        if kind == LOCAL_QUEUE and self.partition.behind(name) != before:
             self.free((observed.key, *self.partition.at_local_queue(name)))
         elif kind == CLUSTER_QUEUE and observed.value is None:
             self.free(self.partition.waiting_for((name,)))

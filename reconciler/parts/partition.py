@@ -245,9 +245,10 @@ class Partition:
         """Where it holds quota, else where it waits; empty if nowhere."""
         if workload.reserved and workload.admission is not None:
             return workload.admission.cluster_queue
-        return self._behind(workload.local_queue)
+        return self.behind(workload.local_queue)
 
-    def _behind(self, local_queue: str) -> str:
+    def behind(self, local_queue: str) -> str:
+        """The ClusterQueue that the LocalQueue (`namespace/name`) names; empty where there is no such LocalQueue."""
         local = self._world.queues.local_queues.get(local_queue)
         return local.cluster_queue if local is not None else ""
 
@@ -257,11 +258,11 @@ class Partition:
             workload = self._world.workloads.get(name)
             return workload is not None and not self.decides(self.queue_of(workload))
         if kind == WORK_AT:
-            return not self.decides(self._behind(name))
+            return not self.decides(self.behind(name))
         if kind == CLUSTER_QUEUE:
             return not self.holds(name)
         if kind == LOCAL_QUEUE:
-            return not self.holds(self._behind(name))
+            return not self.holds(self.behind(name))
         if kind == COHORT:
             return not self._reports(name)
         return kind in _OF_ALL and self.me != DEFAULT

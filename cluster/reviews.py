@@ -8,6 +8,7 @@ from cluster.errors import BadAnswer
 from cluster.stream import Manifest
 
 _TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_OWN_ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ACCESS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
@@ -73,6 +74,12 @@ def may(cluster: Cluster, caller: Caller, access: Access | PathAccess) -> bool:
     if caller.extra:
         spec["extra"] = {key: list(values) for key, values in caller.extra}
     status = _reviewed(cluster, _ACCESS, "SubjectAccessReview", "authorization.k8s.io/v1", spec)
+    return status.get("allowed") is True and status.get("denied") is not True
+
+
+def may_i(cluster: Cluster, access: Access) -> bool:
+    """Whether the API server allows it to who asks. Raises ClusterError."""
+    status = _reviewed(cluster, _OWN_ACCESS, "SelfSubjectAccessReview", "authorization.k8s.io/v1", _attributes(access))
     return status.get("allowed") is True and status.get("denied") is not True
 
 

@@ -11,13 +11,17 @@ from flask import Flask, Response, g, redirect, render_template, request, url_fo
 from werkzeug.exceptions import HTTPException
 
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
+from dashboard.backend import Backend
 from dashboard.login.sessions import LASTS, TooLong
 from dashboard.login.ways import ByKey
-from dashboard.pages import clusters, findings, namespace, node, shown, trees, workload
-from dashboard.reading.backend import Backend, Login
+from dashboard.pages import clusters, findings, namespace, node, shown, trees, what_if, workload
+from dashboard.reading.backend import Login
 from dashboard.reading.kept import Kept, KeptReader
 from dashboard.settings import DashboardSettings
 from dashboard.trees.tree import Key
+from dashboard.what_if.edits import BadEdit
+from dashboard.what_if.form import Form, linked, sent
+from dashboard.what_if.port import NotAllowed
 from policies.model.printing import plain
 
 log = logging.getLogger(__name__)
@@ -60,6 +64,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "node_url": shown.node_url,
         "queue_url": shown.queue_url,
         "workload_url": shown.workload_url,
+        "what_if_url": shown.what_if_url,
         "namespace_url": shown.namespace_url,
         "job_text": shown.job_text,
         "refresh": settings.refresh_seconds,
@@ -72,6 +77,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
     app.register_error_handler(ClusterError, _cluster_error)
     app.register_error_handler(HTTPException, _http_error)
     _pages(app)
+    _what_if(app, backend)
     _signing_in(app, settings, backend)
     return app
 
@@ -86,6 +92,7 @@ def _know(settings: DashboardSettings, backend: Backend, kept: Kept) -> Any:
     if login is None:
         return _stranger(settings)
     g.reader = KeptReader(kept, login, backend.reader(login))
+    g.login = login
     return None
 
 
@@ -139,6 +146,36 @@ def _pages(app: Flask) -> None:
     @app.get("/findings")
     def show_findings() -> Any:
         return _page("findings.html", **findings.page(g.reader, request.args))
+
+
+def _what_if(app: Flask, backend: Backend) -> None:
+    """A form is sent here, since it may have a file in it; nothing is written all the same."""
+
+    def asker() -> what_if.Asker:
+        return what_if.Asker(g.reader, g.login, backend.what_if)
+
+    def answered(form: Form, *, ask: bool) -> Any:
+        found, status = what_if.page(asker(), form, ask=ask)
+        return _page("what_if.html", **found), status
+
+    @app.get("/what-if")
+    def show_what_if() -> Any:
+        return answered(linked(request.args), ask=False)
+
+    @app.post("/what-if")
+    def ask_what_if() -> Any:
+        return answered(sent(request.form), ask=request.form.get("do") != "add")
+
+    @app.post("/what-if/change.yaml")
+    def download_what_if() -> Any:
+        form = sent(request.form)
+        try:
+            text = what_if.download(asker(), form)
+        except (BadEdit, NotAllowed):
+            return answered(form, ask=False)  # which says why
+        answer = Response(text, mimetype="application/yaml")
+        answer.headers["Content-Disposition"] = 'attachment; filename="change.yaml"'
+        return answer
 
 
 def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> None:

@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from certs.tls import ReloadingContext
 from cluster.health import HealthServer
 from dashboard.app import create_app
-from dashboard.reading.backend import Backend
+from dashboard.backend import Backend
 from dashboard.settings import DashboardSettings
 from dashboard.worker import BoundedWorker
 

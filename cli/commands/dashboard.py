@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from cli.output import note
 
 if TYPE_CHECKING:
     from dashboard.reading.backend import Reader
+    from dashboard.what_if.port import WhatIf
 
 
 @click.command()
@@ -64,7 +66,19 @@ def dashboard(
     reader = _of_files(against) if against.kind == "files" else _of_cluster(against, kubeconfig, server)
     cookie = cookie_name(port, secure=False)
     settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
-    click.get_current_context().exit(run_own(settings, lambda: reader, browser=not no_browser, say=note))
+    what_if = _what_if(against, kubeconfig)
+    click.get_current_context().exit(run_own(settings, lambda: reader, what_if, browser=not no_browser, say=note))
+
+
+def _what_if(against: Against, kubeconfig: str | None) -> Callable[[], WhatIf]:
+    from cli.serving.connection import Connection
+    from cli.serving.file_reader import NoWhatIf
+    from cli.what_if.processes import Processes
+
+    if against.kind == "files":
+        return NoWhatIf
+    own = Connection(by_kubeconfig=True, kubeconfig=kubeconfig or "", context=against.name)
+    return lambda: Processes(lambda _: own)
 
 
 def _of_cluster(against: Against, kubeconfig: str | None, server: Server | None) -> Reader:

@@ -329,6 +329,13 @@ def reconciler(
     "--refresh", type=click.IntRange(0), default=5, show_default=True, help="Seconds between two looks; 0: none."
 )
 @click.option(
+    "--what-ifs",
+    type=click.IntRange(0, 64),
+    default=4,
+    show_default=True,
+    help="People for whom the cluster is in memory, to try out changes; each takes a process. 0: none.",
+)
+@click.option(
     "--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the actual address to this file."
 )
 def dashboard(
@@ -353,6 +360,7 @@ def dashboard(
     secret: str | None,
     service: str | None,
     refresh: int,
+    what_ifs: int,
     address_file: Path | None,
 ) -> None:
     """Show quota trees, work that waits, clusters and findings in the browser; each sees what they may see.
@@ -362,7 +370,9 @@ def dashboard(
       quotree serve dashboard --certs ./certs --reconciler https://quotree-reconciler.quotree-system.svc
     """
     from cli.serving.certificates import Certificates
-    from cli.serving.dashboard import Address, Others, SignIn, run, settings_of  # here, since servers take long to load
+    from cli.serving.connection import Address
+    from cli.serving.dashboard import Others, SignIn, run, settings_of  # here, since servers take long to load
+    from cli.what_if.processes import Processes
 
     settings = settings_of(host, port, health_host, health_port, folder, refresh, address_file)
     others = Others(
@@ -372,7 +382,7 @@ def dashboard(
     )
     sign_in = SignIn(proxies, user_header, groups_header, session_key, token_file)
     certificates = Certificates(folder, supplied, names, secret, service) if folder else None
-    click.get_current_context().exit(run(settings, others, sign_in, certificates))
+    click.get_current_context().exit(run(settings, others, sign_in, certificates, partial(Processes, most=what_ifs)))
 
 
 serve.add_command(audit_command, "audit")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 
 if TYPE_CHECKING:
+    from cluster.client import Cluster
     from cluster.sources import Source
 
 DECLARED = (
@@ -118,13 +119,19 @@ def _of_cluster(
     from cluster.client import Cluster  # here, since it takes long and only this needs it
     from cluster.errors import ClusterError
     from cluster.sources import sources
-    from cluster.store import load as read_all
 
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:
-            return read_all(cluster, [_noticed(source, keep) for source in sources(yunikorn)])
+            return followed(cluster, sources(yunikorn), keep)
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
+
+
+def followed(cluster: Cluster, following: Iterable[Source], keep: Keep) -> Forest:
+    """All objects of these kinds, as they are now; `keep` is shown each manifest. Raises ClusterError."""
+    from cluster.store import load as read_all  # here, since it takes long to load
+
+    return read_all(cluster, [_noticed(source, keep) for source in following])
 
 
 def collect(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
@@ -134,11 +141,10 @@ def collect(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings
     """
     from cluster.client import Cluster  # here, since these take long to load
     from cluster.errors import ClusterError
-    from cluster.store import load as read_all
 
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:
-            return read_all(cluster, [_noticed(source, keep) for source in read_kinds(yunikorn)]).known
+            return followed(cluster, read_kinds(yunikorn), keep).known
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
 

@@ -23,7 +23,9 @@ from policies.model.forest import Forest
 from policies.model.objects import KubeObject
 from scheduling.impact.elsewhere import Elsewhere, Played, WorkChange, predict_elsewhere
 from scheduling.impact.prediction import Prediction, predict
+from scheduling.simulation.settings import Settings
 from scheduling.simulation.simulation import Simulation, begin
+from scheduling.world.world import World
 
 _OTHER_TREES = frozenset({volcano.QUEUE, core.NAMESPACE, CONFIG_MAP})
 """The kinds that make the trees of Volcano and YuniKorn."""
@@ -61,7 +63,11 @@ def impact(change: ChangeSet, configuration: Configuration, engine: EngineOption
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
     files = SimulatedFiles(configuration, trees=False)
     simulation = _existing(change, files, engine, kubeconfig)
-    others = _beside(simulation, files) if not change.against.of_cluster else []
+    return played(change, simulation, files, _beside(simulation, files) if not change.against.of_cluster else [])
+
+
+def played(change: ChangeSet, simulation: Simulation, files: SimulatedFiles, others: Iterable[Played] = ()) -> Impact:
+    """The same on top of a simulation at rest, which goes on; `others` are those beside it."""
     manifests, deleted = files.accept(change.applied), [each.ref for each in change.deleted]
     prediction = predict(simulation, manifests, deleted)
     applied = files.take_others()
@@ -84,9 +90,7 @@ def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions, k
     """What there is before the change, at rest."""
     settings = engine_settings(engine, files.configuration)
     if change.against.of_cluster:
-        world = read(change.against, kubeconfig, settings)
-        files.forest = change.cluster.world.knowing(DECLARED)
-        simulation = Simulation(settings, time.time_ns(), world)
+        simulation = of_cluster(read(change.against, kubeconfig, settings), change.cluster.world, settings, files)
         simulation.add(files.accept(change.before))
         return simulation
     manifests = files.accept(change.before)
@@ -94,6 +98,12 @@ def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions, k
     simulation = Simulation(settings, begin([*manifests, *applied]))
     simulation.add(manifests)
     return simulation
+
+
+def of_cluster(world: World, forest: Forest, settings: Settings, files: SimulatedFiles) -> Simulation:
+    """What a cluster holds, from now on; `settings` are those of `world`."""
+    files.forest = forest.knowing(DECLARED)
+    return Simulation(settings, time.time_ns(), world)
 
 
 def _other_quotas(change: ChangeSet) -> tuple[Quotas, Quotas]:

@@ -2,53 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-import ssl
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from cli.exits import Exit, Misused, OutOfReach
 from cli.serving.certificates import Certificates, Keeper, KeptCertificates
+from cli.serving.connection import Address, Connection
 from cluster.api.server import is_loopback
 from cluster.client import Cluster
 from cluster.endpoint import Endpoint, from_service_account
 from cluster.errors import ClusterError
 from dashboard.login.sessions import Sessions, cookie_name
 from dashboard.login.ways import ByProxy, ByToken, Way
+from dashboard.reading.backend import Login
 from dashboard.reading.remote import RemoteBackend, Servers
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
+from dashboard.what_if.port import WhatIf
 from webhook.logs import log_as_json
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A server and the CA of its certificate; None: the system's authorities."""
-
-    url: str
-    ca: Path | None = None
-
-    def endpoint(self) -> Endpoint:
-        """Where the file of the CA is not there yet, no certificate is trusted. Raises Misused."""
-        parts = urlsplit(self.url)
-        if parts.scheme == "http" and is_loopback(parts.hostname or ""):
-            return Endpoint(self.url.rstrip("/"))
-        if parts.scheme != "https" or not parts.hostname:
-            raise Misused(f"{self.url}: write https://HOST:PORT; http is allowed on this machine only")
-        try:
-            trust = ssl.create_default_context(cafile=self.ca)
-        except FileNotFoundError:
-            log.warning("%s is not there yet; %s is not trusted until it is", self.ca, self.url)
-            trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        except (OSError, ssl.SSLError) as error:
-            raise Misused(f"{self.ca}: holds no certificate: {error}") from error
-        return Endpoint(self.url.rstrip("/"), trust)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,30 +71,41 @@ def settings_of(
     )
 
 
-def run(settings: DashboardSettings, others: Others, sign_in: SignIn, certificates: Certificates | None) -> Exit:
-    """Serve everybody until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
+def run(
+    settings: DashboardSettings,
+    others: Others,
+    sign_in: SignIn,
+    certificates: Certificates | None,
+    what_if: Callable[[Callable[[Login], Connection]], WhatIf],
+) -> Exit:
+    """Serve everybody until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
+
+    `what_if` makes who computes changes, of how to reach the API server as someone.
+    """
     if certificates is None and not is_loopback(settings.host.strip("[]")):
         raise Misused(f"--host {settings.host}: tokens must not cross a network in the clear; use --certs")
     way, sessions = _way(sign_in, settings.cookie)
     settings = replace(settings, way=way, sessions=sessions)
-    servers = _Watched(others, _own_token(sign_in) if sign_in.proxies else None)
+    own = _own_token(sign_in) if sign_in.proxies else None
+    servers = _Watched(others, own)
+    someone = as_someone(others.api, own)
     log_as_json()
     try:
         servers()
         keeper = certificates.keeper(Cluster.connect) if certificates else None
         if keeper:
             keeper()
-        code = serve(settings, lambda: _backend(servers, keeper), lambda _: None)
+        code = serve(settings, lambda: _backend(servers, keeper, what_if(someone)), lambda _: None)
     except (ClusterError, OSError, ValueError) as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN
 
 
-def _backend(servers: Callable[[], Servers], keeper: Keeper | None) -> RemoteBackend:
+def _backend(servers: Callable[[], Servers], keeper: Keeper | None, what_if: WhatIf) -> RemoteBackend:
     """Called in the process that serves, since threads do not survive a fork."""
     if keeper:
         KeptCertificates(keeper).start()
-    return RemoteBackend(servers)
+    return RemoteBackend(servers, what_if)
 
 
 def _way(sign_in: SignIn, cookie: str) -> tuple[Way, Sessions | None]:
@@ -133,6 +118,17 @@ def _way(sign_in: SignIn, cookie: str) -> tuple[Way, Sessions | None]:
     key = sign_in.session_key
     sessions = Sessions(key.read_bytes if key else None)
     return ByToken(sessions, cookie), sessions
+
+
+def as_someone(api: Address | None, own: Callable[[], str | None] | None) -> Callable[[Login], Connection]:
+    """With the token of the login, or with our own in the name of who the proxy says it is."""
+
+    def connection(login: Login) -> Connection:
+        header = login.authorization if login.authorization is not None or own is None else own()
+        headers = tuple(login.impersonated.headers()) if login.impersonated else ()
+        return Connection(api, header, headers)
+
+    return connection
 
 
 def _own_token(sign_in: SignIn) -> Callable[[], str | None]:

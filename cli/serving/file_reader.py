@@ -15,7 +15,8 @@ from cluster.errors import NotFound
 from cluster.resource import Resource
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
-from dashboard.reading.backend import NO_PARAMS, Manifest
+from dashboard.reading.backend import NO_PARAMS, Login, Manifest
+from dashboard.what_if.port import Unanswered
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
 from scheduling.objects.times import written
@@ -74,6 +75,16 @@ class FilesReader:
 
     def _ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:  # noqa: ARG002, as `Asked` has it
         return question(self._core)
+
+
+class NoWhatIf:
+    """See `dashboard.what_if.port.WhatIf`."""
+
+    def missing(self, login: Login) -> tuple[str, ...]:  # noqa: ARG002, as `WhatIf` has it
+        return ()
+
+    def ask(self, login: Login, sources: Mapping[str, str]) -> Manifest:  # noqa: ARG002, as `WhatIf` has it
+        raise Unanswered("Files can be changed: edit them, and ask `quotree diff` what that does.")
 
 
 def _manifest(workload: Workload) -> Manifest:

@@ -20,6 +20,7 @@ from dashboard.reading.backend import Login, Manifest, Reader
 from dashboard.reading.remote import Getter, RemoteReader
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
+from dashboard.what_if.port import WhatIf
 from reconciler.api.routes import Api
 from reconciler.api.snapshot import observed
 from reconciler.core.core import Core
@@ -34,11 +35,16 @@ OtherTrees = Callable[[], Manifest]
 
 
 def run_own(
-    settings: DashboardSettings, open_reader: Callable[[], Reader], *, browser: bool, say: Callable[[str], None]
+    settings: DashboardSettings,
+    open_reader: Callable[[], Reader],
+    what_if: Callable[[], WhatIf],
+    *,
+    browser: bool,
+    say: Callable[[str], None],
 ) -> Exit:
     """Serve until SIGTERM or Ctrl-C. Raises OutOfReach where it cannot start.
 
-    `open_reader` is called in the process that serves.
+    `open_reader` and `what_if` are called in the process that serves.
     """
     key = secrets.token_urlsafe(24)
     settings = replace(settings, way=ByKey(key, settings.cookie))
@@ -50,7 +56,7 @@ def run_own(
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     try:
-        code = serve(settings, lambda: _OwnBackend(open_reader()), announce)
+        code = serve(settings, lambda: _OwnBackend(open_reader(), what_if()), announce)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN
@@ -59,8 +65,8 @@ def run_own(
 class _OwnBackend:
     """Whoever has the key is the one who started it."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, reader: Reader, what_if: WhatIf) -> None:
+        self._reader, self.what_if = reader, what_if
 
     def reader(self, _: Login) -> Reader:
         return self._reader

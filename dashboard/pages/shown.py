@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from dashboard.trees.tree import Node, Pair
 from policies.impact.quotas import amount_text
 
 DIALECTS = ("Kueue", "Volcano", "YuniKorn")
 TREES = {"Kueue": "/v1/tree", "Volcano": "/v1/volcano/tree", "YuniKorn": "/v1/yunikorn/tree"}
+
+_CHANGED = {("Kueue", "ClusterQueue"), ("Kueue", "Cohort"), ("Volcano", "Queue"), ("YuniKorn", "Namespace")}
 
 
 def amount(pair: Pair, nano: int | None) -> str:
@@ -28,6 +30,14 @@ def node_url(node: Node) -> str:
 
 def queue_url(dialect: str, kind: str, name: str) -> str:
     return f"/queues/{_part(dialect.lower())}/{_part(kind)}/{_part(name)}"
+
+
+def what_if_url(node: Node) -> str:
+    """The form with this node filled in; empty where it cannot change such a node."""
+    if (node.dialect, node.key.kind) not in _CHANGED:
+        return ""
+    pair = node.pairs[0] if node.pairs else Pair("", "")
+    return "/what-if?" + urlencode({**node.key._asdict(), **pair._asdict()})
 
 
 def workload_url(namespace: str, name: str) -> str:

@@ -51,8 +51,3 @@ class Reader(Protocol):
 
     def behind(self) -> float:
         """Seconds that the last answers are older than the moment at which they were given."""
-
-
-class Backend(Protocol):
-    def reader(self, login: Login) -> Reader:
-        """May be called by many threads, and so may what it returns."""

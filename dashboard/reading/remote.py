@@ -15,6 +15,7 @@ from cluster.errors import NotFound
 from cluster.resource import Resource
 from cluster.wire import Timeouts
 from dashboard.reading.backend import NO_PARAMS, Login, Manifest, Reader
+from dashboard.what_if.port import WhatIf
 
 _TIMEOUTS = Timeouts(connect=3.0, read=10.0)
 _MOST = 64
@@ -77,7 +78,8 @@ class RemoteReader:
 class RemoteBackend:
     """See `Backend`. `servers` returns another object once an address or a CA has changed."""
 
-    def __init__(self, servers: Callable[[], Servers]) -> None:
+    def __init__(self, servers: Callable[[], Servers], what_if: WhatIf | None = None) -> None:
+        self.what_if = what_if
         self._servers = servers
         self._known = servers()
         self._readers: OrderedDict[bytes, RemoteReader] = OrderedDict()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from cluster.client import Cluster
 from cluster.errors import NotFound
+from cluster.resource import Resource
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WatchedKind, watched_kinds
@@ -17,13 +18,14 @@ from reconciler.process import Settings
 from scheduling.world.world import World
 
 
-def snapshot(cluster: Cluster, settings: Settings | None = None) -> World:
+def snapshot(cluster: Cluster, settings: Settings | None = None, without: Container[Resource] = ()) -> World:
     """All that decisions go by, as it is now; nothing is decided. Raises ClusterError.
 
-    A kind whose CustomResourceDefinition is not installed counts as one without objects.
+    A kind whose CustomResourceDefinition is not installed, and one in `without`, counts as one without objects.
     """
     settings = settings or Settings()
-    return _world((_listed(cluster, each) for each in _kinds(settings)), settings)
+    wanted = (each for each in _kinds(settings) if each.resource not in without)
+    return _world((_listed(cluster, each) for each in wanted), settings)
 
 
 def observed(cluster: Cluster, settings: Settings | None = None) -> Core:

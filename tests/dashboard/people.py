@@ -80,6 +80,23 @@ class Answering:
             raise Unauthorized(401, "Unauthorized", "who?")
 
 
+class Telling:
+    """Says of every change what it is told to, and notes who asked what."""
+
+    def __init__(self, answer: dict[str, Any] | Exception) -> None:
+        self.answer = answer
+        self.asked: list[tuple[Login, dict[str, str]]] = []
+
+    def missing(self, login: Login) -> tuple[str, ...]:
+        return ("list namespaces",) if login.authorization == TENANT else ()
+
+    def ask(self, login: Login, sources: Mapping[str, str]) -> dict[str, Any]:
+        self.asked.append((login, dict(sources)))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
 class Cluster:
     """See `Backend`. `down`: what every answer is while a server is away."""
 
@@ -88,6 +105,7 @@ class Cluster:
         self.asked: list[str] = []
         self.down: Exception | None = None
         self.logins: list[Login] = []
+        self.what_if: Telling | None = None
 
     def reader(self, login: Login) -> Reader:
         self.logins.append(login)

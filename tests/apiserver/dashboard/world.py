@@ -75,6 +75,18 @@ def organisation(server: ControlPlane, queues: int) -> None:
     post(server, f"{KUEUE}/namespaces/team-1/workloads", [workload("other", "1")])
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("admin", "quotree-batch-admin", ADMIN.name))
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees", "view", ADMIN.name))
+    spaces = {
+        "apiGroups": [""],
+        "resources": ["namespaces"],
+        "verbs": ["list"],
+    }  # of `view`, which nobody aggregates here
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "sees-namespaces"},
+    }
+    server.request("POST", f"{RBAC}/clusterroles", {**role, "rules": [spaces]})
+    server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees-namespaces", "sees-namespaces", ADMIN.name))
     server.request(
         "POST", f"{RBAC}/namespaces/team-0/rolebindings", bound("tenant", "quotree-batch-user", TENANT.name, "team-0")
     )

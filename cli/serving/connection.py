@@ -1,0 +1,89 @@
+"""How servers are reached: their addresses, and one person's way to the API server, which another process can take."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cli.exits import Misused
+from cluster.api.server import is_loopback
+from cluster.client import Cluster
+from cluster.endpoint import Endpoint, from_service_account
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server and the CA of its certificate; None: the system's authorities."""
+
+    url: str
+    ca: Path | None = None
+
+    def endpoint(self) -> Endpoint:
+        """Where the file of the CA is not there yet, no certificate is trusted. Raises Misused."""
+        parts = urlsplit(self.url)
+        if parts.scheme == "http" and is_loopback(parts.hostname or ""):
+            return Endpoint(self.url.rstrip("/"))
+        if parts.scheme != "https" or not parts.hostname:
+            raise Misused(f"{self.url}: write https://HOST:PORT; http is allowed on this machine only")
+        try:
+            trust = ssl.create_default_context(cafile=self.ca)
+        except FileNotFoundError:
+            log.warning("%s is not there yet; %s is not trusted until it is", self.ca, self.url)
+            trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        except (OSError, ssl.SSLError) as error:
+            raise Misused(f"{self.ca}: holds no certificate: {error}") from error
+        return Endpoint(self.url.rstrip("/"), trust)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One person's way to the API server: with a header `Authorization`, and others that go along.
+
+    `address` None: the API server of the pod. `kubeconfig` and `context`, each may be empty, take the place of all
+    this where `by_kubeconfig`.
+    """
+
+    address: Address | None = None
+    authorization: str | None = field(default=None, repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+    by_kubeconfig: bool = False
+    kubeconfig: str = ""
+    context: str = ""
+
+    def open(self) -> Cluster:
+        """Raises ClusterError, Misused."""
+        if self.by_kubeconfig:
+            return Cluster.connect(self.context or None, self.kubeconfig or None)
+        endpoint = self.address.endpoint() if self.address else from_service_account()
+        return Cluster(replace(endpoint, authorization=lambda: self.authorization, headers=self.headers), attempts=2)
+
+    def as_json(self) -> dict[str, Any]:
+        address = self.address
+        return {
+            "url": address.url if address else None,
+            "ca": str(address.ca) if address and address.ca else None,
+            "authorization": self.authorization,
+            "headers": self.headers,
+            "byKubeconfig": self.by_kubeconfig,
+            "kubeconfig": self.kubeconfig,
+            "context": self.context,
+        }
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any]) -> Connection:
+        """Of `as_json`."""
+        ca = Path(found["ca"]) if found["ca"] else None
+        return cls(
+            Address(found["url"], ca) if found["url"] else None,
+            found["authorization"],
+            tuple((name, value) for name, value in found["headers"]),
+            found["byKubeconfig"],
+            found["kubeconfig"],
+            found["context"],
+        )

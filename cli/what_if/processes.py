@@ -1,0 +1,221 @@
+"""Keeps the processes that hold a cluster for what-ifs: one for each login, few at a time, none for long.
+
+What is read with one login's rights is in a process of its own and is never shared. The memory goes back with the
+process, and the simulation takes no time from those who look at other pages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from cli.serving.connection import Connection
+from cli.what_if.child import READING, THINKING, UNREAD
+from cli.what_if.rights import rights
+from cluster.errors import Unreachable, from_status
+from dashboard.reading.backend import Login
+from dashboard.what_if.port import Later, NotAllowed, Unanswered
+
+KEPT = 4
+"""Processes at once, unless something else is asked for."""
+READERS = 2
+"""Of these, that read at once."""
+PATIENCE = 7.0
+"""Seconds that a request waits for a cluster to be read. With the answer it stays below the 30 s of a request."""
+_MARGIN = 1.0
+_DIED = "The process that had read the cluster has ended, perhaps for lack of memory. Try it again."
+
+
+class Process(Protocol):
+    """`busy` is held by who asks. `reading`: the cluster is not read yet. `over`: it is of no more use."""
+
+    busy: threading.Lock
+
+    @property
+    def reading(self) -> bool: ...
+
+    @property
+    def over(self) -> bool: ...
+
+    def ask(self, sources: Mapping[str, str]) -> dict[str, Any]: ...
+
+    def end(self) -> None: ...
+
+
+class Processes:
+    """See `dashboard.what_if.port.WhatIf`. `connect` says how to reach the API server as someone.
+
+    `most` is how many processes there are at once; without one, nothing is computed.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[Login], Connection],
+        start: Callable[[Connection], Process] | None = None,
+        *,
+        most: int = KEPT,
+    ) -> None:
+        self._connect = connect
+        self._most = most
+        self._start = start or _Process
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[bytes, Process] = OrderedDict()
+
+    def missing(self, login: Login) -> tuple[str, ...]:
+        """See `WhatIf.missing`."""
+        with self._connect(login).open() as cluster:
+            return rights(cluster).missing
+
+    def ask(self, login: Login, sources: Mapping[str, str]) -> dict[str, Any]:
+        """See `WhatIf.ask`. Rights are asked for each time, so one that is taken away ends at once."""
+        if not self._most:
+            raise Unanswered("Nobody computes changes here: the dashboard runs with --what-ifs 0.")
+        if missing := self.missing(login):
+            raise NotAllowed(missing)
+        process = self._taken(login.digest(), self._connect(login))
+        try:
+            return process.ask(sources)
+        finally:
+            process.busy.release()
+
+    def close(self) -> None:
+        """End them all. They end by themselves when this process does."""
+        with self._lock:
+            for each in self._kept.values():
+                each.end()
+            self._kept.clear()
+
+    def _taken(self, key: bytes, connection: Connection) -> Process:
+        """The process of this login, busy from now on. Raises Later."""
+        with self._lock:
+            for old in [old for old, each in self._kept.items() if each.over]:
+                self._kept.pop(old).end()
+            found = self._kept.get(key)
+            if found is None:
+                self._make_room()
+                found = self._kept[key] = self._start(connection)
+            self._kept.move_to_end(key)
+            if not found.busy.acquire(blocking=False):
+                raise Later("Your last question is not answered yet. Ask again in a moment.")
+            return found
+
+    def _make_room(self) -> None:
+        """Raises Later."""
+        if sum(each.reading for each in self._kept.values()) >= READERS:
+            raise Later(f"{READERS} others have the cluster read just now. Ask again in a moment.")
+        if len(self._kept) < self._most:
+            return
+        idle = next((key for key, each in self._kept.items() if not each.reading and not each.busy.locked()), None)
+        if idle is None:
+            raise Later(f"{self._most} others ask just now. Ask again in a moment.")
+        self._kept.pop(idle).end()
+
+
+class _Process:
+    """See `Process`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.busy = threading.Lock()
+        command = [sys.executable, "-m", "cli.what_if.child"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603, our own
+        self._received = b""
+        self._began = time.monotonic()
+        self._until: float | None = None
+        self._send(connection.as_json())
+
+    @property
+    def reading(self) -> bool:
+        return self._until is None and not self.over and not self._has_answer()
+
+    @property
+    def over(self) -> bool:
+        """Whether what it has is too old, or it has ended; not while somebody waits for it."""
+        if self.busy.locked():
+            return False
+        if self._until is not None and time.monotonic() >= self._until:
+            return True
+        code = self._process.poll()
+        return code is not None and not (code == UNREAD and self._has_answer())
+
+    def ask(self, sources: Mapping[str, str]) -> dict[str, Any]:
+        """Raises Unanswered, ClusterError."""
+        if self._until is None:
+            self._begin()
+        self._send(sources)
+        answer = self._answer(THINKING + _MARGIN)
+        if answer is None or answer.get("failed"):
+            self.end()
+            raise Unanswered(_DIED if answer is None else "This change could not be computed; the log has the reason.")
+        if "late" in answer:
+            raise Unanswered(
+                f"The simulation did not end within {answer['late']:.0f} s and was stopped. Try a smaller change, or"
+                " `quotree diff --against cluster`, which has all the time that you give it."
+            )
+        return answer
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                pipe.close()
+
+    def _begin(self) -> None:
+        said = self._answer(PATIENCE)
+        if said is None:
+            if self._process.poll() is not None:
+                self._until = 0.0
+                raise Unanswered(f"The cluster could not be read; that ends after {READING} s at the latest.")
+            since = time.monotonic() - self._began
+            raise Later(f"The cluster is being read, for {since:.0f} s now. Ask again in a moment.")
+        self._until = 0.0 if "message" in said else said["until"] - _MARGIN  # this clock is that of all processes
+        if "message" in said:
+            if said["status"]:
+                raise from_status({"code": said["status"], "reason": said["reason"], "message": said["message"]})
+            raise Unreachable("the API server", said["message"], "ask again")
+
+    def _send(self, line: Any) -> None:
+        """Raises Unanswered. A process that has ended is found out by its answer."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(line).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise Unanswered(_DIED) from error
+
+    def _answer(self, seconds: float) -> dict[str, Any] | None:
+        """The next line; None where there is none by then, or none will come."""
+        end = time.monotonic() + seconds
+        while b"\n" not in self._received:
+            if not self._more(max(0.0, end - time.monotonic())):
+                return None
+        line, _, self._received = self._received.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _has_answer(self) -> bool:
+        return b"\n" in self._received or self._ready(0.0)
+
+    def _more(self, seconds: float) -> bool:
+        assert self._process.stdout is not None
+        if not self._ready(seconds):
+            return False
+        part = os.read(self._process.stdout.fileno(), 2**16)
+        self._received += part
+        return bool(part)
+
+    def _ready(self, seconds: float) -> bool:
+        assert self._process.stdout is not None
+        if self._process.stdout.closed:
+            return False
+        looked = select.poll()  # unlike select(), it takes any number of connections
+        looked.register(self._process.stdout.fileno(), select.POLLIN | select.POLLHUP)
+        return bool(looked.poll(seconds * 1000))

@@ -1,0 +1,57 @@
+"""What one must be allowed to list for a what-if, and what one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cli.input.context import read_kinds
+from cluster.client import Cluster
+from cluster.resource import Resource
+from cluster.reviews import Access, may_i
+from cluster.sources import Source
+from policies.dialects import core, kueue
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """`missing` are the rights without which nothing can be said, as `kubectl auth can-i` has them.
+
+    `left_out` are the kinds that are served and may not be listed, but that others can be told without.
+    """
+
+    readable: tuple[Source, ...]
+    absent: tuple[Source, ...]
+    left_out: tuple[Source, ...]
+    missing: tuple[str, ...]
+
+
+def rights(cluster: Cluster) -> Rights:
+    """Of who asks. Raises ClusterError."""
+    every = read_kinds()
+    served = _served(cluster, every)
+    absent = [source for source in every if not any(each in served for each in source.versions)]
+    there = [source for source in every if source not in absent]
+    wanted = {source: _access(source) for source in there}
+    lacking = [source for source in there if not may_i(cluster, wanted[source])]
+    missing = [source for source in lacking if _is_needed(source)]
+    return Rights(
+        tuple(source for source in there if source not in lacking),
+        tuple(absent),
+        tuple(source for source in lacking if source not in missing),
+        tuple(str(wanted[source]) for source in missing),
+    )
+
+
+def _served(cluster: Cluster, every: Iterable[Source]) -> set[Resource]:
+    """What is not installed may not be listed by most people either, and is not missed."""
+    return {resource for source in every for resource in source.versions if cluster.served(resource)}
+
+
+def _is_needed(source: Source) -> bool:
+    return source.kind.group == kueue.GROUP or source.kind == core.NAMESPACE
+
+
+def _access(source: Source) -> Access:
+    resource = source.versions[0]
+    return Access("list", resource.group, resource.plural, namespace=source.namespace or "", name=source.name or "")

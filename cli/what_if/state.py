@@ -1,0 +1,155 @@
+"""A cluster that was read once, and what becomes of it by a change.
+
+The engine of `quotree diff` and the judge of `quotree validate` answer, so the answer is what these commands say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.input.against import Against
+from cli.input.change_set import ChangeSet
+from cli.input.context import DECLARED, Context, followed
+from cli.input.documents import Document, Unreadable, parse
+from cli.input.given import NO_FILES, Given, identify
+from cli.input.impact import Impact, of_cluster, played
+from cli.input.options import EngineOptions
+from cli.input.settings import settings
+from cli.input.simulation import SimulatedFiles, engine_settings
+from cli.judgement import judge
+from cli.report.as_json import report_json
+from cli.report.changes.impact_json import impact_answer
+from cli.report.model import report
+from cli.what_if.rights import Rights
+from cluster.client import Cluster
+from cluster.sources import FOLLOWED, Source
+from policies.dialects.reading import Manifest, metadata
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from reconciler.api.explanation import explanation_json
+from reconciler.api.snapshot import snapshot
+from reconciler.process import Settings
+from scheduling.simulation.intake import is_played
+from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.submissions import LeftOut
+from scheduling.world.world import World
+
+MOST = 200
+"""Entries of each list in an answer; `counts` has how many there are."""
+_LISTS = ("nodes", "overQuota", "lost", "restarted", "admitted", "couldBePreempted")
+_AGAINST = Against("cluster")
+
+
+@dataclass(slots=True)
+class State:
+    """A question changes `simulation`, which is at rest before: ask once, or each time in a copy.
+
+    `manifests` are those of the kinds that people keep in files, as JSON, which takes a tenth of the memory.
+    """
+
+    forest: Forest
+    manifests: Mapping[Ref, bytes]
+    simulation: Simulation
+    files: SimulatedFiles
+    as_of: datetime
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, cluster: Cluster, found: Rights) -> State:
+        """What there is now, as far as the caller may list it. Raises ClusterError."""
+        as_of, kept = datetime.now(UTC), dict[Ref, bytes]()
+
+        def keep(ref: Ref, manifest: Manifest) -> None:
+            if ref.group_kind in DECLARED:
+                kept[ref] = json.dumps(manifest).encode()
+
+        judged = [source for source in found.readable if source.kind in FOLLOWED]
+        forest = followed(cluster, judged, keep)
+        forest = replace(forest, known=forest.known | {source.kind for source in found.absent})
+        unread = {resource for source in (*found.absent, *found.left_out) for resource in source.versions}
+        left_out = _plurals(found.left_out)
+        return cls.of(forest, kept, lambda decisions: snapshot(cluster, decisions, unread), as_of, left_out)
+
+    @classmethod
+    def of(
+        cls,
+        forest: Forest,
+        manifests: Mapping[Ref, bytes],
+        read: Callable[[Settings], World],
+        as_of: datetime,
+        left_out: tuple[str, ...] = (),
+    ) -> State:
+        """What was read, once nothing moves any more; `read` gets the settings of decisions."""
+        configuration = settings(None, ())
+        engine = engine_settings(EngineOptions(), configuration)
+        files = SimulatedFiles(configuration, trees=False)
+        world = read(Settings(engine.options, engine.ordering, engine.counting, engine.waiting))
+        simulation = of_cluster(world, forest, engine, files)
+        simulation.add(())  # what happens without the change happens first, as in `diff`, and once for all questions
+        return cls(forest, manifests, simulation, files, as_of, left_out)
+
+    def answer(self, sources: Mapping[str, str]) -> dict[str, Any]:
+        """What the rules say of these manifests and what they do; `sources` are texts of YAML by the name of each."""
+        given = _given(sources)
+        manifests = {ref: json.loads(self.manifests[ref]) for ref in given.objects if ref in self.manifests}
+        context = Context(_AGAINST, self.forest, manifests=manifests, as_of=self.as_of)
+        judged = report(given, context, judge(given, context, self.files.configuration))
+        known, left_out = set(self.simulation.names), dict(self.simulation.left_out)
+        impact = played(ChangeSet("the cluster", _AGAINST, context, NO_FILES, given, ()), self.simulation, self.files)
+        left = [each for name, each in self.simulation.left_out.items() if name not in left_out]
+        return {
+            "asOf": f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}",
+            "report": report_json(judged),
+            "diff": _short(impact),
+            "work": self._work([key for key in self.simulation.names if key not in known]),
+            "inNoQueue": [_left_out(each) for each in left[:MOST]],
+            "notJudged": [_name(each.manifest) for each in given.rest if not is_played(each.manifest)][:MOST],
+            "leftOut": list(self.left_out),
+        }
+
+    def _work(self, keys: list[str]) -> list[dict[str, Any]]:
+        """What `quotree why` says of the work that the change brings."""
+        world, now = self.simulation.world, self.simulation.now
+        return [explanation_json(world, key, now) for key in keys[:MOST] if key in world.workloads]
+
+
+def _plurals(sources: Iterable[Source]) -> tuple[str, ...]:
+    """As `kubectl get` takes them, each once."""
+    resources = (source.versions[0] for source in sources)
+    return tuple(dict.fromkeys(f"{each.plural}.{each.group}".rstrip(".") for each in resources))
+
+
+def _given(sources: Mapping[str, str]) -> Given:
+    documents: list[Document] = []
+    faults: list[Unreadable] = []
+    for name, text in sources.items():
+        for found in parse(name, text.encode(errors="replace")):
+            if isinstance(found, Document):
+                documents.append(found)
+            else:
+                faults.append(found)
+    return identify(documents, faults)
+
+
+def _short(impact: Impact) -> dict[str, Any]:
+    """As `quotree diff -o json` has it, cut; of nodes of which only the reach changes it has the number."""
+    shown = tuple(each for each in impact.nodes if not each.only_reach)
+    whole = impact_answer(replace(impact, nodes=shown))
+    counts = {name: len(whole[name]) for name in _LISTS}
+    short = {name: whole[name][:MOST] for name in _LISTS}
+    return {**whole, **short, "counts": counts, "onlyReach": len(impact.nodes) - len(shown)}
+
+
+def _left_out(each: LeftOut) -> dict[str, str]:
+    return {"job": str(each.name), "reason": each.reason}
+
+
+def _name(manifest: Manifest) -> str:
+    """Kind and name of an object of a kind that Quotree does not judge; nothing of what is in it."""
+    meta = metadata(manifest)
+    name = "/".join(str(part) for part in (meta.get("namespace"), meta.get("name")) if part)
+    return f"{manifest.get('kind') or 'something without a kind'} {name}"[:200].strip()

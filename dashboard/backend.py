@@ -1,0 +1,17 @@
+"""All that pages ask, each time for one person."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dashboard.reading.backend import Login, Reader
+from dashboard.what_if.port import WhatIf
+
+
+class Backend(Protocol):
+    @property
+    def what_if(self) -> WhatIf | None:
+        """Who says what comes of a change; None where nobody does."""
+
+    def reader(self, login: Login) -> Reader:
+        """May be called by many threads, and so may what it returns."""

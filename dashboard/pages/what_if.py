@@ -1,0 +1,104 @@
+"""What if: the form of a change, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from cluster.errors import Forbidden, NotFound
+from dashboard.reading.backend import Login, Manifest
+from dashboard.reading.kept import KeptReader
+from dashboard.what_if.edits import FIELDS, BadEdit, Target
+from dashboard.what_if.form import REMOVE, Form
+from dashboard.what_if.manifests import KINDS, as_yaml, changed
+from dashboard.what_if.outcome import Outcome, outcome
+from dashboard.what_if.port import Later, NotAllowed, Unanswered, WhatIf
+from policies.model.printing import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and whom."""
+
+    reader: KeptReader
+    login: Login
+    what_if: WhatIf | None
+
+
+def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
+    """What the template needs, and the status. `ask`: also what comes of the change. Raises ClusterError."""
+    made, said, problem, status = "", None, None, 400 if form.problems else 200
+    try:
+        made = edited(asker, form)
+        if ask and not form.problems:
+            said = _asked(asker, form, made)
+    except (BadEdit, Unanswered) as error:
+        problem, status = error, _status(error)
+    written = _joined(made, form.pasted)
+    return {
+        "form": form,
+        "fields": FIELDS,
+        "remove": REMOVE,
+        "yaml": _lines(written),
+        "pasted": escape(form.pasted),  # as it was typed, with its lines
+        "outcome": said,
+        "problem": problem,
+        "missing": problem.missing if isinstance(problem, NotAllowed) else (),
+        "again": isinstance(problem, Later),
+        "refresh": 0,
+        **({"stamp": said.as_of} if said else {}),
+    }, status
+
+
+def edited(asker: Asker, form: Form) -> str:
+    """The manifests that the edits make, as YAML. Raises BadEdit, NotAllowed, ClusterError."""
+    return as_yaml(changed(form.edits, lambda node: _stored(asker, node))) if form.edits else ""
+
+
+def download(asker: Asker, form: Form) -> str:
+    """The whole change as YAML. Raises as `edited`."""
+    return _joined(edited(asker, form), form.pasted)
+
+
+def _asked(asker: Asker, form: Form, made: str) -> Outcome:
+    if asker.what_if is None:
+        raise Unanswered("Nobody computes changes here.")
+    sources = {name: text for name, text in (("form", made), ("pasted", form.pasted)) if text.strip()}
+    if not sources:
+        raise BadEdit("Nothing is changed yet: fill in one of the parts.")
+    return outcome(asker.what_if.ask(asker.login, sources))
+
+
+def _stored(asker: Asker, node: Target) -> Manifest | None:
+    resource = KINDS[node.kind]
+    try:
+        return asker.reader.reader.stored(resource, None, node.name)
+    except NotFound:
+        return None
+    except Forbidden as error:
+        named = f"{resource.plural}.{resource.group}".rstrip(".")
+        more = asker.what_if.missing(asker.login) if asker.what_if else ()
+        raise NotAllowed((f"get {named}", *more)) from error
+    except ValueError as error:  # a name that no path can have
+        raise BadEdit(str(error)) from error
+
+
+def _status(error: Exception) -> int:
+    match error:
+        case NotAllowed():
+            return 403
+        case Unanswered():
+            return 503
+    return 400
+
+
+def _joined(made: str, pasted: str) -> str:
+    """One file. A text that begins with `{` is JSON, which is YAML too."""
+    return "---\n".join(each.rstrip("\n") + "\n" for each in (made, pasted) if each.strip())
+
+
+def _lines(text: str) -> Markup:
+    """Its lines as lines; what does not print is an escape, as everywhere else."""
+    return escape("\n".join(plain(line) for line in text.split("\n")))

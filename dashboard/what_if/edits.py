@@ -1,0 +1,195 @@
+"""Edits, as a form has them: a new quota, a new parent, new work. Each is one line of text, which the form keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, urlencode
+
+from policies.model.quantity import BadQuantity, Quantity
+
+MOST = 50
+"""Edits of one change."""
+_LONGEST = 400
+"""Characters of what is typed into one field."""
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "ClusterQueue": ("nominalQuota", "borrowingLimit", "lendingLimit"),
+    "Cohort": ("nominalQuota", "borrowingLimit", "lendingLimit"),
+    "Queue": ("capability", "deserved", "guarantee"),
+    "Namespace": ("max", "guaranteed"),
+}
+"""The numbers of a quota by the kind of its node: of Kueue twice, of Volcano, and of YuniKorn."""
+LIMITS = ("borrowingLimit", "lendingLimit", "capability", "deserved", "guarantee", "max", "guaranteed")
+"""Numbers that a node may lack: an empty amount removes them."""
+
+
+class BadEdit(ValueError):
+    """What is wrong with what was typed, for the person who typed it."""
+
+
+class Target(NamedTuple):
+    """A node of a tree."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaEdit:
+    """`amount` empty: the number is removed. `flavor` is empty where the node's project has none."""
+
+    node: Target
+    flavor: str
+    resource: str
+    field: str
+    amount: str
+
+    def __str__(self) -> str:
+        pair = f"{self.flavor}/{self.resource}" if self.flavor else self.resource
+        return f"{self.node}: {self.field} of {pair} " + (f"becomes {self.amount}" if self.amount else "is removed")
+
+
+@dataclass(frozen=True, slots=True)
+class MoveEdit:
+    """`parent` empty: it becomes a root."""
+
+    node: Target
+    parent: str
+
+    def __str__(self) -> str:
+        return f"{self.node} moves below {self.parent}" if self.parent else f"{self.node} becomes a root"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkEdit:
+    """A Workload of `pods` equal pods, each with these requests."""
+
+    namespace: str
+    queue: str
+    name: str
+    pods: int
+    requests: tuple[tuple[str, str], ...]
+    priority: int
+
+    def __str__(self) -> str:
+        each = ", ".join(f"{resource} {amount}" for resource, amount in self.requests)
+        return (
+            f"Workload {self.namespace}/{self.name} at {self.queue}: {self.pods} × ({each}), priority {self.priority}"
+        )
+
+
+Edit: TypeAlias = QuotaEdit | MoveEdit | WorkEdit
+
+
+def kept(edit: Edit) -> str:
+    """The edit as a form keeps it; `parse` reads it."""
+    return urlencode(_fields(edit))
+
+
+def _fields(edit: Edit) -> dict[str, object]:
+    match edit:
+        case QuotaEdit(node, flavor, resource, field, amount):
+            pair = {"flavor": flavor, "resource": resource}
+            return {"quota": node.kind, "name": node.name, **pair, "field": field, "amount": amount}
+        case MoveEdit(node, parent):
+            return {"move": node.kind, "name": node.name, "parent": parent}
+        case WorkEdit():
+            requests = ", ".join(f"{resource}={amount}" for resource, amount in edit.requests)
+            size = {"pods": edit.pods, "requests": requests, "priority": edit.priority}
+            return {"work": edit.namespace, "queue": edit.queue, "name": edit.name, **size}
+
+
+def parse(text: str) -> Edit:
+    """Of `kept`. Raises BadEdit."""
+    found = dict(parse_qsl(text, keep_blank_values=True))
+    if "quota" in found:
+        return quota({"kind": found["quota"], **found})
+    if "move" in found:
+        return move({"kind": found["move"], **found})
+    if "work" in found:
+        return work({"namespace": found["work"], **found})
+    raise BadEdit("This line of the change is none that this form has made.")
+
+
+def quota(typed: Mapping[str, str]) -> QuotaEdit:
+    """Of kind, name, flavor, resource, field and amount. Raises BadEdit."""
+    node, field, amount = _node(typed), _text(typed, "field"), _text(typed, "amount")
+    if node.kind not in FIELDS or field not in FIELDS[node.kind]:
+        raise BadEdit(f"A {node.kind} has {' and '.join(FIELDS.get(node.kind, ('no quota',)))}, not {field}.")
+    flavor = _text(typed, "flavor")
+    if node.kind in ("ClusterQueue", "Cohort") and not flavor:
+        raise BadEdit(f"Name the flavor: the quota of {node} is one for each flavor and resource.")
+    if amount or field not in LIMITS:
+        _check(amount, f"The {field} of {node}")
+    return QuotaEdit(node, flavor, _needed(typed, "resource", "resource"), field, amount)
+
+
+def move(typed: Mapping[str, str]) -> MoveEdit:
+    """Of kind, name and parent. Raises BadEdit."""
+    node = _node(typed)
+    if node.kind not in FIELDS:
+        raise BadEdit(f"A {node.kind} is no node of a tree.")
+    return MoveEdit(node, _text(typed, "parent"))
+
+
+def work(typed: Mapping[str, str]) -> WorkEdit:
+    """Of namespace, queue, name, pods, requests (`cpu=1, memory=1Gi`) and priority. Raises BadEdit."""
+    return WorkEdit(
+        _needed(typed, "namespace", "namespace"),
+        _needed(typed, "queue", "LocalQueue"),
+        _text(typed, "name") or "what-if",
+        _number(typed, "pods", 1, 1, 100_000),
+        tuple(_requests(_needed(typed, "requests", "requests"))),
+        _number(typed, "priority", 0, -(2**31), 2**31 - 1),
+    )
+
+
+def _requests(text: str) -> Iterable[tuple[str, str]]:
+    for part in text.split(","):
+        resource, equals, amount = (each.strip() for each in part.partition("="))
+        if not resource or not equals:
+            raise BadEdit(f"Write the requests of a pod as cpu=1, memory=1Gi, not {part.strip() or 'nothing'}.")
+        _check(amount, f"The request of {resource}")
+        yield resource, amount
+
+
+def _check(amount: str, what: str) -> None:
+    try:
+        Quantity.parse(amount)
+    except BadQuantity as error:
+        raise BadEdit(
+            f"{what} is {amount or 'empty'}, which is no amount; write it as Kubernetes does: 8, 500m, 1Gi."
+        ) from error
+
+
+def _node(typed: Mapping[str, str]) -> Target:
+    return Target(_needed(typed, "kind", "kind"), _needed(typed, "name", "name"))
+
+
+def _needed(typed: Mapping[str, str], field: str, what: str) -> str:
+    found = _text(typed, field)
+    if not found:
+        raise BadEdit(f"The {what} is missing.")
+    return found
+
+
+def _text(typed: Mapping[str, str], field: str) -> str:
+    found = typed.get(field, "").strip()
+    if len(found) > _LONGEST:
+        raise BadEdit(f"The {field} has more than {_LONGEST} characters.")
+    return found
+
+
+def _number(typed: Mapping[str, str], field: str, default: int, least: int, most: int) -> int:
+    text = _text(typed, field)
+    try:
+        found = int(text) if text else default
+    except ValueError as error:
+        raise BadEdit(f"{field}: {text} is no whole number.") from error
+    if not least <= found <= most:
+        raise BadEdit(f"{field}: {found} is not from {least} to {most}.")
+    return found

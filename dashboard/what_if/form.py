@@ -1,0 +1,79 @@
+"""The form: the edits that it keeps, and those that are just typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from werkzeug.datastructures import MultiDict
+
+from dashboard.what_if import edits
+from dashboard.what_if.edits import BadEdit, Edit
+
+REMOVE = "-"
+"""Typed where a number or a parent is to be removed; it is neither an amount nor a name."""
+_PARTS: Mapping[str, Callable[[Mapping[str, str]], Edit]] = {
+    "quota": edits.quota,
+    "move": edits.move,
+    "work": edits.work,
+}
+_SAYS: Mapping[str, tuple[str, ...]] = {"quota": ("amount",), "move": ("parent",), "work": ("requests", "queue")}
+"""A part of the form is filled in where one of these fields is; the others may be there from a link."""
+_STAYS: Mapping[str, tuple[str, ...]] = {
+    "quota": ("kind", "name", "flavor", "resource", "field"),
+    "move": ("kind", "name"),
+    "work": ("namespace", "queue"),
+}
+"""What is still there for the next edit once this one is taken."""
+
+
+@dataclass(slots=True)
+class Form:
+    """`typed` has what the fields show, `problems` what is wrong with it; the rest was taken into `edits`."""
+
+    edits: list[Edit] = field(default_factory=list)
+    pasted: str = ""
+    typed: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """Of each edit what the form keeps, and what it shows."""
+        return [(edits.kept(each), str(each)) for each in self.edits]
+
+
+def linked(query: Mapping[str, str]) -> Form:
+    """The form as a link from a node's page fills it in."""
+    known = {name: query[name][:400] for name in ("kind", "name", "flavor", "resource") if query.get(name)}
+    typed = {f"quota-{name}": value for name, value in known.items()}
+    typed |= {f"move-{name}": known[name] for name in _STAYS["move"] if name in known}
+    return Form(typed=typed)
+
+
+def sent(posted: MultiDict[str, str]) -> Form:
+    """The form as it was sent: what is filled in is one more edit."""
+    form = Form(pasted=posted.get("yaml", "").replace("\r\n", "\n"))
+    for line in posted.getlist("edit"):
+        _take(form, lambda line=line: edits.parse(line))  # type: ignore[misc]
+    for part, read in _PARTS.items():
+        fields = {name.partition("-")[2]: value for name, value in posted.items() if name.startswith(f"{part}-")}
+        taken = any(fields.get(name, "").strip() for name in _SAYS[part])
+        if taken:
+            meant = {name: "" if value.strip() == REMOVE else value for name, value in fields.items()}
+            taken = _take(form, lambda read=read, meant=meant: read(meant))  # type: ignore[misc]
+        kept = _STAYS[part] if taken else tuple(fields)
+        form.typed |= {f"{part}-{name}": fields[name] for name in kept if name in fields}
+    return form
+
+
+def _take(form: Form, read: Callable[[], Edit]) -> bool:
+    """Whether it is one more edit of the form."""
+    try:
+        edit = read()
+        if len(form.edits) >= edits.MOST:
+            raise BadEdit(f"A change has no more than {edits.MOST} edits; write the rest as YAML.")
+    except BadEdit as error:
+        form.problems.append(str(error))
+        return False
+    form.edits.append(edit)
+    return True

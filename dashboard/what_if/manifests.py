@@ -1,0 +1,146 @@
+"""What edits make of manifests: the objects of a change, as one would apply them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+import yaml
+
+from cluster.resource import NAMESPACES, Resource
+from dashboard.reading.backend import Manifest
+from dashboard.what_if.edits import BadEdit, Edit, MoveEdit, QuotaEdit, Target, WorkEdit
+from policies.dialects import volcano, yunikorn
+from policies.dialects.kueue_kinds import GROUP
+
+KINDS: Mapping[str, Resource] = {
+    "ClusterQueue": Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
+    "Cohort": Resource(GROUP, "v1beta2", "cohorts", namespaced=False),
+    "Queue": Resource(volcano.GROUP, "v1beta1", "queues", namespaced=False),
+    "Namespace": NAMESPACES,
+}
+Stored = Callable[[Target], Manifest | None]
+"""The manifest of a node as it is stored; None where there is none."""
+_PARENTS = {"ClusterQueue": "cohortName", "Cohort": "parentName", "Queue": "parent"}
+_ANNOTATIONS = {"max": yunikorn.QUOTA, "guaranteed": yunikorn.GUARANTEED}
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_KEPT = ("name", "namespace", "labels", "annotations")
+
+
+def changed(edits: Iterable[Edit], stored: Stored) -> list[Manifest]:
+    """The objects after these edits, each once, in the order in which they are first named. Raises BadEdit."""
+    found: dict[Target, Manifest] = {}
+    for edit in edits:
+        if isinstance(edit, WorkEdit):
+            found[Target("Workload", f"{edit.namespace}/{edit.name}")] = _workload(edit)
+            continue
+        if edit.node not in found:
+            found[edit.node] = _applicable(edit.node, stored(edit.node))
+        if isinstance(edit, QuotaEdit):
+            _set_quota(found[edit.node], edit)
+        else:
+            _move(found[edit.node], edit)
+    return list(found.values())
+
+
+def as_yaml(manifests: Iterable[Manifest]) -> str:
+    """One document for each; what is not ASCII is an escape, so that nothing hides in it."""
+    return yaml.dump_all(manifests, Dumper=_Plain, sort_keys=False, width=2**20)
+
+
+class _Plain(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002, PyYAML's signature
+        return True
+
+
+def _applicable(node: Target, stored: Manifest | None) -> Manifest:
+    """The manifest without what only the API server writes. A Cohort may be named by others and have no object."""
+    if stored is None and node.kind != "Cohort":
+        raise BadEdit(f"There is no {node}.")
+    resource = KINDS[node.kind]
+    head = {"apiVersion": f"{resource.group}/{resource.version}".lstrip("/"), "kind": node.kind}
+    if stored is None:
+        return {**head, "metadata": {"name": node.name}, "spec": {}}
+    meta = deepcopy({key: stored["metadata"][key] for key in _KEPT if stored["metadata"].get(key)})
+    meta.get("annotations", {}).pop(_LAST_APPLIED, None)
+    if not meta.get("annotations", True):
+        del meta["annotations"]
+    spec = {} if node.kind == "Namespace" else {"spec": deepcopy(stored.get("spec") or {})}
+    return {**head, "metadata": meta, **spec}
+
+
+def _set_quota(manifest: Manifest, edit: QuotaEdit) -> None:
+    if edit.node.kind == "Namespace":
+        _set_annotation(manifest, edit)
+    elif edit.node.kind == "Queue":
+        of = manifest["spec"].setdefault(edit.field, {})
+        _put(of.setdefault("resource", {}) if edit.field == "guarantee" else of, edit.resource, edit.amount)
+    else:
+        _put(_kueue_quota(manifest["spec"], edit), edit.field, edit.amount)
+
+
+def _put(amounts: dict[str, Any], name: str, amount: str) -> None:
+    if amount:
+        amounts[name] = amount
+    else:
+        amounts.pop(name, None)
+
+
+def _kueue_quota(spec: dict[str, Any], edit: QuotaEdit) -> dict[str, Any]:
+    """The entry of this flavor and resource; a new group where no group has either. Raises BadEdit."""
+    groups = spec.setdefault("resourceGroups", [])
+    for group in groups:
+        for flavor in group.get("flavors") or ():
+            for resource in flavor.get("resources") or ():
+                if (flavor.get("name"), resource.get("name")) == (edit.flavor, edit.resource):
+                    found: dict[str, Any] = resource
+                    return found
+    taken = {name for group in groups for name in group.get("coveredResources") or ()}
+    taken |= {flavor.get("name") for group in groups for flavor in group.get("flavors") or ()}
+    if edit.resource in taken or edit.flavor in taken:
+        raise BadEdit(
+            f"{edit.node} has no quota of {edit.flavor}/{edit.resource}, but a group with one of the two. A flavor"
+            " must have all resources of its group: write the group as YAML."
+        )
+    entry = {"name": edit.resource, "nominalQuota": "0"}
+    flavors = [{"name": edit.flavor, "resources": [entry]}]
+    groups.append({"coveredResources": [edit.resource], "flavors": flavors})
+    return entry
+
+
+def _set_annotation(manifest: Manifest, edit: QuotaEdit) -> None:
+    """YuniKorn's quota of a Namespace is JSON in an annotation."""
+    annotations = manifest["metadata"].setdefault("annotations", {})
+    key = _ANNOTATIONS[edit.field]
+    try:
+        amounts = json.loads(annotations.get(key) or "{}")
+    except ValueError:
+        amounts = None
+    if not isinstance(amounts, dict):
+        raise BadEdit(f"The annotation {key} of {edit.node} is no JSON object; write it as YAML.")
+    _put(amounts, edit.resource, edit.amount)
+    annotations[key] = json.dumps(amounts)
+
+
+def _move(manifest: Manifest, edit: MoveEdit) -> None:
+    if edit.node.kind == "Namespace":
+        _put(manifest["metadata"].setdefault("annotations", {}), yunikorn.PARENT_QUEUE, edit.parent)
+    else:
+        _put(manifest["spec"], _PARENTS[edit.node.kind], edit.parent)
+
+
+def _workload(edit: WorkEdit) -> Manifest:
+    container = {"name": "main", "image": "none", "resources": {"requests": dict(edit.requests)}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": f"{GROUP}/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": edit.name, "namespace": edit.namespace},
+        "spec": {
+            "queueName": edit.queue,
+            "priority": edit.priority,
+            "podSets": [{"name": "main", "count": edit.pods, "template": template}],
+        },
+    }

@@ -1,0 +1,36 @@
+"""Who says what comes of a change. Another part of the program can; the dashboard knows no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from dashboard.reading.backend import Login, Manifest
+
+
+class Unanswered(Exception):
+    """There is no answer, for a reason that the person can do something about; the text is for them."""
+
+
+class NotAllowed(Unanswered):
+    """`missing` are the rights that it takes, as `kubectl auth can-i` has them."""
+
+    def __init__(self, missing: tuple[str, ...]) -> None:
+        super().__init__("What happens to a tree can only be told to those who may list all of it.")
+        self.missing = missing
+
+
+class Later(Unanswered):
+    """The same question has an answer soon: the cluster is being read, or others are ahead."""
+
+
+class WhatIf(Protocol):
+    def missing(self, login: Login) -> tuple[str, ...]:
+        """The rights that this person lacks for an answer. Raises ClusterError."""
+
+    def ask(self, login: Login, sources: Mapping[str, str]) -> Manifest:
+        """What comes of applying these manifests, as `cli.what_if.state` answers: for this person, with their rights.
+
+        `sources` are texts of YAML, by the name of each. May be called by many threads.
+        Raises Unanswered, ClusterError.
+        """

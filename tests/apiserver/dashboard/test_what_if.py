@@ -1,0 +1,198 @@
+"""What-ifs on a real API server: the numbers are those of `quotree diff`, the rights those of who asks."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+import pytest
+
+from cli.serving.connection import Connection
+from cli.what_if.processes import Processes
+from dashboard.reading.backend import Login
+from tests.apiserver.dashboard import world
+from tests.apiserver.dashboard.world import ADMIN, TENANT, Dashboard, organisation, reconciling
+from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.kueue_world import KUEUE, workload
+from tests.apiserver.reconciler.shipped_reconciler import shipped
+from tests.cli.runs import run
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.apiserver
+TRAINS = 4
+"""Of 30 CPUs each, at queue-0 of team-0. The tree has 80: two run."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ControlPlane]:
+    with ControlPlane(users=world.USERS) as running:
+        shipped(running)
+        organisation(running, 20)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page(server: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    folder = tmp_path_factory.mktemp("what-if")
+    with reconciling(server, folder / "reconciler") as replica:
+        for number in range(TRAINS):
+            server.request("POST", f"{KUEUE}/namespaces/team-0/workloads", workload(f"train-{number}", "30"))
+        eventually(lambda: admitted(server) == 3)
+        dashboard = Dashboard(server, folder / "dashboard", replica.address["api"])
+        try:
+            yield Page(dashboard.url)
+        finally:
+            dashboard.close()
+
+
+def admitted(server: ControlPlane) -> int:
+    items = server.request("GET", f"{KUEUE}/workloads")["items"]
+    conditions = (each for item in items for each in item.get("status", {}).get("conditions", ()))
+    return sum((each["type"], each["status"]) == ("Admitted", "True") for each in conditions)
+
+
+class Page:
+    """What the dashboard answers to a form."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def ask(self, who: User, path: str = "/what-if", **fields: Any) -> tuple[int, str]:
+        """The status and the text. The first question of a login has the cluster read, which may take longer."""
+        found: list[tuple[int, str]] = []
+
+        def answered() -> bool:
+            found.append(self._sent(who, path, fields))
+            return "is being read" not in found[-1][1]
+
+        eventually(answered, seconds=60)
+        return found[-1]
+
+    def _sent(self, who: User, path: str, fields: dict[str, Any]) -> tuple[int, str]:
+        body = urlencode({name.replace("_", "-"): value for name, value in fields.items()}, doseq=True).encode()
+        request = Request(self.url + path, body, {"Authorization": f"Bearer {who.token}"})
+        try:
+            with urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            return error.code, error.read().decode()
+
+
+def quota(amount: str, name: str = "queue-0") -> dict[str, str]:
+    node = {"quota_kind": "ClusterQueue", "quota_name": name, "quota_flavor": "spot", "quota_resource": "cpu"}
+    return {**node, "quota_field": "nominalQuota", "quota_amount": amount}
+
+
+MOVE = {"move_kind": "ClusterQueue", "move_name": "queue-5", "move_parent": "division-0"}
+WORK = {"work_namespace": "team-0", "work_queue": "main", "work_name": "extra", "work_requests": "cpu=10"}
+
+
+def shown(text: str) -> str:
+    """What a page says, without its markup."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_the_numbers_are_those_of_diff(page: Page, server: ControlPlane, tmp_path: Path) -> None:
+    fields = {**quota("34"), **MOVE, **WORK}
+    status, text = page.ask(ADMIN, **fields)
+    _, change = page.ask(ADMIN, "/what-if/change.yaml", **fields)
+    (tmp_path / "change.yaml").write_text(change)
+    done = run(
+        "diff",
+        str(tmp_path / "change.yaml"),
+        "--against",
+        "cluster",
+        "-o",
+        "json",
+        env={"KUBECONFIG": str(server.kubeconfig)},
+    )
+    diff, said = json.loads(done.stdout), shown(text)
+
+    assert status == 200
+    first, second = (each["job"]["name"] for each in diff["admitted"])
+    assert first == "extra"
+    assert second.startswith("train-"), "those that wait are of the same second"
+    for each in diff["admitted"]:
+        assert f"Workload team-0/{each['job']['name']} {each['clusterQueue']}" in said
+    names = [each["name"] for each in diff["nodes"] if f"{each['kind']} {each['name']} " in said]
+    assert {"queue-0", "queue-5", "group-0", "division-0"} <= set(names)
+    for node in diff["nodes"]:
+        for row in node["quota"] if node["name"] in names else ():
+            for number, before in row["before"].items():
+                if before != row["after"][number]:
+                    assert f"{number} {before} → {row['after'][number]}" in said
+    for risk in diff["couldBePreempted"]:
+        assert f"{risk['kind']} {risk['name']} spot/cpu {risk['used']} in use, {risk['nominal']} its own" in said
+
+
+def test_new_work_that_waits_has_its_reason(page: Page) -> None:
+    _, text = page.ask(ADMIN, **{**WORK, "work_requests": "cpu=500"})
+
+    assert "Workload team-0/extra" in shown(text)
+    assert "never fits" in shown(text)
+    _, text = page.ask(ADMIN, **{**WORK, "work_requests": "cpu=25"})
+    assert re.search(r"25 19 .*6 short", shown(text)), shown(text)
+
+
+def test_the_judge_is_that_of_the_webhook(page: Page) -> None:
+    _, text = page.ask(ADMIN, **quota("-3"))
+
+    assert "The webhook refuses this change" in text
+    assert "-3 is negative" in text
+    _, text = page.ask(ADMIN, **quota("0", "queue-1"))
+    assert "The rules allow this change , with remarks" in shown(text)
+    assert "quota-below-reserved" in text
+
+
+def test_a_tenant_sees_which_rights_it_lacks_and_nothing_of_the_tree(page: Page) -> None:
+    page.ask(ADMIN, **quota("6"))
+    for fields in (quota("6"), {"yaml": "kind: Cohort"}):
+        status, text = page.ask(TENANT, **fields)
+
+        assert status == 403
+        assert "list clusterqueues.kueue.x-k8s.io list localqueues.kueue.x-k8s.io" in shown(text)
+        assert "list namespaces" in shown(text)
+        assert "4 → 6" not in shown(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("a: &a [x,x,x]\nb: &b [*a,*a,*a]\n" + "c: [*b,*b]\n" * 3, 200, "line"),
+        ("apiVersion: v1\nkind: Secret\nmetadata: {name: x}\ndata: {key: c2VjcmV0}", 200, "Secret x has no quota"),
+        ("kind: Odd\nmetadata: {name: <script>alert(1)</script>}", 200, "Odd <script>alert(1)</script> has no quota"),
+        ("apiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: <b>x</b>}", 200, "Cohort <b>x</b>"),
+        ("x" * 300_000, 413, "exceeds"),
+        ("- [", 200, "line 1"),
+    ],
+)
+def test_whatever_is_pasted_has_a_clear_answer(page: Page, text: str, status: int, said: str) -> None:
+    found, answer = page.ask(ADMIN, yaml=text)
+
+    assert found == status
+    assert said in html.unescape(
+        re.sub(r"<script src.*?</script>|<textarea.*?</textarea>", "", answer, flags=re.DOTALL)
+    )
+    assert "<script>alert" not in answer
+    assert "<b>x" not in answer
+
+
+def test_with_a_kubeconfig_and_nothing_is_ever_written(page: Page, server: ControlPlane) -> None:
+    asked = Processes(lambda _: Connection(by_kubeconfig=True, kubeconfig=str(server.kubeconfig)))
+    try:
+        found = asked.ask(Login(), {"pasted": json.dumps(workload("extra", "10"))})
+    finally:
+        asked.close()
+    page.ask(ADMIN, **{**quota("34"), **MOVE, **WORK})
+
+    assert found["leftOut"] == []
+    generations = {each["metadata"]["generation"] for each in server.request("GET", f"{KUEUE}/clusterqueues")["items"]}
+    assert generations == {1}
+    assert len(server.request("GET", f"{KUEUE}/workloads")["items"]) == TRAINS + 1

@@ -1,0 +1,121 @@
+"""What becomes of a cluster by a change, without any cluster."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from cli.input.context import DECLARED
+from cli.what_if.state import State
+from policies import dialects
+from policies.model.forest import Forest
+from reconciler.api.snapshot import of_manifests
+from tests.builders import cluster_queue, cohort, flavor, group, kueue, local_queue, namespace, queued_job, workload
+
+FLAVOR = kueue("ResourceFlavor", "spot", {})
+A = cluster_queue("a", "org", group("cpu", flavor("spot", cpu=4)), preemption={"reclaimWithinCohort": "Any"})
+B = cluster_queue("b", "org", group("cpu", flavor("spot", cpu=4)), preemption={"reclaimWithinCohort": "Any"})
+STORED = [namespace("ns"), FLAVOR, cohort("org"), A, B, local_queue("to-a", "a"), local_queue("to-b", "b")]
+
+
+def state(*more: dict[str, Any]) -> State:
+    manifests = [*STORED, *more]
+    read = [(each.ref, manifest) for manifest in manifests if (each := dialects.read(manifest)) is not None]
+    forest = Forest.of((each for manifest in STORED if (each := dialects.read(manifest)) is not None), DECLARED)
+    kept = {ref: json.dumps(manifest).encode() for ref, manifest in read if ref.group_kind in DECLARED}
+    return State.of(
+        forest, kept, lambda decisions: of_manifests(manifests, decisions), datetime(2026, 11, 23, tzinfo=UTC)
+    )
+
+
+def answered(state: State, *manifests: dict[str, Any]) -> dict[str, Any]:
+    found = state.answer({"form": yaml.safe_dump_all(manifests)})
+    return dict(json.loads(json.dumps(found)))
+
+
+def with_quota(manifest: dict[str, Any], cpu: str) -> dict[str, Any]:
+    name, parent = manifest["metadata"]["name"], manifest["spec"]["cohortName"]
+    return cluster_queue(name, parent, group("cpu", flavor("spot", cpu=cpu)), preemption={"reclaimWithinCohort": "Any"})
+
+
+def test_quota_before_and_after() -> None:
+    diff = answered(state(), with_quota(A, "6"))["diff"]
+
+    [node] = [each for each in diff["nodes"] if each["name"] == "a"]
+    assert (node["quota"][0]["before"]["own"], node["quota"][0]["after"]["own"]) == ("4", "6")
+    assert diff["onlyReach"] == 1
+    assert [each["name"] for each in diff["nodes"]] == ["a", "org"]
+
+
+def test_a_queue_that_gets_less_is_told_and_its_work_may_be_preempted() -> None:
+    found = answered(state(workload("runs", "to-a", 4)), with_quota(A, "1"))
+
+    assert [each["name"] for each in found["diff"]["couldBePreempted"]] == ["a"]
+    assert found["diff"]["couldBePreempted"][0]["used"] == "4"
+
+
+def test_new_work_preempts_and_is_explained() -> None:
+    world = state(workload("borrows", "to-a", 6))
+    found = answered(world, workload("own", "to-b", 4))
+
+    assert [(each["what"], each["job"]["name"], each["for"]["name"]) for each in found["diff"]["lost"]] == [
+        ("preempted", "borrows", "own")
+    ]
+    assert [(each["state"], each["job"]["name"]) for each in found["work"]] == [("running", "own")]
+
+
+def test_new_work_that_waits_says_why_as_why_does() -> None:
+    found = answered(state(workload("runs", "to-a", 8)), workload("late", "to-a", 3))
+
+    [why] = found["work"]
+    assert why["state"] == "waiting"
+    assert [(lack["wanted"], lack["free"]) for lack in why["lacks"]] == [("3", "0")]
+    assert answered(state(), queued_job("lost", "nowhere", 1))["work"][0]["state"] == "waiting"
+
+
+def test_a_change_that_is_refused_says_by_which_rule() -> None:
+    found = answered(state(), with_quota(A, "-3"))
+
+    assert "bad-quantity" in [each["rule"] for each in found["report"]["findings"]]
+    assert found["diff"]["nodes"] == []
+    assert "no API server would accept it" in found["diff"]["unreadable"][0]["message"]
+
+
+def test_what_has_no_quota_is_named_and_nothing_of_it_is_kept() -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "x", "namespace": "ns"},
+        "data": {"key": "c2VjcmV0"},
+    }
+    found = answered(state(), secret, {"kind": "Odd"}, {"metadata": {"name": "x"}})
+
+    assert found["notJudged"] == ["Secret ns/x", "Odd", "something without a kind x"]
+    assert "c2VjcmV0" not in json.dumps(found)
+
+
+def test_what_is_no_yaml_is_said_with_its_line() -> None:
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(98 + each)}: &{chr(98 + each)} [{','.join(['*' + chr(97 + each)] * 9)}]\n" for each in range(9)
+    )
+    for text in (bomb, "a: [", "[" * 5000, "\x00", "- x", "kind: Cohort\nkind: Cohort"):
+        found = state().answer({"pasted": text})
+        assert found["report"]["unreadable"], text[:20]
+        assert found["report"]["unreadable"][0]["file"] == "pasted"
+
+
+def test_one_object_twice_is_said_not_guessed() -> None:
+    found = state().answer({"form": yaml.safe_dump(with_quota(A, "6")), "pasted": yaml.safe_dump(with_quota(A, "7"))})
+
+    assert "is given twice" in found["report"]["unreadable"][0]["message"]
+
+
+def test_lists_are_cut_and_counted() -> None:
+    many = [workload(f"w-{each}", "to-a", "1m") for each in range(250)]
+    found = answered(state(), *many)
+
+    assert (len(found["diff"]["admitted"]), found["diff"]["counts"]["admitted"]) == (200, 250)
+    assert len(found["work"]) == 200

@@ -1,0 +1,78 @@
+"""What is typed into the form, and what it keeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.what_if import edits
+from dashboard.what_if.edits import BadEdit, Edit, MoveEdit, QuotaEdit, Target, WorkEdit
+
+NODE = Target("ClusterQueue", "a")
+EDITS = [
+    QuotaEdit(NODE, "spot", "nvidia.com/gpu", "nominalQuota", "8"),
+    QuotaEdit(NODE, "spot", "cpu", "borrowingLimit", ""),
+    QuotaEdit(Target("Namespace", "ml&x=1"), "", "memory", "max", "1Gi"),
+    MoveEdit(NODE, "org"),
+    MoveEdit(Target("Cohort", "a"), ""),
+    WorkEdit("team", "main", "what-if", 3, (("cpu", "500m"), ("memory", "1Gi")), -5),
+]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_the_form_keeps_what_it_has_taken(edit: Edit) -> None:
+    assert edits.parse(edits.kept(edit)) == edit
+
+
+def test_an_edit_says_what_it_does() -> None:
+    assert [str(each) for each in EDITS[:2]] == [
+        "ClusterQueue a: nominalQuota of spot/nvidia.com/gpu becomes 8",
+        "ClusterQueue a: borrowingLimit of spot/cpu is removed",
+    ]
+    assert str(EDITS[4]) == "Cohort a becomes a root"
+    assert str(EDITS[5]) == "Workload team/what-if at main: 3 × (cpu 500m, memory 1Gi), priority -5"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"amount": "lots"}, "The nominalQuota of ClusterQueue a is lots, which is no amount"),
+        ({"amount": ""}, "The nominalQuota of ClusterQueue a is empty"),
+        (
+            {"field": "capability"},
+            "A ClusterQueue has nominalQuota and borrowingLimit and lendingLimit, not capability",
+        ),
+        ({"kind": "Secret"}, "A Secret has no quota"),
+        ({"flavor": ""}, "Name the flavor"),
+        ({"resource": " "}, "The resource is missing"),
+        ({"name": ""}, "The name is missing"),
+        ({"name": "x" * 401}, "more than 400 characters"),
+    ],
+)
+def test_what_is_no_quota_is_said_so(changed: dict[str, str], said: str) -> None:
+    typed = {"kind": "ClusterQueue", "name": "a", "flavor": "spot", "resource": "cpu", "field": "nominalQuota"}
+    with pytest.raises(BadEdit, match=said):
+        edits.quota({**typed, "amount": "8", **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"requests": "cpu"}, "Write the requests of a pod as cpu=1"),
+        ({"requests": "cpu=x"}, "The request of cpu is x, which is no amount"),
+        ({"requests": "cpu=1,"}, "not nothing"),
+        ({"pods": "0"}, "pods: 0 is not from 1 to 100000"),
+        ({"pods": "9" * 400}, "is not from 1"),
+        ({"pods": "many"}, "pods: many is no whole number"),
+        ({"priority": "3000000000"}, "priority: 3000000000 is not from"),
+        ({"queue": ""}, "The LocalQueue is missing"),
+    ],
+)
+def test_what_is_no_work_is_said_so(changed: dict[str, str], said: str) -> None:
+    with pytest.raises(BadEdit, match=said):
+        edits.work({"namespace": "team", "queue": "main", "requests": "cpu=1", **changed})
+
+
+@pytest.mark.parametrize("line", ["", "x", "quota=Secret&name=a", "move=Pod&name=a", "&&&", "%00"])
+def test_a_line_that_the_form_has_not_made_is_no_edit(line: str) -> None:
+    with pytest.raises(BadEdit):
+        edits.parse(line)

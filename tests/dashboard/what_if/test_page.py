@@ -1,0 +1,232 @@
+"""The page: the form, what is asked, what is said of the answer, and to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from dashboard.what_if.port import Later, Unanswered
+from tests.builders import cluster_queue, flavor, group
+from tests.dashboard.people import ADMIN, TENANT, Cluster, Telling, signed_in
+from tests.dashboard.what_if.answers import answer, finding, job, ref
+
+CQ = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/a"
+QUOTA = {
+    "quota-kind": "ClusterQueue",
+    "quota-name": "a",
+    "quota-flavor": "spot",
+    "quota-resource": "cpu",
+    "quota-field": "nominalQuota",
+    "quota-amount": "8",
+}
+
+
+def cluster(said: dict[str, Any] | Exception | None = None) -> Cluster:
+    made = Cluster()
+    made.answers[CQ] = cluster_queue("a", "org", group("cpu", flavor("spot", cpu=4)))
+    made.what_if = Telling(said or answer())
+    return made
+
+
+def asked(world: Cluster) -> list[dict[str, str]]:
+    assert world.what_if is not None
+    return [sources for _, sources in world.what_if.asked]
+
+
+def test_the_form_of_a_node_is_filled_in() -> None:
+    client = signed_in(cluster(), ADMIN)
+
+    assert "/what-if?kind=ClusterQueue&amp;name=a" in client.get("/queues/kueue/ClusterQueue/a").text
+    page = client.get("/what-if?kind=ClusterQueue&name=a&flavor=spot&resource=cpu").text
+    assert 'name="quota-name" value="a"' in page
+    assert 'name="move-name" value="a"' in page
+    assert 'data-refresh="0"' in page
+
+
+def test_what_is_filled_in_is_asked_for_and_kept() -> None:
+    world = cluster()
+    page = signed_in(world, ADMIN).post("/what-if", data=QUOTA).text
+
+    assert "nominalQuota: &#39;8&#39;" in page
+    assert "nominalQuota: '8'" in asked(world)[0]["form"]
+    assert "The rules allow this change" in page
+    assert 'value="quota=ClusterQueue&amp;name=a&amp;flavor=spot' in page
+    assert 'name="quota-amount" value=""' in page
+
+
+def test_edits_add_up_and_one_that_is_not_ticked_is_left_out() -> None:
+    world = cluster()
+    client = signed_in(world, ADMIN)
+    kept = "quota=ClusterQueue&name=a&flavor=spot&resource=cpu&field=nominalQuota&amount=8"
+    move = {"move-kind": "ClusterQueue", "move-name": "a", "move-parent": "lab"}
+    page = client.post("/what-if", data={"edit": [kept], **move, "do": "add"}).text
+
+    assert asked(world) == []
+    assert "nominalQuota: &#39;8&#39;" in page
+    assert "cohortName: lab" in page
+    client.post("/what-if", data={**move})
+    assert "'8'" not in asked(world)[0]["form"]
+
+
+def test_pasted_yaml_goes_along_as_it_is() -> None:
+    world = cluster()
+    text = "kind: Cohort\r\nmetadata: {name: <b>}\r\n"
+    page = signed_in(world, ADMIN).post("/what-if", data={"yaml": text}).text
+
+    assert asked(world) == [{"pasted": text.replace("\r\n", "\n")}]
+    assert "metadata: {name: &lt;b&gt;}\n" in page
+
+
+def test_what_comes_of_it() -> None:
+    quota = {"own": "4", "subtree": "4", "guaranteed": "0", "reach": None}
+    pair = {"flavor": "spot", "resource": "cpu"}
+    moved = {"before": "org", "after": "lab"}
+    node = {"parent": moved, "effect": "loses", "quota": [{**pair, "before": quota, "after": {**quota, "own": "2"}}]}
+    lost = {
+        "what": "preempted",
+        "job": job("low"),
+        "clusterQueue": "a",
+        "reason": "X",
+        "message": "Preempted to make room",
+    }
+    said = answer(
+        [finding("warning", "it lends more than it has")],
+        more=3,
+        nodes=[{**ref("ClusterQueue", "a"), **node}],
+        lost=[{**lost, "for": job("high"), "forQueue": "b"}],
+        restarted=[{**lost, "job": job("again"), "what": "evicted"}],
+        admitted=[{"job": job("late"), "clusterQueue": "b"}],
+        overQuota=[{**ref("Cohort", "lab"), **pair, "used": "9", "limit": "8"}],
+        couldBePreempted=[{**ref("ClusterQueue", "b"), **pair, "used": "9", "nominal": "8", "jobs": [job("x")] * 7}],
+        settled=False,
+    )
+    page = signed_in(cluster(said), ADMIN).post("/what-if", data=QUOTA).text
+
+    for text in (
+        "The rules allow this change</strong>, with remarks",
+        "it lends more than it has",
+        "moves from org to lab and loses",
+        "own 4 → 2",
+        "Preempted to make room</td><td>Job ml/high in b",
+        "evicted; then admitted again",
+        "Job ml/late</th><td>b",
+        'Cohort lab</th><td>spot/cpu</td><td class="number">9</td><td class="number">8',
+        "Job ml/x, 2 more",
+        "This never settles",
+        "and 3 more",
+        'read at <time id="read">2026-11-23T10:00:00Z',
+    ):
+        assert text in page, text
+
+
+def test_a_refusal_is_said_with_its_reason_and_what_is_not_judged_by_its_name() -> None:
+    said = answer([finding("error", "exceeds its parent")])
+    said |= {
+        "notJudged": ["Secret team/x"],
+        "leftOut": ["limitranges"],
+        "inNoQueue": [{"job": "Job a/b", "reason": "no"}],
+    }
+    said["report"]["unreadable"] = [{"file": "pasted", "line": 7, "column": 1, "message": "is given twice"}]
+    page = signed_in(cluster(said), ADMIN).post("/what-if", data=QUOTA).text
+
+    assert "The webhook refuses this change" in page
+    assert "exceeds its parent" in page
+    assert "Secret team/x has no quota" in page
+    assert "You may not list limitranges" in page
+    assert "Job a/b</strong> is in no queue: no" in page
+    assert "line 7: is given twice" in page
+
+
+def test_new_work_is_explained_as_on_its_own_page() -> None:
+    said = answer()
+    said["work"] = [
+        {"state": "waiting", "job": job("big"), "reason": "Pending", "message": "26 more needed", "lacks": []}
+    ]
+    page = signed_in(cluster(said), ADMIN).post("/what-if", data={"yaml": "x"}).text
+
+    assert "<h4>Job ml/big</h4>" in page
+    assert "<strong>Pending</strong>: 26 more needed" in page
+
+
+def test_a_tenant_is_told_which_rights_it_takes() -> None:
+    world = cluster()
+    found = signed_in(world, TENANT).post("/what-if", data=QUOTA)
+
+    assert found.status_code == 403
+    assert "<code>get clusterqueues.kueue.x-k8s.io</code>" in found.text
+    assert "<code>list namespaces</code>" in found.text
+    assert asked(world) == []
+
+
+@pytest.mark.parametrize(("error", "again"), [(Later("others ask"), True), (Unanswered("too long"), False)])
+def test_an_answer_that_comes_later_keeps_the_form(error: Exception, again: bool) -> None:
+    found = signed_in(cluster(error), ADMIN).post("/what-if", data=QUOTA)
+
+    assert found.status_code == 503
+    assert str(error) in found.text
+    assert ("data-again" in found.text) == again
+    assert "nominalQuota of spot/cpu becomes 8" in found.text
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({}, "Nothing is changed yet"),
+        ({**QUOTA, "quota-amount": "lots"}, "lots, which is no amount"),
+        ({**QUOTA, "quota-name": "zzz"}, "There is no ClusterQueue zzz"),
+        ({**QUOTA, "quota-name": ".."}, "is not a name of an object"),
+        ({"edit": "rm -rf"}, "none that this form has made"),
+        ({"edit": ["move=Cohort&name=x&parent=y"] * 51}, "no more than 50 edits"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_on_the_form(data: dict[str, Any], said: str) -> None:
+    world = cluster()
+    found = signed_in(world, ADMIN).post("/what-if", data=data)
+
+    assert found.status_code == 400
+    assert said in found.text
+    assert asked(world) == []
+
+
+def test_more_than_a_change_has_is_refused_unread() -> None:
+    world = cluster()
+    found = signed_in(world, ADMIN).post("/what-if", data={"yaml": "x" * 300_000})
+
+    assert found.status_code == 413
+    assert asked(world) == []
+
+
+def test_the_change_as_a_file() -> None:
+    world = cluster()
+    found = signed_in(world, ADMIN).post("/what-if/change.yaml", data={**QUOTA, "yaml": "kind: Cohort"})
+
+    assert found.headers["Content-Disposition"] == 'attachment; filename="change.yaml"'
+    assert found.headers["X-Content-Type-Options"] == "nosniff"
+    assert [each.get("kind") for each in yaml.safe_load_all(found.text)] == ["ClusterQueue", "Cohort"]
+    assert asked(world) == []
+    assert signed_in(cluster(), TENANT).post("/what-if/change.yaml", data=QUOTA).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}", "a\u202eb"])
+def test_names_of_others_are_text(name: str) -> None:
+    said = answer(
+        [finding("error", name)], lost=[{"what": name, "job": job(name), "clusterQueue": name, "message": name}]
+    )
+    said |= {"notJudged": [name], "leftOut": [name]}
+    data = {**QUOTA, "yaml": name, "move-name": name, "work-name": name}
+    page = signed_in(cluster(said), ADMIN).post("/what-if", data=data).text
+
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert "49" not in page or name != "{{7*7}}"
+    assert page.count("\u202e") == (1 if name == "a\u202eb" else 0)  # in the text area of who has pasted it
+
+
+def test_another_site_asks_for_nobody() -> None:
+    world = cluster()
+    found = signed_in(world, ADMIN).post("/what-if", data=QUOTA, headers={"Origin": "https://evil"})
+
+    assert found.status_code == 403
+    assert asked(world) == []

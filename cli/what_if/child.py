@@ -44,7 +44,10 @@ def main() -> None:
     os.dup2(2, 1)  # whatever else is printed is no answer
     os.nice(_NICE)
     questions = sys.stdin.buffer
-    connection = json.loads(questions.readline())
+    line = questions.readline()
+    if not line:
+        return
+    connection = json.loads(line)
     began = time.monotonic()
     with _ended_with_who_asks():
         state, said = _read(connection)

@@ -24,6 +24,8 @@ from cluster.errors import Unreachable, from_status
 from dashboard.reading.backend import Login
 from dashboard.what_if.port import Later, NotAllowed, Unanswered
 
+COMMAND = (sys.executable, "-P", "-m", "cli.what_if.child")
+"""With -P, a folder `cli` where the dashboard was started is not taken for ours."""
 KEPT = 4
 """Processes at once, unless something else is asked for."""
 READERS = 2
@@ -124,8 +126,7 @@ class _Process:
 
     def __init__(self, connection: Connection) -> None:
         self.busy = threading.Lock()
-        command = [sys.executable, "-m", "cli.what_if.child"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603, our own
+        self._process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603, our own
         self._received = b""
         self._began = time.monotonic()
         self._until: float | None = None

@@ -15,7 +15,7 @@ import pytest
 
 from cli.serving.connection import Address, Connection
 from cli.serving.dashboard import as_someone
-from cli.what_if.processes import KEPT, READERS, Processes
+from cli.what_if.processes import COMMAND, KEPT, READERS, Processes
 from cluster.api.callers import Impersonated
 from cluster.errors import NotFound
 from dashboard.reading.backend import Login
@@ -186,7 +186,7 @@ def test_a_question_that_takes_too_long_ends_and_the_state_is_as_before() -> Non
 def test_a_process_ends_with_who_has_started_it_while_it_reads() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         way = Connection(Address(f"http://127.0.0.1:{silent.getsockname()[1]}"))
-        with subprocess.Popen([sys.executable, "-m", "cli.what_if.child"], stdin=subprocess.PIPE) as child:
+        with subprocess.Popen(COMMAND, stdin=subprocess.PIPE) as child:
             assert child.stdin is not None
             child.stdin.write(json.dumps(way.as_json()).encode() + b"\n")
             child.stdin.flush()
@@ -205,3 +205,11 @@ def test_a_person_is_asked_for_with_their_own_token_or_in_their_name_and_never_o
     assert by_proxy.authorization == "Bearer dashboard"
     assert dict(by_proxy.headers) == {"Impersonate-User": "jane", "Impersonate-Group": "ml"}
     assert as_someone(api, lambda: "Bearer dashboard")(Login("Bearer jane")).authorization == "Bearer jane"
+
+
+def test_a_process_is_ours_whatever_the_folder_has_where_the_dashboard_was_started(tmp_path: Path) -> None:
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "cli" / "__init__.py").write_text("print('theirs'); raise SystemExit(7)")
+    done = subprocess.run(COMMAND, input=b"", capture_output=True, cwd=tmp_path, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

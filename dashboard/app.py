@@ -16,7 +16,7 @@ from dashboard.login.sessions import LASTS, TooLong
 from dashboard.login.ways import ByKey
 from dashboard.pages import clusters, findings, namespace, node, shown, trees, what_if, workload
 from dashboard.reading.backend import Login
-from dashboard.reading.kept import Kept, KeptReader
+from dashboard.reading.kept import FRESH, RECENT, Kept, KeptReader
 from dashboard.settings import DashboardSettings
 from dashboard.trees.tree import Key
 from dashboard.what_if.edits import BadEdit
@@ -91,9 +91,15 @@ def _know(settings: DashboardSettings, backend: Backend, kept: Kept) -> Any:
     login = settings.way.login(request)
     if login is None:
         return _stranger(settings)
-    g.reader = KeptReader(kept, login, backend.reader(login))
+    g.reader = KeptReader(kept, login, backend.reader(login), FRESH if _wants_news() else RECENT)
     g.login = login
     return None
+
+
+def _wants_news() -> bool:
+    """An open page that looks for news, and who reloads one, say so; who follows a link does not."""
+    control = request.cache_control
+    return bool(control.no_cache or control.no_store or control.max_age == 0)
 
 
 def _stranger(settings: DashboardSettings) -> Any:
@@ -118,7 +124,7 @@ def _pages(app: Flask) -> None:
         try:
             return _page("trees.html", **trees.page(g.reader, named, request.args))
         except (Forbidden, NotFound) as error:
-            return _page("no_trees.html", **trees.no_trees(named, error)), error.status
+            return _page("no_trees.html", code=error.status, **trees.no_trees(named, error)), error.status
 
     @app.get("/queues/<dialect>/<kind>/<name>")
     def show_node(dialect: str, kind: str, name: str) -> Any:

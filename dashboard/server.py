@@ -65,7 +65,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             "worker_class": BoundedWorker,
             "workers": 1,
             "threads": settings.threads,
-            "worker_connections": 256,
+            "worker_connections": 512,
             "keepalive": _KEEPALIVE,
             "graceful_timeout": _GRACE,
             "control_socket_disable": True,

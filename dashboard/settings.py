@@ -25,7 +25,8 @@ class DashboardSettings:
     key: Path | None = None
     sessions: Sessions | None = None
     """Of those who sign in with a token."""
-    threads: int = 16
+    threads: int = 64
+    """Most of them wait: for the rest of a request, or for a server."""
     refresh_seconds: int = 5
     """Between two looks of an open page."""
     address_file: Path | None = None

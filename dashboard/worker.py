@@ -11,7 +11,9 @@ from typing import Any
 from gunicorn.workers.gthread import ThreadWorker
 
 _WHOLE = 30.0
-"""Seconds from the first byte of a request to the last byte of its answer."""
+"""Seconds from the head of a request to the last byte of its answer."""
+_HEAD = 8.0
+"""Seconds from the first byte of a request to the last byte of its head."""
 _LOOK = 1.0
 
 
@@ -29,12 +31,17 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
 
     def handle(self, conn: Any) -> Any:
         with self._lock:
-            self._under_way[id(conn)] = (time.monotonic() + _WHOLE, conn)
+            self._under_way[id(conn)] = (time.monotonic() + _HEAD, conn)
         try:
             return super().handle(conn)
         finally:
             with self._lock:
                 del self._under_way[id(conn)]
+
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        with self._lock:
+            self._under_way[id(conn)] = (time.monotonic() + _WHOLE, conn)
+        return super().handle_request(req, conn)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.app.draining.set()

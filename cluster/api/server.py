@@ -6,7 +6,6 @@ A handshake is done in the connection's own thread, so that one who is silent ho
 from __future__ import annotations
 
 import ipaddress
-import json
 import logging
 import socket
 import ssl
@@ -16,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
 from cluster.api.callers import Impersonated, impersonated
+from cluster.api.document import Document
 from cluster.api.refusal import Refusal
 
 log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(known, Refusal(known, "here is nothing but GET" if known == 405 else message or "").body())
 
     def _send(self, code: int, body: dict[str, Any]) -> None:
-        content = json.dumps(body).encode()  # ASCII: what does not print is an escape
+        content = (body if isinstance(body, Document) else Document(body)).content
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))

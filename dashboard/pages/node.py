@@ -82,7 +82,7 @@ def _neighbours(tree: Tree, node: Node) -> list[Neighbour]:
     siblings = [each for each in tree.children(parent) if each is not node]
     found = [(each, pair, each.amounts(pair)) for pair in node.pairs for each in siblings]
     found = [each for each in found if each[2].borrowed or each[2].spare]
-    found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare, each[0].name))
+    found.sort(key=lambda each: (-each[2].borrowed, -each[2].spare))  # else as they stand
     return [
         Neighbour(each, pair, *(amount(pair, nano) if nano else "" for nano in (amounts.borrowed, amounts.spare)))
         for each, pair, amounts in found[:PENDING]

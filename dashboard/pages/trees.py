@@ -58,7 +58,7 @@ class Row:
 
 def read_tree(reader: KeptReader, dialect: str) -> Tree:
     """Raises ClusterError: NotFound where nobody looks after such trees here."""
-    return Tree(reader.ask(TREES[dialect]))
+    return reader.made(TREES[dialect], Tree)
 
 
 def page(reader: KeptReader, dialect: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def _drawn(view: View, block: Block) -> dict[str, Any]:
     if found.borrowed:
         numbers += f", {amount(pair, found.borrowed)} borrowed"
     if block.node is None:
-        name, target = f"{block.many} more", view.url(node=node_text(block.parent.key) if block.parent else "")
-        target += "#table"
+        name = f"{block.many} {block.called}"
+        target = view.url(node=node_text(block.parent.key) if block.parent else "") + "#table"
     else:
         name, target = f"{block.node.key.kind} {block.node.name}", view.url(node=node_text(block.node.key))
     return {

@@ -6,33 +6,42 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from cluster.errors import ApiError, ClusterError, Unreachable
 from dashboard.reading.backend import Login, Manifest, Reader
 
+T = TypeVar("T")
 FRESH = 2.0
-"""Seconds for which an answer is as good as a new one."""
+"""Seconds for which an answer is as good as a new one, and for which a server that failed is left alone."""
+RECENT = 10.0
+"""Seconds for which an answer is good enough for who goes from page to page. An open page that looks for news keeps it
+newer than that, so nobody waits for the server at each step."""
 STALE = 300.0
 """Seconds for which an answer stands in for one that cannot be had. A right that is taken away meanwhile ends then."""
-_MOST = 128
+_MOST, _MOST_MADE = 128, 16
+"""Answers that are kept, and things that were made of whole trees: of 10 000 queues each takes tens of MiB."""
+_MADE = "made"
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """`problem` says why it is not newer; empty where nothing is wrong."""
 
-    answer: Manifest
+    answer: Any
     at: datetime
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    answer: Manifest
-    at: datetime
+    """`failed`: when a newer answer could not be had, for the reason in `read`."""
+
+    read: Read
     since: float
+    failed: float = float("-inf")
 
 
 class Kept:
@@ -41,52 +50,103 @@ class Kept:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._entries: OrderedDict[tuple[object, ...], _Entry] = OrderedDict()
+        self._asking: set[tuple[object, ...]] = set()
+        self._made: dict[tuple[object, ...], tuple[Manifest, Any]] = {}
         self._lock = threading.Lock()
 
     def get(
-        self, login: Login, what: tuple[object, ...], ask: Callable[[], Manifest], behind: Callable[[], float]
+        self,
+        login: Login,
+        what: tuple[object, ...],
+        ask: Callable[[], Any],
+        behind: Callable[[], float],
+        enough: float = FRESH,
     ) -> Read:
-        """Raises ClusterError where there is no answer, not even an older one."""
+        """An answer that is at most `enough` seconds old; an older one while somebody else asks, or asking fails.
+
+        So a server that hangs holds one thread for each question, not one for each page that is open. Raises
+        ClusterError where there is no answer, not even an older one.
+        """
         key = (login.digest(), *what)
         with self._lock:
-            entry = self._entries.get(key)
-        age = self._clock() - entry.since if entry else STALE
-        if entry and age < FRESH:
-            return Read(entry.answer, entry.at)
+            entry, now = self._entries.get(key), self._clock()
+            if entry and now - entry.since >= STALE:
+                entry = None
+            if entry and (now - entry.since < enough or now - entry.failed < FRESH or key in self._asking):
+                return entry.read
+            self._asking.add(key)
+        try:
+            return self._asked(key, entry, ask, behind)
+        finally:
+            with self._lock:
+                self._asking.discard(key)
+
+    def made(self, what: tuple[object, ...], answer: Manifest, make: Callable[[Manifest], T]) -> T:
+        """What was made of the last answer, also for somebody else, where this one says the same; else it is made."""
+        known = self._made.get(what)
+        if known is not None and known[0] == answer:
+            same: T = known[1]
+            return same
+        found = make(answer)
+        self._made[what] = answer, found
+        return found
+
+    def _asked(
+        self, key: tuple[object, ...], entry: _Entry | None, ask: Callable[[], Any], behind: Callable[[], float]
+    ) -> Read:
         try:
             answer = ask()
         except ClusterError as error:
-            if entry is None or age >= STALE or not _passing(error):
+            if entry is None or not _passing(error):
+                self._keep(key, None)
                 raise
-            return Read(entry.answer, entry.at, str(error))
-        made = _Entry(answer, datetime.now(UTC) - timedelta(seconds=behind()), self._clock())
+            made = replace(entry, read=replace(entry.read, problem=str(error)), failed=self._clock())
+        else:
+            made = _Entry(Read(answer, datetime.now(UTC) - timedelta(seconds=behind())), self._clock())
+        self._keep(key, made)
+        return made.read
+
+    def _keep(self, key: tuple[object, ...], entry: _Entry | None) -> None:
+        """None: what was kept is no longer right. What is too old to be shown goes as well."""
         with self._lock:
-            self._entries[key] = made
-            self._entries.move_to_end(key)
-            while len(self._entries) > _MOST:
-                self._entries.popitem(last=False)
-        return Read(made.answer, made.at)
+            self._entries.pop(key, None)
+            if entry is not None:
+                self._entries[key] = entry
+            ended = self._clock() - STALE
+            alike = [each for each in self._entries if (_MADE in each) == (_MADE in key)]
+            most = _MOST_MADE if _MADE in key else _MOST
+            for turn, each in enumerate(alike):
+                if len(alike) - turn > most or self._entries[each].since < ended:
+                    del self._entries[each]
 
 
 class KeptReader:
-    """What one request reads: `oldest` and `problems` are of everything that it has read."""
+    """What one request reads: `oldest` and `problems` are of everything that it has read. `enough`: see `Kept.get`."""
 
-    def __init__(self, kept: Kept, login: Login, reader: Reader) -> None:
-        self._kept, self._login, self.reader = kept, login, reader
+    def __init__(self, kept: Kept, login: Login, reader: Reader, enough: float = FRESH) -> None:
+        self._kept, self._login, self.reader, self._enough = kept, login, reader, enough
         self.oldest: datetime | None = None
         self.problems: list[str] = []
 
     def ask(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         """See `Reader.ask`."""
         given = dict(params or {})
-        return self._noted(("v1", path, *sorted(given.items())), lambda: self.reader.ask(path, given))
+        found: Manifest = self._noted(("v1", path, *sorted(given.items())), lambda: self.reader.ask(path, given))
+        return found
+
+    def made(self, path: str, make: Callable[[Manifest], T]) -> T:
+        """What is made of the answer at a path, which is kept instead of the answer."""
+        what = (_MADE, path, make)
+        found: T = self._noted(what, lambda: self._kept.made(what, self.reader.ask(path), make))
+        return found
 
     def findings(self, params: Mapping[str, str] | None = None) -> Manifest:
         given = dict(params or {})
-        return self._noted(("findings", *sorted(given.items())), lambda: self.reader.findings(given))
+        found: Manifest = self._noted(("findings", *sorted(given.items())), lambda: self.reader.findings(given))
+        return found
 
-    def _noted(self, what: tuple[object, ...], ask: Callable[[], Manifest]) -> Manifest:
-        read = self._kept.get(self._login, what, ask, self.reader.behind)
+    def _noted(self, what: tuple[object, ...], ask: Callable[[], Any]) -> Any:
+        read = self._kept.get(self._login, what, ask, self.reader.behind, self._enough)
         self.oldest = min(self.oldest or read.at, read.at)
         if read.problem and read.problem not in self.problems:
             self.problems.append(read.problem)

@@ -5,13 +5,13 @@
   const status = () => document.getElementById("live");
   const seconds = Number(document.body.dataset.refresh) || 0;
   const history_ = new Map(); // what was used, by path and pair, since this page was opened
-  let etag = null, shown = location.href, failedSince = 0, asked = 0, timer = 0;
+  let etag = null, shown = location.href, failedSince = 0, asked = 0, timer = 0, looking = false, going = 0;
 
   const say = (text) => { if (status().textContent !== text) status().textContent = text; };
 
-  async function load(url, known) {
+  async function load(url, known, cache) {
     const headers = known ? { "If-None-Match": known } : {};
-    return fetch(url, { headers, credentials: "same-origin", cache: "no-store" });
+    return fetch(url, { headers, credentials: "same-origin", cache });
   }
 
   function replace(text, keep) {
@@ -52,15 +52,18 @@
   }
 
   async function look() {
-    if (document.hidden || location.href !== shown) return;
-    const number = ++asked;
+    // A server that is slow gets one question at a time, and a look never takes the place of a click.
+    if (looking || going || document.hidden || location.href !== shown) return;
+    const number = asked;
+    looking = true;
     try {
-      const answer = await load(location.href, etag);
+      const answer = await load(location.href, etag, "no-store");
       if (number !== asked || location.href !== shown) return;
       if (answer.redirected && new URL(answer.url).pathname !== location.pathname) { location.reload(); return; }
       failedSince = 0;
       const read = answer.headers.get("Quotree-Read");
       if (answer.status === 304) { if (read) document.getElementById("read").textContent = read; say(""); note(); return; }
+      if (answer.status >= 400 && answer.status < 500) { location.reload(); return; } // gone, or no longer yours
       if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
       etag = answer.headers.get("ETag");
       replace(await answer.text(), true);
@@ -68,14 +71,15 @@
     } catch (error) {
       failedSince = failedSince || Date.now();
       say(`Not read anew for ${Math.round((Date.now() - failedSince) / 1000)} s: ${error.message}.`);
-    }
+    } finally { looking = false; }
   }
 
   // Links of the picture and the filters of a tree: only the content changes.
   async function go(url, push) {
     const number = ++asked;
+    going++;
     try {
-      const answer = await load(url, null);
+      const answer = await load(url, null, "default"); // unlike a look for news, which asks for the newest
       if (number !== asked) return;
       if (!answer.ok || answer.redirected) { location.assign(url); return; }
       etag = answer.headers.get("ETag");
@@ -85,7 +89,7 @@
       const target = new URL(url, location.href).hash;
       if (target) document.getElementById(target.slice(1))?.scrollIntoView();
       else main().focus({ preventScroll: true });
-    } catch { location.assign(url); }
+    } catch { location.assign(url); } finally { going--; }
   }
 
   document.addEventListener("click", (event) => {

@@ -26,13 +26,14 @@ _REST = 60.0
 """Width of the block that stands for all that are too narrow."""
 _SIDE_BY_SIDE = 60
 """Children of one node that are drawn by themselves."""
-_LETTER = 7.5
+_QUEUES = {"ClusterQueue", "Queue"}
+_LETTER = 6.9
 """Width of a letter, and of what surrounds a text on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`node` None: it stands for `many` nodes. `filled` is the width of what is used of the quota."""
+    """`node` None: it stands for `many` nodes, which are `called` so. `filled` is the width of what is used."""
 
     x: float
     y: float
@@ -43,17 +44,19 @@ class Block:
     node: Node | None
     many: int
     amounts: Amounts
+    called: str = ""
 
     @property
     def filled(self) -> float:
         return round(self.width * min(1.0, self.amounts.share), 2)
 
     def text(self, whole: str) -> str:
-        """As much of it as the block has room for."""
+        """As much of it as the block has room for: names of one tree often begin alike, so their ends stay."""
         room = int((self.width - 2 * _LETTER) / _LETTER)
         if len(whole) <= room:
             return whole
-        return whole[: room - 1] + "…" if room > 2 else ""
+        end = room // 2
+        return f"{whole[: room - 1 - end]}…{whole[-end:]}" if room > 2 else ""
 
 
 class _Space(NamedTuple):
@@ -88,7 +91,8 @@ def height(blocks: Sequence[Block]) -> float:
 
 
 def _side_by_side(space: _Space, pair: Pair) -> Iterator[Block]:
-    sized = sorted(((node, node.amounts(pair)) for node in space.children), key=lambda each: _rank(*each))
+    sized = [(node, node.amounts(pair)) for node in space.children]
+    sized.sort(key=lambda each: -_weight(each[1]))  # the widest first, else as they stand
     weights = [_weight(amounts) for _, amounts in sized]
     if not any(weights):
         weights = [1] * len(sized)
@@ -102,22 +106,24 @@ def _side_by_side(space: _Space, pair: Pair) -> Iterator[Block]:
     x, y = space.x, space.depth * (ROW + _GAP)
     for (node, amounts), weight in zip(sized[:shown], weights, strict=False):
         width = room * weight / whole
-        yield _block(x, y, width, space, node, 1, amounts)
+        yield _block(x, y, width, space, [node], amounts)
         x += width
     rest = [node for node, _ in sized[shown:]]
     if rest:
-        yield _block(x, y, space.x + space.width - x, space, None, len(rest), total(rest, pair))
+        yield _block(x, y, space.x + space.width - x, space, rest, total(rest, pair))
 
 
-def _block(x: float, y: float, width: float, space: _Space, node: Node | None, many: int, amounts: Amounts) -> Block:
+def _block(x: float, y: float, width: float, space: _Space, nodes: Sequence[Node], amounts: Amounts) -> Block:
     gap = min(_GAP, width / 4)
-    return Block(round(x, 2), y, round(width - gap, 2), ROW, space.depth, space.parent, node, many, amounts)
+    many, node = len(nodes), nodes[0] if len(nodes) == 1 else None
+    called = "more" if many < len(space.children) else _together(nodes)
+    return Block(round(x, 2), y, round(width - gap, 2), ROW, space.depth, space.parent, node, many, amounts, called)
+
+
+def _together(nodes: Sequence[Node]) -> str:
+    kinds = {node.key.kind for node in nodes}
+    return "queues" if kinds <= _QUEUES else f"{kinds.pop()}s" if len(kinds) == 1 else "nodes"
 
 
 def _weight(amounts: Amounts) -> int:
     return amounts.quota or 0
-
-
-def _rank(node: Node, amounts: Amounts) -> tuple[int, str]:
-    """The widest first."""
-    return -_weight(amounts), node.name

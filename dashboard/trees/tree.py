@@ -5,6 +5,7 @@ Amounts are read only for nodes that are shown, since a tree of 10 000 queues ha
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from policies.model.quantity import BadQuantity, Quantity
 
+_DIGITS = re.compile(r"([0-9]+)")
 _NO_FIELDS: Mapping[str, str] = {}
 _QUOTA = {
     "Kueue": ("nominalQuota",),
@@ -73,6 +75,12 @@ class Amounts:
 
 
 _NONE = Amounts(None, 0, 0, _NO_FIELDS, _NO_FIELDS)
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sorts names as people do: queue-2 before queue-10. No number is converted, however long."""
+    parts = _DIGITS.split(name)  # texts and digits in turn
+    return [(0, part) if not turn % 2 else (len(part.lstrip("0")), part.lstrip("0")) for turn, part in enumerate(parts)]
 
 
 class Node:
@@ -139,7 +147,10 @@ def _nano(text: str) -> int:
 
 
 class Tree:
-    """The nodes of one dialect. A node whose parent is not there, or leads back to it, is a root."""
+    """The nodes of one dialect. A node whose parent is not there, or leads back to it, is a root.
+
+    Children stand in the natural order of their names.
+    """
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
         self.nodes = {node.key: node for node in map(Node, answer["nodes"])}
@@ -148,6 +159,8 @@ class Tree:
         for node in self.nodes.values():
             parent = self.parent(node)
             self._children.setdefault(parent.key if parent else None, []).append(node)
+        for children in self._children.values():
+            children.sort(key=lambda node: (natural(node.name), node.key))
 
     def parent(self, node: Node) -> Node | None:
         above = None if node.key in self.on_cycles else node.above

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from cluster.access import Remembered, Reviews
 from cluster.api.callers import Callers, Impersonated
+from cluster.api.document import Document
 from cluster.api.refusal import Refusal
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
@@ -85,7 +86,7 @@ class Api:
     def __init__(self, ask: Asked, reviews: Reviews) -> None:
         self._ask = ask
         self._callers = Callers(reviews)
-        self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 3)
+        self._trees: Remembered[Document] = Remembered(_TREE_KEPT, 3)
         self._places: Remembered[list[Pending]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
 
@@ -207,32 +208,32 @@ class Api:
         self._callers.demand(caller, *OF_YUNIKORN)
         return self._trees.get("yunikorn", self._drawn_of_yunikorn)
 
-    def _drawn_of_yunikorn(self) -> dict[str, Any]:
+    def _drawn_of_yunikorn(self) -> Document:
         counts, found = [*self._read_loop(gates.queue_counts).items()], []
         for at in range(0, len(counts), _PIECE):
             found += self._read_loop(partial(gates.queue_nodes, counts=dict(counts[at : at + _PIECE])))
-        return nodes_json([*found, *self._read_loop(gates.namespace_nodes)])
+        return Document(nodes_json([*found, *self._read_loop(gates.namespace_nodes)]))
 
     def volcano_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, OF_VOLCANO)
         return self._trees.get("volcano", self._drawn_of_volcano)
 
-    def _drawn_of_volcano(self) -> dict[str, Any]:
+    def _drawn_of_volcano(self) -> Document:
         names, found = self._read_loop(volcano_tree.queue_names), []
         for at in range(0, len(names), _PIECE):
             found += self._read_loop(partial(volcano_tree.queue_nodes, names=names[at : at + _PIECE]))
-        return nodes_json(found)
+        return Document(nodes_json(found))
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *_TREES)
         return self._trees.get("tree", self._drawn)
 
-    def _drawn(self) -> dict[str, Any]:
+    def _drawn(self) -> Document:
         names, found = self._read(node_names), []
         for at in range(0, len(names), _PIECE):
             piece = names[at : at + _PIECE]
             found += self._read(lambda world, piece=piece: nodes(world, piece))  # type: ignore[misc]
-        return tree_json(found)
+        return Document(tree_json(found))
 
 
 View: TypeAlias = Callable[..., dict[str, Any]]

@@ -10,6 +10,9 @@ from dashboard.reading.kept import Kept
 from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
+NEWS = {"Cache-Control": "no-cache"}
+"""What a browser sends for who wants the newest."""
+
 
 def test_the_trees_as_a_picture_and_as_a_table() -> None:
     page = signed_in(Cluster(), ADMIN).get("/trees/kueue").text
@@ -77,10 +80,10 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
     assert "This is not new" not in client.get("/trees/kueue").text
     cluster.down = Unreachable("https://v1", "no answer", "wait")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dashboard.reading.kept.FRESH", 0.0)
-        page = client.get("/trees/kueue")
+        patch.setattr("dashboard.app.FRESH", 0.0)
+        page = client.get("/trees/kueue", headers=NEWS)
         patch.setattr("dashboard.reading.kept.STALE", 0.0)
-        late = client.get("/trees/kueue")
+        late = client.get("/trees/kueue", headers=NEWS)
 
     assert page.status_code == 200
     assert "This is not new" in page.text
@@ -122,6 +125,20 @@ def test_nothing_is_written(path: str) -> None:
     codes = {client.open(path, method=method).status_code for method in ("POST", "PUT", "DELETE", "PATCH")}
 
     assert codes <= {404, 405}
+
+
+def test_who_follows_a_link_need_not_wait_and_who_looks_for_news_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.app.FRESH", 0.0)
+    cluster = Cluster()
+    client = signed_in(cluster, ADMIN)
+    for _ in range(3):
+        client.get("/trees/kueue")
+    assert cluster.asked.count("/v1/tree") == 1
+
+    client.get("/trees/kueue", headers=NEWS)
+    client.get("/trees/kueue", headers={"Cache-Control": "max-age=0"})
+
+    assert cluster.asked.count("/v1/tree") == 3
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

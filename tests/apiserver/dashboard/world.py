@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
 from tests import builders
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.kueue_world import KUEUE, workload
 from tests.apiserver.processes import passed_on
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
 from tests.apiserver.webhook.guard import QUOTREE
-from tests.builders import flavor, group, kueue
+from tests.builders import flavor, group, kueue, quota
 from tests.waiting import eventually
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -27,6 +29,14 @@ ADMIN, TENANT, STRANGER, PROXY = (User(name) for name in ("admin-of-queues", "te
 USERS = [ADMIN, TENANT, STRANGER, PROXY]
 CPU, EACH = 4, 20
 """Of each ClusterQueue, and ClusterQueues below each Cohort."""
+
+
+EVENTS = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "events"},
+    "rules": [{"apiGroups": [""], "resources": ["events"], "verbs": ["list"]}],
+}
 
 
 def bound(name: str, role: str, user: str, namespace: str = "") -> dict[str, Any]:
@@ -41,14 +51,17 @@ def bound(name: str, role: str, user: str, namespace: str = "") -> dict[str, Any
 
 
 def post(server: ControlPlane, path: str, objects: Iterable[dict[str, Any]]) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda each: server.request("POST", path, each), objects))
+    with (
+        Cluster(from_kubeconfig(None, str(server.kubeconfig)), connections=8) as cluster,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        list(pool.map(lambda each: cluster.create(path, each), objects))
 
 
 def organisation(server: ControlPlane, queues: int) -> None:
     """Cohorts of 20 ClusterQueues below `division-N`, below `org`; team-0 has the first one, team-1 the second.
 
-    Of team-0 `train-0` and `train-1` run, borrowing; `train-2` waits. Of team-1 `other` runs.
+    The first one may borrow up to what its Cohort has; the second one has memory, too. Of team-1 `other` runs.
     """
     spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{each}"}} for each in range(2)]
     post(server, "/api/v1/namespaces", spaces)
@@ -63,7 +76,7 @@ def organisation(server: ControlPlane, queues: int) -> None:
         builders.cluster_queue(
             f"queue-{each}",
             f"group-{each // EACH}",
-            group("cpu", flavor("spot", cpu=CPU)),
+            _offered(each),
             preemption={"reclaimWithinCohort": "Never"},
         )
         for each in range(queues)
@@ -74,7 +87,8 @@ def organisation(server: ControlPlane, queues: int) -> None:
         server.request("POST", f"{KUEUE}/namespaces/team-{team}/localqueues", local)
     post(server, f"{KUEUE}/namespaces/team-1/workloads", [workload("other", "1")])
     server.request("POST", f"{RBAC}/clusterrolebindings", bound("admin", "quotree-batch-admin", ADMIN.name))
-    server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees", "view", ADMIN.name))
+    server.request("POST", f"{RBAC}/clusterroles", EVENTS)
+    server.request("POST", f"{RBAC}/clusterrolebindings", bound("sees", "events", ADMIN.name))
     spaces = {
         "apiGroups": [""],
         "resources": ["namespaces"],
@@ -92,6 +106,12 @@ def organisation(server: ControlPlane, queues: int) -> None:
     )
 
 
+def _offered(each: int) -> dict[str, Any]:
+    if each == 1:
+        return group("cpu memory", flavor("spot", cpu=CPU, memory="8Gi"))
+    return group("cpu", flavor("spot", cpu=quota(CPU, borrow=CPU * (EACH - 1)) if each == 0 else CPU))
+
+
 class Dashboard:
     """The process; it asks this API server and this reconciler."""
 
@@ -101,7 +121,9 @@ class Dashboard:
         folder.mkdir()
         self._folder = folder
         secret = server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")
-        (folder / "reconciler.crt").write_bytes(base64.b64decode(secret["data"]["ca.crt"]))
+        self.authority = base64.b64decode(secret["data"]["ca.crt"])
+        """Of the reconciler's certificate."""
+        (folder / "reconciler.crt").write_bytes(self.authority)
         (folder / "api.crt").write_bytes(server._ca_file.read_bytes())
         command = [
             *(str(QUOTREE), "serve", "dashboard", "--port=0", f"--address-file={folder}/address.json"),
@@ -119,6 +141,12 @@ class Dashboard:
     def url(self) -> str:
         return str(json.loads((self._folder / "address.json").read_text())["url"])
 
+    @property
+    def worker(self) -> int:
+        """The process that answers."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(children[0])
+
     def log(self) -> str:
         return (self._folder / "log").read_text()
 
@@ -129,12 +157,12 @@ class Dashboard:
 
 
 @contextmanager
-def reconciling(server: ControlPlane, folder: Path) -> Iterator[Replica]:
-    """A reconciler that serves /v1, once it has read everything."""
+def reconciling(server: ControlPlane, folder: Path, port: int = 0) -> Iterator[Replica]:
+    """A reconciler that serves /v1 at this port, once it has read everything."""
     replica = Replica(
         server,
         folder,
-        "--api-port=0",
+        f"--api-port={port}",
         f"--api-certs={folder}/certs",
         f"--secret={SYSTEM}/{CERTIFICATE}",
         "--service=quotree-reconciler",

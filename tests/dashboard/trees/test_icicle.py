@@ -58,4 +58,22 @@ def test_more_than_the_quota_fills_the_block_and_no_more() -> None:
     (block,) = icicle(Tree(tree(kueue("a", None, "4", "10", borrowed="6"))), None, CPU)
 
     assert block.filled == block.width
-    assert block.text("a" * 500).endswith("…")
+    assert len(block.text("a" * 500)) < 200
+
+
+def test_names_that_begin_alike_are_told_apart_where_there_is_little_room() -> None:
+    queues = [kueue(f"vision-queue-{each}", "org", "1") for each in range(20)]
+    drawn = icicle(Tree(tree(kueue("org", cohort=True, below="20"), *queues)), None, CPU)
+    labels = [each.text(each.node.name) for each in drawn if each.node and each.depth]
+
+    assert len(set(labels)) == 20
+    assert labels[12] == "vi…-12"
+
+
+def test_a_block_for_several_says_what_they_are() -> None:
+    queues = [kueue(f"q-{each}", "org", "1") for each in range(2_000)]
+    below = icicle(Tree(tree(kueue("org", cohort=True, below="2000"), *queues)), None, CPU)[1:]
+    roots = icicle(Tree(tree(*queues, kueue("big", None, "9000"))), None, CPU)
+
+    assert [(each.many, each.called) for each in below] == [(2_000, "queues")]
+    assert [(each.many, each.called) for each in roots if each.node is None] == [(2_000, "more")]

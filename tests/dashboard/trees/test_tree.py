@@ -41,6 +41,14 @@ def test_children_and_paths() -> None:
     assert [(depth, node.name) for depth, node in found.walk(None)] == [(0, "org"), (1, "a"), (1, "b")]
 
 
+def test_names_with_numbers_stand_in_the_order_of_the_numbers() -> None:
+    names = ["q-10", "q-2", "q-1", "q-02", "a", "10", "9", "q-1-b", "q", "q-" + "9" * 5000]
+    found = Tree(tree(*(kueue(name) for name in names)))
+
+    shown = [node.name for node in found.children(None)]
+    assert shown == ["9", "10", "a", "q", "q-1", "q-1-b", "q-02", "q-2", "q-10", "q-" + "9" * 5000]
+
+
 def test_nobody_is_missing_where_parents_are_not_there_or_lead_in_a_circle() -> None:
     nodes = [
         kueue("x", "y", cohort=True),

@@ -130,3 +130,20 @@ def test_tokens_do_not_cross_a_network_in_the_clear(host: str, alone: bool) -> N
     if not alone:
         with pytest.raises(ValueError, match="in the clear"):
             ApiServer(host, 0, api(core(*organisation())))
+
+
+def test_a_tree_is_written_once_for_all_who_ask_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writing one of 10 000 queues holds up the loop's thread as much as reading it."""
+    written: list[int] = []
+
+    def pieces(value: object) -> list[str]:
+        written.append(1)
+        return [json.dumps(value)]
+
+    monkeypatch.setattr("cluster.api.document._pieces", pieces)
+    with serving(api(core(*organisation()))) as server:
+        url = f"http://127.0.0.1:{server.server_port}/v1/tree"
+        answers = [get(url, "admin")[1] for _ in range(3)]
+
+    assert answers[0] == answers[1] == answers[2]
+    assert len(written) == len(answers[0])

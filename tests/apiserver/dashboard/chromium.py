@@ -1,0 +1,130 @@
+"""Debian's Chromium that looks at a dashboard, and what a page may not do: complain, or ask anybody else."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+
+from tests.apiserver.needs import debian_program
+
+_QUIET = (
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--no-pings",
+    "--metrics-recording-only",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whatever it would ask, it finds nobody
+)
+_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) =>
+  console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`));
+"""
+_SERIOUS = ("serious", "critical")
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """One process for many visitors."""
+    program = debian_program("chromium")
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=[*_QUIET, *root])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visitor:
+    """Somebody with a profile of their own at the dashboard at `url`; options are those of a browser context.
+
+    `complaints` are errors and warnings of the console, breaches of the Content-Security-Policy among them, and errors
+    of scripts, but for those that a pattern in `expected` finds. `asked` are the origins of all requests.
+    """
+
+    def __init__(self, browser: Browser, url: str, **options: Any) -> None:
+        self.url = url
+        self._context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
+        self._context.set_default_timeout(20_000)
+        self._context.add_init_script(_VIOLATIONS)
+        self._said: list[str] = []
+        self.expected: list[str] = []
+        self.asked: set[str] = set()
+        self._origins = {url}
+        self.requests = 0
+        self._context.on("request", self._request)
+        self._context.on("console", self._console)
+        self._context.on("weberror", lambda error: self._said.append(str(error.error)))
+        self.page: Page = self._context.new_page()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._context.close()
+        if kind is None:
+            self.judge()
+
+    @property
+    def complaints(self) -> list[str]:
+        return [each for each in self._said if not any(re.search(text, each) for text in self.expected)]
+
+    def may_ask(self, origin: str) -> None:
+        self._origins.add(origin)
+
+    def judge(self) -> None:
+        """Raises AssertionError where a page complained since the last time, or asked somebody else."""
+        found, self._said = self.complaints, []
+        assert not found
+        assert self.asked <= self._origins
+
+    def to(self, path: str, status: int = 200) -> Page:
+        """The page at this path, which answers with this status."""
+        answer = self.page.goto(self.url + path)
+        assert isinstance(answer, Response)
+        assert answer.status == status, f"{path}: {answer.status}: {self.text()}"
+        if status >= 400:  # Chromium says so in the console
+            self.expected.append(rf"status of {status} .*{re.escape(self.url + path)}\)$")
+        return self.page
+
+    def sign_in(self, token: str, path: str = "/") -> Page:
+        """Goes there, signs in with the form, and is led there."""
+        self.page.goto(self.url + path)
+        self.page.get_by_label("A token of the cluster").fill(token)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_url(lambda url: "/sign-in" not in url)
+        return self.page
+
+    def text(self) -> str:
+        """What the content of the page says."""
+        return self.page.locator("main").inner_text()
+
+    def serious(self, *rules: str) -> list[str]:
+        """What axe-core finds that keeps people out, by these rules or all: each with the elements."""
+        options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        found = Axe().run(self.page, options=options).response["violations"]
+        return [
+            f"{each['id']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
+            for each in found
+            if each["impact"] in _SERIOUS
+        ]
+
+    def _request(self, request: Request) -> None:
+        self.requests += 1
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob", "about"):
+            self.asked.add(f"{parts.scheme}://{parts.netloc}")
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self._said.append(f"{message.type}: {message.text} ({message.location['url']})")

@@ -1,0 +1,71 @@
+"""`python -m tests.apiserver.dashboard.pictures` makes docs/pictures anew: a small company, as Chromium sees it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tests.apiserver.dashboard.chromium import Visitor, chromium
+from tests.apiserver.dashboard.company import company, work
+from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, reconciling
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
+
+FOLDER = Path(__file__).parents[3] / "docs" / "pictures"
+PICTURES: dict[str, tuple[str, Literal["light", "dark"]]] = {
+    "trees": ("/trees/kueue", "light"),
+    "trees-dark": ("/trees/kueue", "dark"),
+    "queue": ("/queues/kueue/ClusterQueue/language", "light"),
+    "workload": ("/workloads/language/pretrain-13b", "light"),
+    "namespace": ("/namespaces/language", "dark"),
+}
+"""By name, what is seen."""
+
+
+@dataclass(frozen=True)
+class Company:
+    server: ControlPlane
+    replica: Replica
+    dashboard: Dashboard
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[Company]:
+    """The company with its reconciler, and a dashboard with these arguments."""
+    with ExitStack() as opened:
+        server = shipped(opened.enter_context(ControlPlane(users=USERS)))
+        company(server)
+        replica = opened.enter_context(reconciling(server, folder / "reconciler"))
+        work(server)
+        dashboard = Dashboard(server, folder / "dashboard", replica.address["api"], *arguments)
+        opened.callback(dashboard.close)
+        yield Company(server, replica, dashboard)
+
+
+def take(visitor: Visitor, folder: Path) -> None:
+    """All pictures, of who is signed in, as NAME.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (path, scheme) in PICTURES.items():
+        visitor.page.emulate_media(color_scheme=scheme)
+        visitor.to(path).screenshot(path=folder / f"{name}.png")
+    visitor.page.emulate_media(color_scheme="light")
+
+
+def main() -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(Path(folder)) as found,
+        chromium() as browser,
+        Visitor(browser, found.dashboard.url) as visitor,
+    ):
+        visitor.sign_in(ADMIN.token)
+        take(visitor, FOLDER)
+    print(f"made {len(PICTURES)} pictures in {FOLDER}")
+
+
+if __name__ == "__main__":
+    main()

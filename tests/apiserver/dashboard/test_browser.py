@@ -1,0 +1,386 @@
+"""The dashboard in Chromium, in front of the shipped reconciler and a real API server with 2 000 queues."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.apiserver import build
+from tests.apiserver.dashboard.chromium import Visitor, chromium
+from tests.apiserver.dashboard.seen import block, focused, names, row
+from tests.apiserver.dashboard.world import (
+    ADMIN,
+    RBAC,
+    STRANGER,
+    TENANT,
+    USERS,
+    Dashboard,
+    bound,
+    organisation,
+    reconciling,
+)
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import KUEUE, conditions, workload
+from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
+from tests.builders import flavor, group
+from tests.waiting import eventually
+
+QUEUES = 2000
+WORK = f"{KUEUE}/namespaces/team-0/workloads"
+TREES, QUEUE, SPACE, WAITS = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-0", "/namespaces/team-0", "train-2"
+BELOW = f"{TREES}?node=Cohort/group-3"
+PAGES = {
+    TREES: 200,
+    BELOW: 200,
+    f"{TREES}?q=none-has-this": 200,
+    QUEUE: 200,
+    "/queues/kueue/Cohort/org": 200,
+    "/namespaces/": 200,
+    SPACE: 200,
+    f"/workloads/team-0/{WAITS}": 200,
+    "/workloads/team-0/train-0": 200,
+    "/clusters": 200,
+    "/findings": 404,
+    "/trees/volcano": 403,
+    "/trees/none": 404,
+}
+
+
+@dataclass
+class World:
+    server: ControlPlane
+    replica: Replica
+    dashboard: Dashboard
+    opened: ExitStack
+
+
+@pytest.fixture(scope="module")
+def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("dashboard")
+    with ExitStack() as opened:
+        server = shipped(opened.enter_context(ControlPlane(users=USERS)))
+        organisation(server, QUEUES)
+        replica = opened.enter_context(reconciling(server, folder / "reconciler"))
+        for name, cpu in (("train-0", "30"), ("train-1", "40"), (WAITS, "20")):
+            server.request("POST", WORK, workload(name, cpu))
+            eventually(partial(conditions, server, "team-0", name))
+        dashboard = Dashboard(server, folder / "dashboard", replica.address["api"], "--refresh=1")
+        opened.callback(dashboard.close)
+        yield World(server, replica, dashboard, opened)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def admins_profile(world: World, browser: Browser) -> Iterator[Visitor]:
+    with Visitor(browser, world.dashboard.url) as visitor:
+        visitor.sign_in(ADMIN.token)
+        yield visitor
+
+
+@pytest.fixture
+def admin(admins_profile: Visitor) -> Iterator[Visitor]:
+    """Who may see everything; signed in. No page may complain or ask anybody else."""
+    yield admins_profile
+    page = admins_profile.page
+    page.emulate_media(media="screen", color_scheme="light")
+    page.context.set_offline(False)
+    admins_profile.judge()
+
+
+# --- what pages show
+
+
+def test_no_page_keeps_people_out(admin: Visitor) -> None:
+    for path, status in PAGES.items():
+        page = admin.to(path, status)
+        assert page.locator("h1").count() == 1, path
+        assert admin.serious() == [], path
+        page.emulate_media(color_scheme="dark")
+        assert admin.serious("color-contrast") == [], f"{path} in the dark"
+        page.emulate_media(color_scheme="light")
+
+
+def test_the_tree_is_a_picture_and_a_table(admin: Visitor) -> None:
+    page = admin.to(TREES)
+
+    assert block(page, "Cohort org").count() == 1
+    assert block(page, "10 Cohorts: 0 of 800 spot/cpu used").count() == 9
+    expect(page.locator("caption")).to_contain_text(f"1 to 100 of {QUEUES + 111}, spot/cpu")
+    assert names(page)[:5] == ["org", "division-0", "group-0", "queue-0", "queue-1"]
+    assert names(page)[13:16] == ["queue-10", "queue-11", "queue-12"]
+    page.get_by_role("link", name="After").click()
+    expect(page.locator("caption")).to_contain_text("101 to 200 of")
+    page.get_by_role("link", name="Before").click()
+    expect(page.locator("caption")).to_contain_text("1 to 100 of")
+
+
+def test_a_click_looks_below_a_node_without_a_new_page_and_back_leads_back(admin: Visitor) -> None:
+    page = admin.to(TREES)
+    page.evaluate("window.same = true")
+
+    block(page, "Cohort division-3").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-3")
+    assert block(page, "20 queues: 0 of 80 spot/cpu used").count() == 10
+    block(page, "Cohort group-35").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cohort group-35")
+    assert page.url.endswith("node=Cohort%2Fgroup-35&pair=spot%2Fcpu")
+    assert page.title() == "Kueue: group-35 · Quotree"
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-3")
+    page.get_by_role("navigation", name="Way from the root").get_by_role("link", name="org").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cohort org")
+    assert page.evaluate("window.same")
+
+
+def test_filters_by_name_and_by_flavor_and_resource(admin: Visitor) -> None:
+    page = admin.to(TREES)
+    page.get_by_label("Name").fill("QUEUE-199")
+    page.get_by_label("Name").press("Enter")
+    expect(page.locator("caption")).to_contain_text("1 to 11 of 11")
+    assert names(page) == ["queue-199", *(f"queue-199{each}" for each in range(10))]
+
+    page.get_by_label("Name").fill("queue-1")
+    page.get_by_label("Flavor and resource").select_option("spot/memory")
+    expect(page.locator("caption")).to_contain_text("spot/memory")
+    assert row(page, "queue-1")[:4] == ["queue-1", "ClusterQueue", "8Gi", "0"]
+
+
+def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
+    page = admin.to(QUEUE)
+
+    assert row(page, "spot/cpu")[1:5] == ["4", "70", "1750%", "66"]
+    waits = page.get_by_role("region", name="Who waits")
+    expect(waits).to_contain_text(f"team-0/{WAITS}")
+    expect(waits).to_contain_text("10 more needed")
+    assert "queue-0" not in page.get_by_role("region", name="Who borrows").inner_text()
+    page.get_by_role("link", name="Show in the tree").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-0")
+
+
+def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
+    page = admin.to(f"/workloads/team-0/{WAITS}")
+    why = page.get_by_role("region", name="Why it waits")
+    assert row(page, "main")[1:5] == ["spot/cpu", "20", "10", "ClusterQueue queue-0: borrowingLimit, 10 short"]
+    expect(why).to_contain_text("Held by")
+    expect(why.locator("td").last).to_contain_text("queue-0 70")
+    expect(page.get_by_role("region", name="Its life")).to_contain_text("QuotaReserved False (Pending)")
+
+    page = admin.to("/workloads/team-0/train-0")
+    expect(page.get_by_role("region", name="How it stands")).to_contain_text("Admitted in ClusterQueue queue-0")
+    life = page.locator(".timeline li strong").all_inner_texts()
+    assert life[0] == "Created"
+    assert {"QuotaReserved", "Admitted"} < set(life)
+    assert [each for each in life if each.startswith("Event")]
+
+
+def test_light_dark_and_paper(admin: Visitor) -> None:
+    page = admin.to(TREES)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(ground) != light
+    page.emulate_media(media="print")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    for hidden in ("header", "form.filters", ".pages", ".tabs"):
+        expect(page.locator(hidden)).to_be_hidden()
+    for shown in ("svg[data-icicle]", "#table", "h1"):
+        expect(page.locator(shown)).to_be_visible()
+    fill = page.evaluate("getComputedStyle(document.querySelector('.block text')).fill")
+    assert fill == "rgb(16, 34, 27)", "dark colors are for screens"
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+# --- with the keyboard alone
+
+
+def test_with_the_keyboard_alone(admin: Visitor) -> None:
+    page = admin.to(TREES)
+    page.keyboard.press("Tab")
+    assert focused(page) == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if focused(page).startswith("Cohort org"):
+            break
+    page.keyboard.press("ArrowDown")
+    assert focused(page).startswith("Cohort division-5:"), "the one in the middle"
+    page.keyboard.press("ArrowRight")
+    assert focused(page).startswith("Cohort division-6:")
+    page.keyboard.press("ArrowDown")
+    assert focused(page).startswith("10 Cohorts:")
+    page.keyboard.press("ArrowUp")
+    assert focused(page).startswith("Cohort division-6:")
+    page.keyboard.press("ArrowLeft")
+    assert focused(page).startswith("Cohort division-5:")
+    assert page.evaluate("getComputedStyle(document.activeElement.querySelector('.quota')).strokeWidth") == "2.5px"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-5")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+# --- while it is open
+
+
+def test_news_come_by_themselves_and_nothing_moves(admin: Visitor, world: World) -> None:
+    page = admin.to(BELOW)
+    page.evaluate("window.same = true")
+    link = block(page, "ClusterQueue queue-65")
+    link.focus()
+    page.evaluate("scrollTo(0, 150)")
+    before = page.evaluate("scrollY")
+    at = f"{KUEUE}/clusterqueues/queue-65"
+    merge = "application/merge-patch+json"
+    world.server.request("PATCH", at, quota_of(9), content_type=merge)
+
+    expect(block(page, "ClusterQueue queue-65: 0 of 9")).to_be_focused()
+    assert page.evaluate("scrollY") == before
+    assert page.evaluate("window.same")
+    page.get_by_label("Name").fill("half a na")
+    world.server.request("PATCH", at, quota_of(4), content_type=merge)
+    expect(block(page, "ClusterQueue queue-65: 0 of 4")).to_be_visible()
+    assert page.get_by_label("Name").input_value() == "half a na"
+    expect(page.get_by_label("Name")).to_be_focused()
+
+
+def test_a_new_workload_appears_and_the_history_of_its_queue_grows(admin: Visitor, world: World) -> None:
+    page = admin.to("/namespaces/team-1")
+    world.server.request("POST", f"{KUEUE}/namespaces/team-1/workloads", workload("newcomer", "1"))
+    expect(page.get_by_role("link", name="newcomer")).to_be_visible()
+
+    page = admin.to("/queues/kueue/ClusterQueue/queue-1")
+    line = page.get_by_role("img", name="spot/cpu:")
+    expect(line).to_have_accessible_name(re.compile("2 now"))
+    world.server.remove(f"{KUEUE}/namespaces/team-1/workloads/newcomer")
+    expect(line).to_have_accessible_name(re.compile("1 now, at least 1 and at most 2"))
+    points = line.locator("polyline").get_attribute("points") or ""
+    assert len(points.split()) > 1
+
+
+def test_while_the_reconciler_is_away_the_page_says_how_old_it_is(admin: Visitor, world: World, tmp_path: Path) -> None:
+    page = admin.to(QUEUE)
+    port = world.replica.address["api"].rpartition(":")[2]
+    world.replica.end(signal.SIGKILL)
+    expect(page.get_by_role("alert")).to_contain_text("This is not new: it was read at")
+    expect(page.get_by_role("alert")).to_contain_text(f"127.0.0.1:{port}")
+    assert row(page, "spot/cpu")[1:3] == ["4", "70"]
+
+    world.replica = world.opened.enter_context(reconciling(world.server, tmp_path / "reconciler", int(port)))
+    expect(page.get_by_role("alert")).to_have_count(0)
+    read = page.locator("#read").inner_text()
+    expect(page.locator("#read")).not_to_have_text(read)
+    assert row(page, "spot/cpu")[1:3] == ["4", "70"]
+
+
+def test_who_loses_a_right_meanwhile_sees_no_more(world: World, browser: Browser) -> None:
+    with Visitor(browser, world.dashboard.url) as tenant:
+        page = tenant.sign_in(TENANT.token, "/workloads/team-0/train-0")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Workload train-0")
+        binding = f"{RBAC}/namespaces/team-0/rolebindings"
+        role = bound("tenant", "quotree-batch-user", TENANT.name, "team-0")
+        tenant.expected.append("status of 403")
+        world.server.request("DELETE", f"{binding}/tenant")
+        expect(page.get_by_role("heading", level=1)).to_have_text("You may not see this")
+        page.wait_for_timeout(2000)
+        asked = tenant.requests
+        page.wait_for_timeout(2000)
+        assert tenant.requests == asked, "a page that says no does not ask again and again"
+        world.server.request("POST", binding, role)
+
+
+def test_without_the_dashboard_an_open_page_says_so_and_goes_on_when_it_is_back(admin: Visitor) -> None:
+    page = admin.to(BELOW)
+    admin.expected.append("ERR_INTERNET_DISCONNECTED")
+    page.context.set_offline(True)
+    expect(page.locator("#live")).to_contain_text("Not read anew for")
+    page.context.set_offline(False)
+    expect(page.locator("#live")).to_have_text("")
+
+
+# --- others than the admin, and less than a browser of today
+
+
+def test_all_of_it_without_javascript(world: World, browser: Browser) -> None:
+    with Visitor(browser, world.dashboard.url, java_script_enabled=False) as visitor:
+        page = visitor.sign_in(ADMIN.token, TREES)
+        assert page.url == world.dashboard.url + TREES
+        block(page, "Cohort division-3").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-3")
+        page.get_by_label("Name").fill("queue-6")
+        page.get_by_role("button", name="Show").click()
+        assert page.get_by_label("Name").input_value() == "queue-6"
+        expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-3")
+        page.get_by_role("link", name="queue-600", exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-600")
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Namespaces").click()
+        page.get_by_label("Name of the namespace").fill("team-0")
+        page.get_by_role("button", name="Show").click()
+        page.get_by_role("link", name=WAITS).last.click()
+        expect(page.get_by_role("region", name="Why it waits")).to_contain_text("10 short")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        visitor.to(TREES)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
+    admin: Visitor, world: World, browser: Browser
+) -> None:
+    admin.to(TREES)
+    with Visitor(browser, world.dashboard.url) as tenant:
+        page = tenant.sign_in(TENANT.token, SPACE)
+        expect(page.get_by_role("region", name="Who waits")).to_contain_text(f"team-0/{WAITS}")
+        assert row(page, "train-0")[:4] == ["train-0", "main", "0", "admitted"]
+        page = tenant.to(f"/workloads/team-0/{WAITS}")
+        expect(page.get_by_role("region", name="Why it waits")).to_contain_text("10 short")
+
+        for path in (TREES, QUEUE, BELOW, "/clusters", "/workloads/team-1/other", "/workloads/team-1/none"):
+            page = tenant.to(path, 403)
+            assert "tenant" in tenant.text(), path
+            assert not re.search(r"queue-1\b|group-|division-", tenant.text()), path
+            assert tenant.serious() == [], path
+        page = tenant.to(TREES, 403)
+        page.get_by_role("link", name="your namespace").click()
+        page.get_by_label("Name of the namespace").fill("team-1")
+        page.get_by_role("button", name="Show").click()
+        assert "You do not see LocalQueues" in tenant.text()
+        assert "You do not see Workloads" in tenant.text()
+        for hidden in ("other", "queue-1"):
+            assert hidden not in tenant.text().replace("others", "")
+    admin.to("/workloads/team-1/other")
+
+
+def test_who_may_see_nothing_sees_nothing_and_a_token_of_nobody_is_refused(world: World, browser: Browser) -> None:
+    with Visitor(browser, world.dashboard.url) as stranger:
+        page = stranger.to(TREES)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        stranger.expected.append("status of 401")
+        page.get_by_label("A token of the cluster").fill("of-nobody")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_have_text("The cluster does not know this token, or it has expired.")
+        stranger.sign_in(STRANGER.token, SPACE)
+        assert "You do not see LocalQueues" in stranger.text()
+        assert WAITS not in stranger.text()
+        for path in (TREES, QUEUE, f"/workloads/team-0/{WAITS}", "/clusters"):
+            stranger.to(path, 403)
+
+
+# --- helpers
+
+
+def quota_of(cpu: int) -> dict[str, Any]:
+    return {"spec": {"resourceGroups": [group("cpu", flavor("spot", cpu=cpu))]}}

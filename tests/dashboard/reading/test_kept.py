@@ -1,0 +1,123 @@
+"""Answers that are kept: for whom, for how long, and what a server costs that does not answer."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from cluster.errors import ClusterError, Forbidden, Unreachable
+from dashboard.reading.backend import Login
+from dashboard.reading.kept import FRESH, STALE, Kept, Read
+
+ANN, BOB = Login("Bearer ann"), Login("Bearer bob")
+TREE = ("v1", "/v1/tree")
+AWAY = Unreachable("https://v1", "no answer", "wait")
+
+
+class Server:
+    """Answers with a number that grows, or fails."""
+
+    def __init__(self) -> None:
+        self.now, self.asked = 1000.0, 0
+        self.fails: ClusterError | None = None
+        self.kept = Kept(lambda: self.now)
+
+    def answer(self) -> dict[str, Any]:
+        self.asked += 1
+        if self.fails:
+            raise self.fails
+        return {"number": self.asked}
+
+    def get(self, login: Login = ANN, enough: float = FRESH) -> Read:
+        return self.kept.get(login, TREE, self.answer, lambda: 0.0, enough)
+
+
+def test_an_answer_serves_until_it_is_too_old_for_who_asks() -> None:
+    server = Server()
+    server.get()
+    server.now += FRESH + 1
+
+    assert server.get(enough=FRESH + 2).answer == {"number": 1}
+    assert server.get().answer == {"number": 2}
+    assert server.get(BOB).answer == {"number": 3}
+
+
+def test_a_server_that_fails_is_left_alone_for_a_moment() -> None:
+    server = Server()
+    first = server.get()
+    server.now, server.fails = server.now + 10, AWAY
+
+    reads = [server.get() for _ in range(5)]
+
+    assert server.asked == 2
+    assert {each.problem for each in reads} == {str(AWAY)}
+    assert {each.at for each in reads} == {first.at}
+    server.now, server.fails = server.now + FRESH, None
+    assert server.get() == Read({"number": 3}, server.get().at)
+
+
+def test_while_one_waits_for_a_server_that_hangs_others_get_what_is_there() -> None:
+    server = Server()
+    server.get()
+    server.now += 10
+    begun, ended = threading.Event(), threading.Event()
+
+    def hangs() -> dict[str, Any]:
+        begun.set()
+        assert ended.wait(20)
+        return {"number": 2}
+
+    waits = threading.Thread(target=lambda: server.kept.get(ANN, TREE, hangs, lambda: 0.0))
+    waits.start()
+    assert begun.wait(20)
+    meanwhile = [server.get().answer for _ in range(50)]
+    ended.set()
+    waits.join()
+
+    assert meanwhile == [{"number": 1}] * 50
+    assert server.asked == 1
+    assert server.get().answer == {"number": 2}
+
+
+def test_a_right_that_is_taken_away_ends_what_was_kept() -> None:
+    server = Server()
+    server.get()
+    server.now, server.fails = server.now + FRESH, Forbidden(403, "Forbidden", "ann may not list clusterqueues")
+    with pytest.raises(Forbidden):
+        server.get()
+    server.fails = AWAY
+
+    with pytest.raises(Unreachable):
+        server.get()
+
+
+def test_people_who_see_the_same_share_what_is_made_of_it_and_others_do_not() -> None:
+    kept = Kept()
+    trees = [kept.made(TREE, {"nodes": nodes}, lambda answer: [*answer["nodes"]]) for nodes in ("ab", "ab", "a", "ab")]
+
+    assert trees == [["a", "b"], ["a", "b"], ["a"], ["a", "b"]]
+    assert trees[0] is trees[1]
+
+
+def test_few_trees_are_kept_and_many_small_answers() -> None:
+    kept = Kept()
+    for each in range(100):
+        for what in (("made", "/v1/tree", list), ("v1", "/v1/clusters")):
+            kept.get(Login(f"Bearer {each}"), what, dict, lambda: 0.0)
+
+    assert sum("made" in key for key in kept._entries) == 16
+    assert len(kept._entries) == 116
+
+
+def test_nothing_is_kept_for_longer_than_it_can_be_shown() -> None:
+    server = Server()
+    server.get(ANN)
+    server.now += STALE + 1
+    server.get(BOB)
+
+    assert len(server.kept._entries) == 1
+    server.fails = AWAY
+    with pytest.raises(Unreachable):
+        server.get(ANN)

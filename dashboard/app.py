@@ -97,9 +97,9 @@ def _know(settings: DashboardSettings, backend: Backend, kept: Kept) -> Any:
 
 
 def _wants_news() -> bool:
-    """An open page that looks for news, and who reloads one, say so; who follows a link does not."""
+    """Open pages that look for news say so, and who reloads one; a link on a page to that page counts as well."""
     control = request.cache_control
-    return bool(control.no_cache or control.no_store or control.max_age == 0)
+    return bool(control.no_cache or control.no_store or control.max_age == 0 or request.referrer == request.url)
 
 
 def _stranger(settings: DashboardSettings) -> Any:

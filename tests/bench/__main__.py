@@ -8,7 +8,20 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.bench import added, audit, commands, compare, dialects, edits, engine, judging, ordering, placement, reviews
+from tests.bench import (
+    added,
+    audit,
+    commands,
+    compare,
+    dashboard,
+    dialects,
+    edits,
+    engine,
+    judging,
+    ordering,
+    placement,
+    reviews,
+)
 from tests.bench.admission import rows as admission
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
@@ -22,6 +35,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "dialects": lambda _, __: dialects.rows(),
     "admission": lambda _, __: admission.rows(),
     "placement": lambda _, folder: placement.rows(folder),
+    "dashboard": lambda _, folder: dashboard.rows(folder),
     "ledger": lambda _, __: ordering.rows(),
     "growth": lambda _, folder: commands.growth(folder),
 }

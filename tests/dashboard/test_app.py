@@ -137,8 +137,10 @@ def test_who_follows_a_link_need_not_wait_and_who_looks_for_news_gets_them(monke
 
     client.get("/trees/kueue", headers=NEWS)
     client.get("/trees/kueue", headers={"Cache-Control": "max-age=0"})
+    client.get("/trees/kueue", headers={"Referer": "http://localhost/trees/kueue"})
+    client.get("/trees/kueue", headers={"Referer": "http://localhost/namespaces/"})
 
-    assert cluster.asked.count("/v1/tree") == 3
+    assert cluster.asked.count("/v1/tree") == 4
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

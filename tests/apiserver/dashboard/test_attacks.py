@@ -270,6 +270,8 @@ def test_half_requests_keep_nobody_out_and_sigterm_ends_it_all(company: Company,
         alive = http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=20)
         alive.request("GET", "/sign-in")
         assert alive.getresponse().read()
+        for each in held[1:]:
+            each.close()
         dashboard.process.send_signal(signal.SIGTERM)
         assert dashboard.process.wait(25) == 0, dashboard.log()
         alive.close()

@@ -331,6 +331,9 @@ def test_all_of_it_without_javascript(world: World, browser: Browser) -> None:
         page.get_by_role("button", name="Show").click()
         page.get_by_role("link", name=WAITS).last.click()
         expect(page.get_by_role("region", name="Why it waits")).to_contain_text("10 short")
+        with page.expect_request("**/workloads/**") as again:
+            page.get_by_role("link", name="Read again").click()
+        assert again.value.all_headers()["referer"] == again.value.url, "which asks for the newest"
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
         visitor.to(TREES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -74,7 +75,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
     kept = Kept()
     app.before_request(lambda: _know(settings, backend, kept))
     app.after_request(_finish)
-    app.register_error_handler(ClusterError, _cluster_error)
+    app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
     _pages(app)
     _what_if(app, backend)
@@ -257,8 +258,9 @@ def _missing(message: str) -> tuple[Response, int]:
     return _page("error.html", code=404, title="Not here", message=message), 404
 
 
-def _cluster_error(error: ClusterError) -> Any:
-    if isinstance(error, Unauthorized):
+def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
+    """Who signs in may do so again; otherwise it is our own login that the cluster does not take."""
+    if isinstance(error, Unauthorized) and settings.way.asks:
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     code, title = _kind_of(error)
     message = error.message if isinstance(error, ApiError) and error.message else str(error)

@@ -14,6 +14,8 @@ from dashboard.trees.tree import Key, Node, Pair, Tree, lent
 
 PENDING = 100
 """Of those who wait so many are shown, from the head."""
+_FINDINGS = 1000
+"""Of a tree, so many are looked through for those of a node."""
 
 
 class Quota(NamedTuple):
@@ -55,7 +57,7 @@ def page(reader: KeptReader, dialect: str, key: Key) -> dict[str, Any] | None:
         "neighbours": _neighbours(tree, node),
         "pending": part(lambda: _pending(reader, node)),
         "most": PENDING,
-        "findings": part(lambda: _findings(reader, node)),
+        "findings": part(lambda: _findings(reader, tree, node)),
     }
 
 
@@ -102,6 +104,9 @@ def _pending(reader: KeptReader, node: Node) -> list[dict[str, Any]]:
     return list(reader.ask(path.format(quote(node.name, safe="")), {"limit": str(PENDING)})["items"])
 
 
-def _findings(reader: KeptReader, node: Node) -> list[dict[str, Any]]:
-    items = reader.findings({"limit": "1000"})["items"]
+def _findings(reader: KeptReader, tree: Tree, node: Node) -> list[dict[str, Any]]:
+    """Of its tree where that has a root by which the audit knows it, else of all."""
+    root = tree.path(node)[0]
+    known = node.dialect != "YuniKorn" and root.key not in tree.on_cycles
+    items = reader.findings({"limit": str(_FINDINGS), **({"root": root.name} if known else {})})["items"]
     return [each for each in items if (each["object"]["kind"], each["object"]["name"]) == node.key]

@@ -23,6 +23,7 @@ from tests.bench import (
     reviews,
 )
 from tests.bench.admission import rows as admission
+from tests.bench.admission import shared
 
 PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "commands": lambda options, folder: commands.rows(folder, options.runs),
@@ -34,6 +35,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace, Path], None]] = {
     "engine": lambda options, folder: engine.rows(folder, options.large),
     "dialects": lambda _, __: dialects.rows(),
     "admission": lambda _, __: admission.rows(),
+    "shared": lambda _, __: shared.rows(),
     "placement": lambda _, folder: placement.rows(folder),
     "dashboard": lambda _, folder: dashboard.rows(folder),
     "ledger": lambda _, __: ordering.rows(),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 import pytest
 
-from cluster.errors import Unreachable
+from cluster.errors import Unauthorized, Unreachable
+from dashboard.login.ways import ByProxy
 from dashboard.reading.backend import Login
 from dashboard.reading.kept import Kept
-from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, signed_in
+from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
 NEWS = {"Cache-Control": "no-cache"}
@@ -150,3 +153,14 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         kept.get(Login(f"Bearer {each}"), ("v1", "/v1/tree"), dict, lambda: 0.0)
 
     assert len(kept._entries) == 3
+
+
+def test_where_nobody_signs_in_nobody_is_sent_to_do_so() -> None:
+    cluster = Cluster()
+    cluster.down = Unauthorized(401, "Unauthorized", "the token has expired")
+    through_proxy = browser(cluster, lambda _: ByProxy([ip_network("127.0.0.0/8")]))
+
+    answer = through_proxy.get("/trees/kueue", headers={"X-Forwarded-User": "ann"})
+    assert answer.status_code == 502
+    assert "the token has expired" in answer.text
+    assert signed_in(cluster, ADMIN).get("/trees/kueue").status_code == 303

@@ -29,10 +29,15 @@ SERVED = ("--api-port=0", f"--secret={SYSTEM}/{CERTIFICATE}", "--service=quotree
 def shipped(started: ControlPlane, folder: Path) -> ControlPlane:
     """With Kueue's and Volcano's kinds and the manifests of the audit, and nobody who refuses a broken tree."""
     install(started)
+    apply(started, folder)
+    return started
+
+
+def apply(started: ControlPlane, folder: Path) -> None:
+    """The manifests of the audit, where Kueue's kinds are there."""
     objects = [obj for obj in kustomize(["audit"], folder).values() if "webhooks" not in obj]
     objects.sort(key=lambda obj: obj["kind"] != "Namespace")
     started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
-    return started
 
 
 class Replica:
@@ -56,11 +61,15 @@ class Replica:
         return self._get(f"{self.address['url']}{path}") if self.address else (0, "")
 
     def findings(self, token: str, query: str = "") -> tuple[int, Any]:
-        secret = self._server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")
-        trust = ssl.create_default_context(cadata=base64.b64decode(secret["data"]["ca.crt"]).decode())
+        trust = ssl.create_default_context(cadata=self.authority().decode())
         url = f"{self.address['api']}/v1/findings{query}"
         code, body = self._get(url, {"Authorization": f"Bearer {token}"}, trust)
         return code, json.loads(body)
+
+    def authority(self) -> bytes:
+        """Of the certificate of /v1."""
+        secret = self._server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")
+        return base64.b64decode(secret["data"]["ca.crt"])
 
     def _get(
         self, url: str, headers: dict[str, str] | None = None, trust: ssl.SSLContext | None = None

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.apiserver import build
+from tests.apiserver.audits import shipped_audit
 from tests.apiserver.dashboard.chromium import Visitor, chromium
 from tests.apiserver.dashboard.seen import block, focused, names, row
 from tests.apiserver.dashboard.world import (
@@ -31,7 +32,7 @@ from tests.apiserver.dashboard.world import (
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, conditions, workload
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
-from tests.builders import flavor, group
+from tests.builders import cohort, flavor, group
 from tests.waiting import eventually
 
 QUEUES = 2000
@@ -49,7 +50,8 @@ PAGES = {
     f"/workloads/team-0/{WAITS}": 200,
     "/workloads/team-0/train-0": 200,
     "/clusters": 200,
-    "/findings": 404,
+    "/findings": 200,
+    "/what-if": 200,
     "/trees/volcano": 403,
     "/trees/none": 404,
 }
@@ -73,9 +75,21 @@ def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) ->
         for name, cpu in (("train-0", "30"), ("train-1", "40"), (WAITS, "20")):
             server.request("POST", WORK, workload(name, cpu))
             eventually(partial(conditions, server, "team-0", name))
-        dashboard = Dashboard(server, folder / "dashboard", replica.address["api"], "--refresh=1")
+        shown = [*_audited(server, folder, opened), "--refresh=1"]
+        dashboard = Dashboard(server, folder / "dashboard", replica.address["api"], *shown)
         opened.callback(dashboard.close)
         yield World(server, replica, dashboard, opened)
+
+
+def _audited(server: ControlPlane, folder: Path, opened: ExitStack) -> list[str]:
+    """An audit, and what tells the dashboard of it."""
+    (folder / "manifests").mkdir()
+    shipped_audit.apply(server, folder / "manifests")
+    audit = shipped_audit.Replica(server, folder / "audit")
+    opened.callback(audit.close)
+    eventually(lambda: audit.ready, audit.log)
+    (folder / "audit.crt").write_bytes(audit.authority())
+    return [f"--audit={audit.address['api']}", f"--audit-ca={folder}/audit.crt"]
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +199,41 @@ def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
     assert life[0] == "Created"
     assert {"QuotaReserved", "Admitted"} < set(life)
     assert [each for each in life if each.startswith("Event")]
+
+
+def test_what_the_audit_finds_is_there_at_once(admin: Visitor, world: World) -> None:
+    page = admin.to("/findings")
+    for name, above in (("loop-a", "loop-b"), ("loop-b", "loop-a")):
+        world.server.request("POST", f"{KUEUE}/cohorts", cohort(name, above))
+    try:
+        found = page.get_by_role("row", name=re.compile("parent-cycle"))
+        expect(found.first).to_be_visible(timeout=30_000)
+        assert admin.serious() == []
+        page = admin.to("/queues/kueue/Cohort/loop-a")
+        expect(page.get_by_role("region", name="Rules that warn")).to_contain_text("parent-cycle")
+        expect(page.locator("main")).to_contain_text("It is on a cycle")
+    finally:
+        for name in ("loop-a", "loop-b"):
+            world.server.remove(f"{KUEUE}/cohorts/{name}")
+
+
+def test_what_if_a_queue_had_more(admin: Visitor) -> None:
+    page = admin.to(QUEUE)
+    page.get_by_role("link", name=re.compile("^What if .")).click()
+    quota = page.get_by_role("group", name="Another quota")
+    assert quota.get_by_role("textbox", name="Name").input_value() == "queue-0"
+    quota.get_by_role("textbox", name="New amount").fill("34")
+    page.get_by_role("button", name="Show what happens").click()
+    expect(page.get_by_role("heading", name="What happens")).to_be_visible(timeout=60_000)
+
+    expect(page.get_by_role("table", name="Who is admitted")).to_contain_text(WAITS)
+    expect(page.locator("#yaml")).to_contain_text(re.compile("nominalQuota: .?34"))
+    assert admin.serious() == []
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as YAML").click()
+    assert "queue-0" in download.value.path().read_text()
+    page.get_by_role("button", name="Show what happens").click()
+    expect(page.get_by_role("table", name="Quota, before and after")).to_contain_text("own 4 → 34")
 
 
 def test_light_dark_and_paper(admin: Visitor) -> None:

@@ -7,11 +7,13 @@ import json
 import socket
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from cluster.endpoint import from_kubeconfig
+from tests.apiserver.kueue_world import KUEUE
 
 Group = tuple[str, str]
 """Verb and resource with its subresource, as the API server's metrics name them."""
@@ -68,3 +70,12 @@ def resource_of(path: str) -> str:
     if parts[0] == "namespaces" and len(parts) > 2:
         parts = parts[2:]
     return "/".join([parts[0], *parts[2:3]])
+
+
+def make(kubeconfig: Path, manifests: Iterable[dict[str, Any]]) -> None:
+    """Create objects of Kueue."""
+    with Line(kubeconfig) as line:
+        for manifest in manifests:
+            plural = f"{manifest['kind'].lower()}s"
+            namespace = manifest["metadata"].get("namespace")
+            line.create(f"{KUEUE}/{f'namespaces/{namespace}/' if namespace else ''}{plural}", manifest)

@@ -23,12 +23,13 @@ _LONG = 600.0
 class Process:
     """`quotree serve reconciler`, as users run it. It ends with this process, however that ends."""
 
-    def __init__(self, kubeconfig: Path, program: Sequence[str] = (QUOTREE,)) -> None:
+    def __init__(self, kubeconfig: Path, program: Sequence[str] = (QUOTREE,), arguments: Sequence[str] = ()) -> None:
         folder = Path(tempfile.mkdtemp(prefix="quotree-bench-"))
         self._address = folder / "address.json"
         self._running = Processes(folder)
         command = [*program, "serve", "reconciler", "--port=0", "--lease=default/bench"]
-        self._running.start(_NAME, [*command, f"--kubeconfig={kubeconfig}", f"--address-file={self._address}"])
+        command += [f"--kubeconfig={kubeconfig}", f"--address-file={self._address}", *arguments]
+        self._running.start(_NAME, command)
         self.pid = self._running.pids()[_NAME]
 
     def working(self) -> bool:
@@ -60,9 +61,11 @@ class Process:
 
 
 @contextmanager
-def reconciling(kubeconfig: Path, program: Sequence[str] = (QUOTREE,)) -> Iterator[Process]:
+def reconciling(
+    kubeconfig: Path, program: Sequence[str] = (QUOTREE,), arguments: Sequence[str] = ()
+) -> Iterator[Process]:
     """`program`: what is run in the place of `quotree`."""
-    process = Process(kubeconfig, program)
+    process = Process(kubeconfig, program, arguments)
     try:
         yield process
     finally:

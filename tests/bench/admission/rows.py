@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import mean
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, install
+from tests.apiserver.kueue_world import install
 from tests.bench import memory, starting
 from tests.bench.admission import filled, floor, gauges, offered, starts
-from tests.bench.admission.lines import Group, Line
-from tests.bench.admission.offered import Manifest, Offer
+from tests.bench.admission.lines import Group, Line, make
+from tests.bench.admission.offered import Offer
 from tests.bench.admission.player import Creators, Player
 from tests.bench.admission.process import QUOTREE, reconciling
 
@@ -93,7 +93,7 @@ def row(server: ControlPlane, offer: Offer, program: Sequence[str] = (QUOTREE,))
     """Print one. `program`: what is run in the place of `quotree`."""
     install(server)
     login = server.kubeconfig  # each look writes the file anew
-    _make(login, offer.nodes)
+    make(login, offer.nodes)
     created, sent = _created(login, offer) if offer.waiting else ({}, Counter[Group]())
     with Line(login) as line, Player(login, offer.jobs) as player:
         before = gauges.requests(line)
@@ -140,11 +140,3 @@ def _print(
     )
     reported = ", ".join(f"{verb} {kind} {count}" for (verb, kind), count in sorted(ours.items(), key=lambda x: -x[1]))
     print(f"    {reported}; evictions {player.evictions}", flush=True)
-
-
-def _make(kubeconfig: Path, manifests: list[Manifest]) -> None:
-    with Line(kubeconfig) as line:
-        for manifest in manifests:
-            plural = f"{manifest['kind'].lower()}s"
-            namespace = manifest["metadata"].get("namespace")
-            line.create(f"{KUEUE}/{f'namespaces/{namespace}/' if namespace else ''}{plural}", manifest)

@@ -42,7 +42,7 @@ class Neighbour(NamedTuple):
 
 def page(reader: KeptReader, dialect: str, key: Key) -> dict[str, Any] | None:
     """None where there is no such node. Raises ClusterError."""
-    tree = read_tree(reader, dialect)
+    tree = read_tree(reader, dialect, key)
     node = tree.nodes.get(key)
     if node is None:
         return None

@@ -56,13 +56,20 @@ class Row:
     lent: str
 
 
-def read_tree(reader: KeptReader, dialect: str) -> Tree:
-    """Raises ClusterError: NotFound where nobody looks after such trees here."""
-    return reader.made(TREES[dialect], Tree)
+def read_tree(reader: KeptReader, dialect: str, wanted: Key | None = None) -> Tree:
+    """Read anew where the tree lacks `wanted`, which may be younger than what is kept.
+
+    Raises ClusterError: NotFound where nobody looks after such trees here.
+    """
+    tree = reader.made(TREES[dialect], Tree)
+    if wanted is not None and wanted not in tree.nodes:
+        reader.renew()
+        tree = reader.made(TREES[dialect], Tree)
+    return tree
 
 
 def page(reader: KeptReader, dialect: str, query: Mapping[str, str]) -> dict[str, Any]:
-    tree = read_tree(reader, dialect)
+    tree = read_tree(reader, dialect, _key(query["node"]) if query.get("node") else None)
     view = _view(tree, dialect, query)
     rows = list(_found(tree, view))
     blocks = icicle(tree, view.top, view.pair)
@@ -93,15 +100,20 @@ def node_text(key: Key) -> str:
     return f"{key.kind}/{key.name}"
 
 
+def _key(text: str) -> Key:
+    """Of `node_text(key)`."""
+    kind, _, name = text.partition("/")
+    return Key(kind, name)
+
+
 def _view(tree: Tree, dialect: str, query: Mapping[str, str]) -> View:
     """What the query does not say, or says of what is gone, is as on the first look."""
-    kind, _, name = query.get("node", "").partition("/")
     pair = Pair.parse(query.get("pair", ""))
     if pair not in tree.pairs:
         pair = tree.pairs[0] if tree.pairs else Pair("", "")
     offset = query.get("offset", "")
     begin = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 8 else 0
-    return View(dialect, tree.nodes.get(Key(kind, name)), pair, query.get("q", "").strip()[:200], begin)
+    return View(dialect, tree.nodes.get(_key(query.get("node", ""))), pair, query.get("q", "").strip()[:200], begin)
 
 
 def _found(tree: Tree, view: View) -> Iterator[tuple[int, Node]]:

@@ -128,6 +128,11 @@ class KeptReader:
         self.oldest: datetime | None = None
         self.problems: list[str] = []
 
+    def renew(self) -> None:
+        """From here on this request reads what is fresh; what it has read so far does not count."""
+        self.oldest, self._enough = None, FRESH
+        self.problems.clear()
+
     def ask(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         """See `Reader.ask`."""
         given = dict(params or {})

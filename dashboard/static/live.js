@@ -5,7 +5,8 @@
   const status = () => document.getElementById("live");
   const seconds = Number(document.body.dataset.refresh) || 0;
   const history_ = new Map(); // what was used, by path and pair, since this page was opened
-  let etag = null, shown = location.href, failedSince = 0, asked = 0, timer = 0, looking = false, going = 0;
+  const address = () => location.href.split("#")[0]; // what follows is a place on the page, such as the skip link's
+  let etag = null, shown = address(), failedSince = 0, asked = 0, timer = 0, looking = false, going = 0;
 
   const say = (text) => { if (status().textContent !== text) status().textContent = text; };
 
@@ -40,25 +41,23 @@
 
   // Where the focus was, so that it is there again on the new page.
   function place(element) {
-    if (!element || !main().contains(element) || element === main()) return null;
-    return { href: element.getAttribute("href"), name: element.getAttribute("name"), tag: element.tagName };
+    if (!element || !main().contains(element)) return null;
+    return { tag: element.localName, id: element.id, href: element.getAttribute("href"), name: element.getAttribute("name") };
   }
 
   function find(where) {
-    for (const each of main().querySelectorAll(where.tag.toLowerCase())) {
-      if (each.getAttribute("href") === where.href && each.getAttribute("name") === where.name) return each;
-    }
-    return null;
+    const alike = (each) => each.id === where.id && each.getAttribute("href") === where.href && each.getAttribute("name") === where.name;
+    return where.tag === "main" ? main() : [...main().querySelectorAll(where.tag)].find(alike);
   }
 
   async function look() {
     // A server that is slow gets one question at a time, and a look never takes the place of a click.
-    if (looking || going || document.hidden || location.href !== shown) return;
+    if (looking || going || document.hidden || address() !== shown) return;
     const number = asked;
     looking = true;
     try {
       const answer = await load(location.href, etag, "no-store");
-      if (number !== asked || location.href !== shown) return;
+      if (number !== asked || address() !== shown) return;
       if (answer.redirected && new URL(answer.url).pathname !== location.pathname) { location.reload(); return; }
       failedSince = 0;
       const read = answer.headers.get("Quotree-Read");
@@ -84,11 +83,11 @@
       if (!answer.ok || answer.redirected) { location.assign(url); return; }
       etag = answer.headers.get("ETag");
       if (push) history.pushState(null, "", url);
-      shown = location.href;
+      shown = address();
       if (!replace(await answer.text(), false)) { location.assign(url); return; }
-      const target = new URL(url, location.href).hash;
-      if (target) document.getElementById(target.slice(1))?.scrollIntoView();
-      else main().focus({ preventScroll: true });
+      const target = document.getElementById(new URL(url, location.href).hash.slice(1));
+      target?.scrollIntoView();
+      (target || main()).focus({ preventScroll: true });
     } catch { location.assign(url); } finally { going--; }
   }
 
@@ -112,7 +111,7 @@
     const query = new URLSearchParams(new FormData(form)).toString();
     go(`${location.pathname}?${query}`, true);
   }
-  addEventListener("popstate", () => go(location.href, false));
+  addEventListener("popstate", () => { if (address() !== shown) go(location.href, false); });
 
   // In the picture, arrows go to what is beside, above and below.
   document.addEventListener("keydown", (event) => {

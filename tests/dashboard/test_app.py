@@ -146,6 +146,17 @@ def test_who_follows_a_link_need_not_wait_and_who_looks_for_news_gets_them(monke
     assert cluster.asked.count("/v1/tree") == 4
 
 
+@pytest.mark.parametrize("path", ["/queues/kueue/ClusterQueue/new", "/trees/kueue?node=ClusterQueue/new"])
+def test_what_the_kept_tree_lacks_is_looked_for_in_a_newer_one(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.reading.kept.FRESH", 0.0)
+    cluster = Cluster()
+    client = signed_in(cluster, ADMIN)
+    client.get("/trees/kueue")
+    cluster.answers["/v1/tree"] = tree(kueue("new", quota="8", used="5"))
+
+    assert "ClusterQueue new</h1>" in client.get(path).text
+
+
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.reading.kept._MOST", 3)
     kept = Kept()

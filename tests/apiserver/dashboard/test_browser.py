@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -209,7 +208,9 @@ def test_what_the_audit_finds_is_there_at_once(admin: Visitor, world: World) -> 
         found = page.get_by_role("row", name=re.compile("parent-cycle"))
         expect(found.first).to_be_visible(timeout=30_000)
         assert admin.serious() == []
-        page = admin.to("/queues/kueue/Cohort/loop-a")
+        at = "/queues/kueue/Cohort/loop-a"
+        eventually(lambda: page.request.get(world.dashboard.url + at).ok)  # the reconciler may know it later
+        page = admin.to(at)
         expect(page.get_by_role("region", name="Rules that warn")).to_contain_text("parent-cycle")
         expect(page.locator("main")).to_contain_text("It is on a cycle")
     finally:
@@ -256,6 +257,29 @@ def test_light_dark_and_paper(admin: Visitor) -> None:
 # --- with the keyboard alone
 
 
+def test_who_skips_to_the_content_stays_there_while_news_come(admin: Visitor, world: World) -> None:
+    page = admin.to(BELOW)
+    page.evaluate("window.same = true")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{BELOW}#main")
+    _patched(world, "queue-66", 9)
+
+    expect(block(page, "ClusterQueue queue-66: 0 of 9")).to_be_visible()
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.evaluate("window.same")
+
+
+def test_who_turns_the_page_of_the_table_goes_on_in_it(admin: Visitor) -> None:
+    page = admin.to(TREES)
+    page.get_by_role("link", name="After").press("Enter")
+    expect(page.locator("#table")).to_be_focused()
+    page.keyboard.press("Tab")
+    assert focused(page) == names(page)[0]
+    page.go_back()
+    expect(page.locator("caption")).to_contain_text("1 to 100 of")
+
+
 def test_with_the_keyboard_alone(admin: Visitor) -> None:
     page = admin.to(TREES)
     page.keyboard.press("Tab")
@@ -292,15 +316,13 @@ def test_news_come_by_themselves_and_nothing_moves(admin: Visitor, world: World)
     link.focus()
     page.evaluate("scrollTo(0, 150)")
     before = page.evaluate("scrollY")
-    at = f"{KUEUE}/clusterqueues/queue-65"
-    merge = "application/merge-patch+json"
-    world.server.request("PATCH", at, quota_of(9), content_type=merge)
+    _patched(world, "queue-65", 9)
 
     expect(block(page, "ClusterQueue queue-65: 0 of 9")).to_be_focused()
     assert page.evaluate("scrollY") == before
     assert page.evaluate("window.same")
     page.get_by_label("Name").fill("half a na")
-    world.server.request("PATCH", at, quota_of(4), content_type=merge)
+    _patched(world, "queue-65", 4)
     expect(block(page, "ClusterQueue queue-65: 0 of 4")).to_be_visible()
     assert page.get_by_label("Name").input_value() == "half a na"
     expect(page.get_by_label("Name")).to_be_focused()
@@ -434,5 +456,7 @@ def test_who_may_see_nothing_sees_nothing_and_a_token_of_nobody_is_refused(world
 # --- helpers
 
 
-def quota_of(cpu: int) -> dict[str, Any]:
-    return {"spec": {"resourceGroups": [group("cpu", flavor("spot", cpu=cpu))]}}
+def _patched(world: World, queue: str, cpu: int) -> None:
+    quota = {"spec": {"resourceGroups": [group("cpu", flavor("spot", cpu=cpu))]}}
+    at, merge = f"{KUEUE}/clusterqueues/{queue}", "application/merge-patch+json"
+    world.server.request("PATCH", at, quota, content_type=merge)

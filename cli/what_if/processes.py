@@ -22,7 +22,7 @@ from cli.what_if.child import READING, THINKING, UNREAD
 from cli.what_if.rights import rights
 from cluster.errors import Unreachable, from_status
 from dashboard.reading.backend import Login
-from dashboard.what_if.port import Later, NotAllowed, Unanswered
+from dashboard.what_if.port import Later, NotAllowed, Reading, Unanswered
 
 COMMAND = (sys.executable, "-P", "-m", "cli.what_if.child")
 """With -P, a folder `cli` where the dashboard was started is not taken for ours."""
@@ -176,7 +176,7 @@ class _Process:
                 self._until = 0.0
                 raise Unanswered(f"The cluster could not be read; that ends after {READING} s at the latest.")
             since = time.monotonic() - self._began
-            raise Later(f"The cluster is being read, for {since:.0f} s now. Ask again in a moment.")
+            raise Reading(f"The cluster is being read, for {since:.0f} s now. Ask again in a moment.")
         self._until = 0.0 if "message" in said else said["until"] - _MARGIN  # this clock is that of all processes
         if "message" in said:
             if said["status"]:

@@ -14,7 +14,7 @@ from dashboard.what_if.edits import FIELDS, BadEdit, Target
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
 from dashboard.what_if.outcome import Outcome, outcome
-from dashboard.what_if.port import Later, NotAllowed, Unanswered, WhatIf
+from dashboard.what_if.port import Later, NotAllowed, Reading, Unanswered, WhatIf
 from policies.model.printing import plain
 
 
@@ -89,6 +89,8 @@ def _status(error: Exception) -> int:
     match error:
         case NotAllowed():
             return 403
+        case Reading():
+            return 202
         case Unanswered():
             return 503
     return 400

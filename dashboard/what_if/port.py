@@ -24,6 +24,10 @@ class Later(Unanswered):
     """The same question has an answer soon: the cluster is being read, or others are ahead."""
 
 
+class Reading(Later):
+    """The cluster is being read for this question."""
+
+
 class WhatIf(Protocol):
     def missing(self, login: Login) -> tuple[str, ...]:
         """The rights that this person lacks for an answer. Raises ClusterError."""

@@ -10,9 +10,10 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from tests.apiserver.needs import debian_program
+from tests.waiting import SECONDS
 
 _QUIET = (
     "--no-first-run",
@@ -30,6 +31,7 @@ document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`));
 """
 _SERIOUS = ("serious", "critical")
+expect.set_options(timeout=SECONDS * 1000)
 
 
 @contextmanager
@@ -55,7 +57,7 @@ class Visitor:
     def __init__(self, browser: Browser, url: str, **options: Any) -> None:
         self.url = url
         self._context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
-        self._context.set_default_timeout(20_000)
+        self._context.set_default_timeout(SECONDS * 1000)
         self._context.add_init_script(_VIOLATIONS)
         self._said: list[str] = []
         self.expected: list[str] = []

@@ -206,7 +206,7 @@ def test_what_the_audit_finds_is_there_at_once(admin: Visitor, world: World) -> 
         world.server.request("POST", f"{KUEUE}/cohorts", cohort(name, above))
     try:
         found = page.get_by_role("row", name=re.compile("parent-cycle"))
-        expect(found.first).to_be_visible(timeout=30_000)
+        expect(found.first).to_be_visible()
         assert admin.serious() == []
         at = "/queues/kueue/Cohort/loop-a"
         eventually(lambda: page.request.get(world.dashboard.url + at).ok)  # the reconciler may know it later
@@ -225,7 +225,7 @@ def test_what_if_a_queue_had_more(admin: Visitor) -> None:
     assert quota.get_by_role("textbox", name="Name").input_value() == "queue-0"
     quota.get_by_role("textbox", name="New amount").fill("34")
     page.get_by_role("button", name="Show what happens").click()
-    expect(page.get_by_role("heading", name="What happens")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="What happens")).to_be_visible()
 
     expect(page.get_by_role("table", name="Who is admitted")).to_contain_text(WAITS)
     expect(page.locator("#yaml")).to_contain_text(re.compile("nominalQuota: .?34"))

@@ -67,6 +67,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "workload_url": shown.workload_url,
         "what_if_url": shown.what_if_url,
         "namespace_url": shown.namespace_url,
+        "object_url": shown.object_url,
         "job_text": shown.job_text,
         "refresh": settings.refresh_seconds,
         "signs_in": settings.way.asks,
@@ -109,7 +110,7 @@ def _stranger(settings: DashboardSettings) -> Any:
     message = "Open the address that the command printed; it has a key."
     if not isinstance(settings.way, ByKey):
         message = "The proxy in front of this page has not said who you are, or is not one that is trusted."
-    return _page("error.html", code=401, title="Who are you?", message=message), 401
+    return _page("error.html", code=401, title="Not signed in", message=message), 401
 
 
 def _pages(app: Flask) -> None:
@@ -201,7 +202,7 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
         except TooLong as error:
             return _page("sign_in.html", next=target, problem=str(error)), 400
         except (Unauthorized, ValueError):
-            problem = "The cluster does not know this token, or it has expired."
+            problem = "The cluster does not accept this token: it is unknown or expired."
             return _page("sign_in.html", next=target, problem=problem), 401
         answer = redirect(target, 303)
         _set_cookie(answer, settings, sealed)
@@ -217,7 +218,7 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
     def start() -> Any:
         way, key = settings.way, request.args.get("key", "")
         if not isinstance(way, ByKey) or not way.fits(key):
-            return _page("error.html", code=401, title="Who are you?", message="This key is not that of today."), 401
+            return _page("error.html", code=401, title="Not signed in", message="This key is not that of today."), 401
         answer = redirect(url_for("home"), 303)
         _set_cookie(answer, settings, key)
         return answer
@@ -255,7 +256,7 @@ def _finish(answer: Response) -> Response:
 
 
 def _missing(message: str) -> tuple[Response, int]:
-    return _page("error.html", code=404, title="Not here", message=message), 404
+    return _page("error.html", code=404, title="Not found", message=message), 404
 
 
 def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
@@ -272,10 +273,10 @@ def _kind_of(error: ClusterError) -> tuple[int, str]:
         case Forbidden():
             return 403, "You may not see this"
         case NotFound():
-            return 404, "Not here"
+            return 404, "Not found"
         case Unreachable():
-            return 503, "Nobody answers"
-    return 502, "An answer that is none"
+            return 503, "No answer"
+    return 502, "Unusable answer"
 
 
 def _http_error(error: HTTPException) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -46,6 +47,23 @@ def workload_url(namespace: str, name: str) -> str:
 
 def namespace_url(name: str) -> str:
     return f"/namespaces/{_part(name)}"
+
+
+def object_url(thing: Mapping[str, Any]) -> str:
+    """Of the page about an object that a finding names by kind, namespace and name; empty where there is none."""
+    kind, namespace, name = thing["kind"], thing.get("namespace") or "", thing["name"]
+    match kind:
+        case "ClusterQueue" | "Cohort":
+            return queue_url("Kueue", kind, name)
+        case "Queue":
+            return queue_url("Volcano", kind, name)
+        case "Workload":
+            return workload_url(namespace, name)
+        case "LocalQueue":
+            return namespace_url(namespace)
+        case "Namespace":
+            return namespace_url(name)
+    return ""
 
 
 def dialect_named(lower: str) -> str | None:

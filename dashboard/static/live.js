@@ -69,7 +69,7 @@
       say("");
     } catch (error) {
       failedSince = failedSince || Date.now();
-      say(`Not read anew for ${Math.round((Date.now() - failedSince) / 1000)} s: ${error.message}.`);
+      say(`Not refreshed for ${Math.round((Date.now() - failedSince) / 1000)} s: ${error.message}.`);
     } finally { looking = false; }
   }
 

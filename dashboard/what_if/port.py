@@ -16,7 +16,7 @@ class NotAllowed(Unanswered):
     """`missing` are the rights that it takes, as `kubectl auth can-i` has them."""
 
     def __init__(self, missing: tuple[str, ...]) -> None:
-        super().__init__("What happens to a tree can only be told to those who may list all of it.")
+        super().__init__("Only those who may list all of a tree can see what a change does to it.")
         self.missing = missing
 
 

@@ -14,7 +14,7 @@ _PAGES = {
     "/trees/kueue": "ClusterQueue",
     "/trees/volcano": "Queue",
     "/trees/yunikorn": "Namespace",
-    "/queues/kueue/Cohort/acme": "Who waits",
+    "/queues/kueue/Cohort/acme": "Pending workloads",
     "/namespaces/vision": "LocalQueues",
     "/clusters": "Clusters",
 }

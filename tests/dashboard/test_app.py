@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_network
 
 import pytest
@@ -29,10 +30,10 @@ def test_a_tree_is_filtered_by_name_and_looked_at_below_a_node() -> None:
     client = signed_in(Cluster(), ADMIN)
 
     assert "1 to 1 of 1" in client.get("/trees/kueue?q=B").text
-    assert "No name has “zzz” in it" in client.get("/trees/kueue?q=zzz").text
+    assert "No name contains “zzz”" in client.get("/trees/kueue?q=zzz").text
     below = client.get("/trees/kueue?node=ClusterQueue/a").text
     assert "1 to 1 of 1" in below
-    assert "All about a" in below
+    assert "Details of a" in below
 
 
 @pytest.mark.parametrize("query", ["offset=-1", "offset=x", "offset=99999999999", "node=x", "pair=%00", "node=a/b/c"])
@@ -80,7 +81,7 @@ def test_a_page_that_says_the_same_is_sent_once() -> None:
 def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_old() -> None:
     cluster = Cluster()
     client = signed_in(cluster, ADMIN)
-    assert "This is not new" not in client.get("/trees/kueue").text
+    assert "This is stale" not in client.get("/trees/kueue").text
     cluster.down = Unreachable("https://v1", "no answer", "wait")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashboard.app.FRESH", 0.0)
@@ -89,7 +90,7 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
         late = client.get("/trees/kueue", headers=NEWS)
 
     assert page.status_code == 200
-    assert "This is not new" in page.text
+    assert "This is stale" in page.text
     assert "https://v1: no answer" in page.text
     assert late.status_code == 503
 
@@ -175,3 +176,23 @@ def test_where_nobody_signs_in_nobody_is_sent_to_do_so() -> None:
     assert answer.status_code == 502
     assert "the token has expired" in answer.text
     assert signed_in(cluster, ADMIN).get("/trees/kueue").status_code == 303
+
+
+def test_a_finding_leads_to_the_page_of_its_object() -> None:
+    cluster = Cluster()
+    places = {
+        ("Cohort", "", "org"): "/queues/kueue/Cohort/org",
+        ("Queue", "", "root"): "/queues/volcano/Queue/root",
+        ("Workload", "team", "late"): "/workloads/team/late",
+        ("LocalQueue", "team", "main"): "/namespaces/team",
+        ("Namespace", "", "<team>"): "/namespaces/%3Cteam%3E",
+        ("ResourceFlavor", "", "spot"): None,
+    }
+    of = [{"kind": kind, "namespace": space, "name": name} for kind, space, name in places]
+    said = {"rule": "some-rule", "severity": "error", "message": "wrong"}
+    cluster.answers["/v1/findings"] = {"items": [{**said, "object": each} for each in of]}
+
+    page = signed_in(cluster, ADMIN).get("/findings").text
+
+    cells = re.findall(r'<th scope="row">\s*(?:\w+) (?:<a href="([^"]*)">)?', page)
+    assert cells == [place or "" for place in places.values()]

@@ -102,7 +102,7 @@ class Visitor:
     def sign_in(self, token: str, path: str = "/") -> Page:
         """Goes there, signs in with the form, and is led there."""
         self.page.goto(self.url + path)
-        self.page.get_by_label("A token of the cluster").fill(token)
+        self.page.get_by_label("Token").fill(token)
         self.page.get_by_role("button", name="Sign in").click()
         self.page.wait_for_url(lambda url: "/sign-in" not in url)
         return self.page

@@ -154,7 +154,7 @@ def test_a_click_looks_below_a_node_without_a_new_page_and_back_leads_back(admin
     assert page.title() == "Kueue: group-35 · Quotree"
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohort division-3")
-    page.get_by_role("navigation", name="Way from the root").get_by_role("link", name="org").click()
+    page.get_by_role("navigation", name="Path from the root").get_by_role("link", name="org").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohort org")
     assert page.evaluate("window.same")
 
@@ -176,10 +176,10 @@ def test_a_queue_and_who_borrows_and_waits(admin: Visitor) -> None:
     page = admin.to(QUEUE)
 
     assert row(page, "spot/cpu")[1:5] == ["4", "70", "1750%", "66"]
-    waits = page.get_by_role("region", name="Who waits")
+    waits = page.get_by_role("region", name="Pending workloads")
     expect(waits).to_contain_text(f"team-0/{WAITS}")
     expect(waits).to_contain_text("10 more needed")
-    assert "queue-0" not in page.get_by_role("region", name="Who borrows").inner_text()
+    assert "queue-0" not in page.get_by_role("region", name="Siblings that borrow").inner_text()
     page.get_by_role("link", name="Show in the tree").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("ClusterQueue queue-0")
 
@@ -190,10 +190,10 @@ def test_why_a_workload_waits_and_what_one_holds(admin: Visitor) -> None:
     assert row(page, "main")[1:5] == ["spot/cpu", "20", "10", "ClusterQueue queue-0: borrowingLimit, 10 short"]
     expect(why).to_contain_text("Held by")
     expect(why.locator("td").last).to_contain_text("queue-0 70")
-    expect(page.get_by_role("region", name="Its life")).to_contain_text("QuotaReserved False (Pending)")
+    expect(page.get_by_role("region", name="Timeline")).to_contain_text("QuotaReserved False (Pending)")
 
     page = admin.to("/workloads/team-0/train-0")
-    expect(page.get_by_role("region", name="How it stands")).to_contain_text("Admitted in ClusterQueue queue-0")
+    expect(page.get_by_role("region", name="Status")).to_contain_text("Admitted in ClusterQueue queue-0")
     life = page.locator(".timeline li strong").all_inner_texts()
     assert life[0] == "Created"
     assert {"QuotaReserved", "Admitted"} < set(life)
@@ -211,7 +211,7 @@ def test_what_the_audit_finds_is_there_at_once(admin: Visitor, world: World) -> 
         at = "/queues/kueue/Cohort/loop-a"
         eventually(lambda: page.request.get(world.dashboard.url + at).ok)  # the reconciler may know it later
         page = admin.to(at)
-        expect(page.get_by_role("region", name="Rules that warn")).to_contain_text("parent-cycle")
+        expect(page.get_by_role("region", name="Findings")).to_contain_text("parent-cycle")
         expect(page.locator("main")).to_contain_text("It is on a cycle")
     finally:
         for name in ("loop-a", "loop-b"):
@@ -221,20 +221,20 @@ def test_what_the_audit_finds_is_there_at_once(admin: Visitor, world: World) -> 
 def test_what_if_a_queue_had_more(admin: Visitor) -> None:
     page = admin.to(QUEUE)
     page.get_by_role("link", name=re.compile("^What if .")).click()
-    quota = page.get_by_role("group", name="Another quota")
+    quota = page.get_by_role("group", name="Change a quota")
     assert quota.get_by_role("textbox", name="Name").input_value() == "queue-0"
     quota.get_by_role("textbox", name="New amount").fill("34")
-    page.get_by_role("button", name="Show what happens").click()
-    expect(page.get_by_role("heading", name="What happens")).to_be_visible()
+    page.get_by_role("button", name="Show the result").click()
+    expect(page.get_by_role("heading", name="Result")).to_be_visible()
 
-    expect(page.get_by_role("table", name="Who is admitted")).to_contain_text(WAITS)
+    expect(page.get_by_role("table", name="Workloads that are admitted")).to_contain_text(WAITS)
     expect(page.locator("#yaml")).to_contain_text(re.compile("nominalQuota: .?34"))
     assert admin.serious() == []
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as YAML").click()
     assert "queue-0" in download.value.path().read_text()
-    page.get_by_role("button", name="Show what happens").click()
-    expect(page.get_by_role("table", name="Quota, before and after")).to_contain_text("own 4 → 34")
+    page.get_by_role("button", name="Show the result").click()
+    expect(page.get_by_role("table", name="Quota before and after")).to_contain_text("own 4 → 34")
 
 
 def test_light_dark_and_paper(admin: Visitor) -> None:
@@ -346,7 +346,7 @@ def test_while_the_reconciler_is_away_the_page_says_how_old_it_is(admin: Visitor
     page = admin.to(QUEUE)
     port = world.replica.address["api"].rpartition(":")[2]
     world.replica.end(signal.SIGKILL)
-    expect(page.get_by_role("alert")).to_contain_text("This is not new: it was read at")
+    expect(page.get_by_role("alert")).to_contain_text("This is stale: it was read at")
     expect(page.get_by_role("alert")).to_contain_text(f"127.0.0.1:{port}")
     assert row(page, "spot/cpu")[1:3] == ["4", "70"]
 
@@ -377,7 +377,7 @@ def test_without_the_dashboard_an_open_page_says_so_and_goes_on_when_it_is_back(
     page = admin.to(BELOW)
     admin.expected.append("ERR_INTERNET_DISCONNECTED")
     page.context.set_offline(True)
-    expect(page.locator("#live")).to_contain_text("Not read anew for")
+    expect(page.locator("#live")).to_contain_text("Not refreshed for")
     page.context.set_offline(False)
     expect(page.locator("#live")).to_have_text("")
 
@@ -403,7 +403,7 @@ def test_all_of_it_without_javascript(world: World, browser: Browser) -> None:
         page.get_by_role("link", name=WAITS).last.click()
         expect(page.get_by_role("region", name="Why it waits")).to_contain_text("10 short")
         with page.expect_request("**/workloads/**") as again:
-            page.get_by_role("link", name="Read again").click()
+            page.get_by_role("link", name="Refresh").click()
         assert again.value.all_headers()["referer"] == again.value.url, "which asks for the newest"
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
@@ -417,7 +417,7 @@ def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
     admin.to(TREES)
     with Visitor(browser, world.dashboard.url) as tenant:
         page = tenant.sign_in(TENANT.token, SPACE)
-        expect(page.get_by_role("region", name="Who waits")).to_contain_text(f"team-0/{WAITS}")
+        expect(page.get_by_role("region", name="Pending workloads")).to_contain_text(f"team-0/{WAITS}")
         assert row(page, "train-0")[:4] == ["train-0", "main", "0", "admitted"]
         page = tenant.to(f"/workloads/team-0/{WAITS}")
         expect(page.get_by_role("region", name="Why it waits")).to_contain_text("10 short")
@@ -431,8 +431,8 @@ def test_a_tenant_sees_its_own_beside_an_admin_who_sees_everything(
         page.get_by_role("link", name="your namespace").click()
         page.get_by_label("Name of the namespace").fill("team-1")
         page.get_by_role("button", name="Show").click()
-        assert "You do not see LocalQueues" in tenant.text()
-        assert "You do not see Workloads" in tenant.text()
+        assert "You may not see LocalQueues" in tenant.text()
+        assert "You may not see Workloads" in tenant.text()
         for hidden in ("other", "queue-1"):
             assert hidden not in tenant.text().replace("others", "")
     admin.to("/workloads/team-1/other")
@@ -443,11 +443,13 @@ def test_who_may_see_nothing_sees_nothing_and_a_token_of_nobody_is_refused(world
         page = stranger.to(TREES)
         expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
         stranger.expected.append("status of 401")
-        page.get_by_label("A token of the cluster").fill("of-nobody")
+        page.get_by_label("Token").fill("of-nobody")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert")).to_have_text("The cluster does not know this token, or it has expired.")
+        expect(page.get_by_role("alert")).to_have_text(
+            "The cluster does not accept this token: it is unknown or expired."
+        )
         stranger.sign_in(STRANGER.token, SPACE)
-        assert "You do not see LocalQueues" in stranger.text()
+        assert "You may not see LocalQueues" in stranger.text()
         assert WAITS not in stranger.text()
         for path in (TREES, QUEUE, f"/workloads/team-0/{WAITS}", "/clusters"):
             stranger.to(path, 403)

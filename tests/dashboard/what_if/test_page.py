@@ -105,16 +105,16 @@ def test_what_comes_of_it() -> None:
     page = signed_in(cluster(said), ADMIN).post("/what-if", data=QUOTA).text
 
     for text in (
-        "The rules allow this change</strong>, with remarks",
+        "The rules allow this change</strong>, with warnings",
         "it lends more than it has",
         "moves from org to lab and loses",
         "own 4 → 2",
         "Preempted to make room</td><td>Job ml/high in b",
         "evicted; then admitted again",
         "Job ml/late</th><td>b",
-        'Cohort lab</th><td>spot/cpu</td><td class="number">9</td><td class="number">8',
+        'Cohort lab</th><td class="pair">spot/cpu</td><td class="number">9</td><td class="number">8',
         "Job ml/x, 2 more",
-        "This never settles",
+        "This does not settle",
         "and 3 more",
         'read at <time id="read">2026-11-23T10:00:00Z',
     ):

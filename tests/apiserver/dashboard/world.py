@@ -156,18 +156,16 @@ class Dashboard:
             self.process.wait(30)
 
 
+def serving(folder: Path, port: int = 0) -> list[str]:
+    """Arguments of a reconciler that serves /v1 at this port, with certificates in this folder."""
+    names = (f"--secret={SYSTEM}/{CERTIFICATE}", "--service=quotree-reconciler", "--name=127.0.0.1")
+    return [f"--api-port={port}", f"--api-certs={folder}/certs", *names]
+
+
 @contextmanager
 def reconciling(server: ControlPlane, folder: Path, port: int = 0) -> Iterator[Replica]:
     """A reconciler that serves /v1 at this port, once it has read everything."""
-    replica = Replica(
-        server,
-        folder,
-        f"--api-port={port}",
-        f"--api-certs={folder}/certs",
-        f"--secret={SYSTEM}/{CERTIFICATE}",
-        "--service=quotree-reconciler",
-        "--name=127.0.0.1",
-    )
+    replica = Replica(server, folder, *serving(folder, port))
     try:
         eventually(lambda: replica.ready, replica.log, seconds=60)
         yield replica

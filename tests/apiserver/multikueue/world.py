@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -49,11 +49,12 @@ PULSE = {"connection": {"probeSeconds": 1, "answerSeconds": 2, "longestWaitSecon
 
 
 class Process:
-    """`quotree serve reconciler` of one cluster; `start` after `end` makes a new one."""
+    """`quotree serve reconciler` of one cluster; `start` after `end` makes a new one, with these `arguments` too."""
 
     def __init__(
         self, server: ControlPlane, folder: Path, configuration: dict[str, Any], connection: dict[str, Any]
     ) -> None:
+        self.arguments: Sequence[str] = ()
         folder.mkdir()
         self._folder = folder
         self._login = server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
@@ -72,7 +73,7 @@ class Process:
         program = [sys.executable, "-m", "tests.apiserver.multikueue.dying"] if die_at else [str(QUOTREE)]
         command = [*program, "serve", "reconciler", "--port=0", f"--kubeconfig={self._login}"]
         command += [f"--config={self._folder}/configuration.yaml", f"--address-file={self._folder}/address.json"]
-        command += [f"--settings={self._folder}/settings.yaml"]
+        command += [f"--settings={self._folder}/settings.yaml", *self.arguments]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -101,12 +102,17 @@ class Process:
             self._process = None
 
     @property
+    def address(self) -> dict[str, str]:
+        """What it says of where it is, empty before it does."""
+        file = self._folder / "address.json"
+        return dict(json.loads(file.read_text())) if file.exists() else {}
+
+    @property
     def ready(self) -> bool:
-        address = self._folder / "address.json"
-        if self._process is None or self._process.poll() is not None or not address.exists():
+        if self._process is None or self._process.poll() is not None or not self.address:
             return False
         try:
-            with urllib.request.urlopen(json.loads(address.read_text())["url"] + "/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(self.address["url"] + "/readyz", timeout=5) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -341,10 +347,11 @@ def three_clusters(
     hasty: bool = True,
     ours: tuple[str, ...] = ("manager", "one", "two"),
     users: tuple[User, ...] = (),
+    arguments: Sequence[str] = (),
 ) -> Iterator[World]:
     """Started side by side, connected, and ready to place work. `controller_manager`: workers make pods of jobs, and
     nobody but a test runs those. `hasty`: losses are noticed within seconds, else in the time that users get. `ours`:
-    where Quotree runs. `users` are known to all of them.
+    where Quotree runs. `users` are known to all of them. `arguments` are more ones of the manager's reconciler.
     """
     with ExitStack() as opened:
         servers = [ControlPlane(name="manager", users=users)]
@@ -357,6 +364,7 @@ def three_clusters(
         common, connection = (CONFIGURATION, PULSE) if hasty else (AS_SHIPPED, {})
         manager = Cluster(servers[0], folder / "manager", {**common, **(MANAGING if hasty else {})}, connection)
         workers = {each.name: Cluster(each, folder / each.name, common, connection) for each in servers[1:]}
+        manager.process.arguments = arguments
         world = World(manager, workers, folder)
         for cluster in world.clusters:
             opened.enter_context(cluster.partition)

@@ -68,10 +68,10 @@ def _workload(manifest: Manifest) -> dict[str, Any]:
 
 def _state(spec: Manifest, conditions: Any) -> str:
     held = {str(each.get("type")) for each in conditions if each.get("status") == "True"}
-    for kind, state in (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved", "has quota")):
+    for kind, state in (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved", "quota reserved")):
         if kind in held:
             return state
-    return "deactivated" if spec.get("active") is False else "waiting"
+    return "deactivated" if spec.get("active") is False else "pending"
 
 
 def _part(name: str) -> str:

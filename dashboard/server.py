@@ -22,7 +22,7 @@ from cluster.health import HealthServer
 from dashboard.app import create_app
 from dashboard.backend import Backend
 from dashboard.settings import DashboardSettings
-from dashboard.worker import BoundedWorker
+from dashboard.worker import CONNECTIONS, BoundedWorker
 
 log = logging.getLogger(__name__)
 _MEMORY = Path("/dev/shm")  # noqa: S108  for gunicorn's heartbeat file, which would hang on a slow disk
@@ -65,7 +65,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             "worker_class": BoundedWorker,
             "workers": 1,
             "threads": settings.threads,
-            "worker_connections": 512,
+            "worker_connections": CONNECTIONS,
             "keepalive": _KEEPALIVE,
             "graceful_timeout": _GRACE,
             "control_socket_disable": True,

@@ -8,8 +8,10 @@ import threading
 import time
 from typing import Any
 
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.gthread import _DEFER, ThreadWorker
 
+CONNECTIONS = 512
+"""That are open at once; of those that say nothing, the oldest makes room for another one."""
 _WHOLE = 30.0
 """Seconds from the head of a request to the last byte of its answer."""
 _HEAD = 8.0
@@ -18,7 +20,9 @@ _LOOK = 1.0
 
 
 class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn waits for a silent client elsewhere, but for the rest of a request, or for a reader, without end."""
+    """gunicorn has a thread wait 5 s for a client that says nothing yet, and one for the rest of a request, or for a
+    reader, without end; with all connections open it accepts no more. Here those who say nothing hold no thread, and
+    everybody else holds one for a bounded time."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,7 +33,19 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         threading.Thread(target=self._end_the_slow, name="slow-clients", daemon=True).start()
         super().init_process()
 
+    def accept(self, listener: Any) -> None:
+        super().accept(listener)
+        if self.nr_conns < self.worker_connections:
+            return
+        for idle, end in ((self.pending_conns, self.murder_pending), (self.keepalived_conns, self.murder_keepalived)):
+            if idle:
+                idle[0].timeout = 0.0  # the oldest is the first, and ends as if its time were over
+                end()
+                return
+
     def handle(self, conn: Any) -> Any:
+        if not conn.initialized and not conn.wait_for_data(0.0):
+            return _DEFER
         with self._lock:
             self._under_way[id(conn)] = (time.monotonic() + _HEAD, conn)
         try:

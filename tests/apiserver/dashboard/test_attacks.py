@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from playwright.sync_api import Browser, expect
 
+from dashboard.worker import CONNECTIONS
 from tests.apiserver import build
 from tests.apiserver.dashboard.chromium import Visitor, chromium
 from tests.apiserver.dashboard.evil import evil_site
@@ -30,6 +31,7 @@ MARKUP = (
 SPACE = "mallory"
 NOBODY_HELD = 100
 """More than the dashboard has threads."""
+MORE_THAN_IT_KEEPS = CONNECTIONS + 50
 
 
 @pytest.fixture(scope="module")
@@ -278,6 +280,24 @@ def test_half_requests_keep_nobody_out_and_sigterm_ends_it_all(company: Company,
     finally:
         for each in held:
             each.close()
+        dashboard.close()
+
+
+def test_who_connects_and_says_nothing_keeps_nobody_out(company: Company, tmp_path: Path) -> None:
+    dashboard = Dashboard(company.server, tmp_path / "dashboard", company.replica.address["api"])
+    where = urlsplit(dashboard.url)
+    alive = http.client.HTTPConnection(str(where.hostname), where.port or 0, timeout=20)
+    silent: list[socket.socket] = []
+    try:
+        for _ in range(MORE_THAN_IT_KEEPS):
+            silent.append(socket.create_connection((where.hostname, where.port), 30))
+        alive.request("GET", "/sign-in")
+        assert alive.getresponse().read(), "nobody waits behind those who say nothing"
+        assert silent[0].recv(1) == b"", "the first one made room"
+    finally:
+        for each in silent:
+            each.close()
+        alive.close()
         dashboard.close()
 
 

@@ -52,6 +52,8 @@ PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namesp
 JOBS = Resource("batch", "v1", "jobs", namespaced=True)
 DEPLOYMENTS = Resource("apps", "v1", "deployments", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", namespaced=True)
+SERVICES = Resource("", "v1", "services", namespaced=True)
+ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", namespaced=True)
 SECRETS = Resource("", "v1", "secrets", namespaced=True)
 VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", namespaced=False

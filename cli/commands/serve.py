@@ -249,8 +249,9 @@ def reconciler(
       quotree serve reconciler --part batch
     """
     from cli.input.settings import read_file, read_gates
-    from cli.serving.reconciler import ProcessSettings, lease_of, run  # here, since servers take long to load
+    from cli.serving.reconciler import ProcessSettings, run  # here, since servers take long to load
     from reconciler.configured import DEFAULTS, of_part, read_configured
+    from reconciler.parts.claims import lease_of
 
     ours, namespace = read_settings(settings, []), lease.partition("/")[0]
     own = ours.reconciler

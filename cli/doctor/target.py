@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,12 +13,13 @@ from cluster.errors import ApiError, Forbidden, NotFound
 from cluster.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
 from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration
-from policies.dialects.reading import Manifest, mapping, text
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.rules import registry
-from policies.takeover.objects import Names, Ref
+from policies.takeover.objects import Names, Ref, pod_spec
 from policies.text.positions import BadText
 from policies.text.yaml_values import single
+from reconciler.parts.claims import DEFAULT
 
 _MOST_COPIED = 10_000
 """Nodes that aliases of the configuration may copy."""
@@ -41,6 +42,7 @@ class Target:
     webhook: str | None = None
     metrics: str | None = None
     now: Callable[[], datetime] = _now
+    _deployments: dict[Ref, Manifest | None] = field(default_factory=dict, repr=False)
 
     def get(self, path: str) -> Manifest | None:
         """None where it does not exist. Raises ClusterError."""
@@ -49,13 +51,32 @@ class Target:
         except NotFound:
             return None
 
-    @cached_property
+    def deployment(self, ref: Ref) -> Manifest | None:
+        """None where it is not installed. Raises ClusterError."""
+        if ref not in self._deployments:
+            self._deployments[ref] = self.get(DEPLOYMENTS.item(ref.name, ref.namespace))
+        return self._deployments[ref]
+
+    @property
     def webhook_deployment(self) -> Manifest | None:
-        return self._deployment(self.names.webhook)
+        return self.deployment(self.names.webhook)
+
+    @property
+    def reconciler_deployment(self) -> Manifest | None:
+        return self.deployment(self.names.reconciler)
 
     @cached_property
-    def reconciler_deployment(self) -> Manifest | None:
-        return self._deployment(self.names.reconciler)
+    def part_deployments(self) -> dict[Ref, Manifest]:
+        """The reconcilers for parts of the cluster, whatever their names are. Raises ClusterError."""
+        found = self.cluster.list(DEPLOYMENTS, namespace=self.names.namespace)
+        parts = {Ref("Deployment", str(metadata(each).get("name")), self.names.namespace): each for each in found}
+        return {ref: each for ref, each in sorted(parts.items()) if part_of(each)}
+
+    @property
+    def installed(self) -> dict[Ref, Manifest]:
+        """All Deployments of Quotree's that there are. Raises ClusterError."""
+        every = {ref: self.deployment(ref) for ref in self.names.processes.values()} | self.part_deployments
+        return {ref: each for ref, each in every.items() if each is not None}
 
     @cached_property
     def has_webhook(self) -> bool:
@@ -95,15 +116,40 @@ class Target:
         except Forbidden:
             return True
 
-    def _deployment(self, ref: Ref) -> Manifest | None:
-        return self.get(DEPLOYMENTS.item(ref.name, ref.namespace))
-
 
 def arguments(deployment: Manifest | None) -> list[str]:
     """What the containers of a Deployment are started with."""
-    pod = mapping(mapping(mapping((deployment or {}).get("spec")).get("template")).get("spec"))
-    containers: Any = pod.get("containers") or ()
-    return [str(each) for container in containers for each in mapping(container).get("args") or ()]
+    containers = listing(pod_spec(deployment or {}).get("containers"))
+    return [str(each) for container in containers for each in listing(mapping(container).get("args"))]
+
+
+def option(deployment: Manifest | None, name: str) -> str | None:
+    """The value of an option that a Deployment starts its process with: `--name=value`, or as two arguments."""
+    given = arguments(deployment)
+    for each, following in zip(given, [*given[1:], ""], strict=False):
+        key, equals, value = each.partition("=")
+        if key == name:
+            return value if equals else following
+    return None
+
+
+def mounted_secret(deployment: Manifest | None, folder: str) -> Mapping[str, Any]:
+    """The Secret that is mounted as this folder, as the volume names it; empty where none is."""
+    pod = pod_spec(deployment or {})
+    mounts = (mapping(each) for container in listing(pod.get("containers")) for each in _mounts(container))
+    volume = next((each.get("name") for each in mounts if each.get("mountPath") == folder), None)
+    named = (mapping(each) for each in listing(pod.get("volumes")))
+    return next((mapping(each.get("secret")) for each in named if each.get("name") == volume), {})
+
+
+def _mounts(container: object) -> Sequence[object]:
+    return listing(mapping(container).get("volumeMounts"))
+
+
+def part_of(deployment: Manifest | None) -> str:
+    """The part that a reconciler is started for; empty for the default part, and for what is no reconciler."""
+    part = option(deployment, "--part") if "reconciler" in arguments(deployment) else None
+    return part if part and part != DEFAULT else ""
 
 
 def _without_schemas(definition: Manifest) -> Manifest:

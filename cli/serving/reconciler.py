@@ -32,7 +32,6 @@ from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.export import export, export_certificate
 from reconciler.metrics.observer import MetricsObserver
 from reconciler.metrics.registry import ChosenRegistry
-from reconciler.parts.claims import DEFAULT
 from reconciler.process import Reconciler
 from reconciler.shell.permit import KUEUE_LEASE, Manage, Never, NoRival, Rival
 from webhook.logs import log_as_json
@@ -84,11 +83,6 @@ class ProcessSettings:
 
     def connect(self, timeouts: Timeouts | None = None) -> Cluster:
         return Cluster.connect(self.context, self.kubeconfig, timeouts)
-
-
-def lease_of(lease: str, part: str) -> str:
-    """The Lease of a part, as `namespace/name`: two processes of one part must not have two."""
-    return lease if part == DEFAULT else f"{lease}-{part}"
 
 
 def run(configured: Configured, process: ProcessSettings) -> Exit:

@@ -77,8 +77,30 @@ class Names:
         return Ref("Deployment", "quotree-reconciler", self.namespace)
 
     @property
+    def audit(self) -> Ref:
+        return Ref("Deployment", "quotree-audit", self.namespace)
+
+    @property
+    def dashboard(self) -> Ref:
+        return Ref("Deployment", "quotree-dashboard", self.namespace)
+
+    @property
+    def processes(self) -> dict[str, Ref]:
+        """The Deployments of what Quotree can be installed as, by what `quotree serve` calls it."""
+        return {
+            "webhook": self.webhook,
+            "reconciler": self.reconciler,
+            "audit": self.audit,
+            "dashboard": self.dashboard,
+        }
+
+    @property
     def reconciler_lease(self) -> Ref:
         return Ref("Lease", "quotree-reconciler", self.namespace)
+
+    @property
+    def audit_lease(self) -> Ref:
+        return Ref("Lease", "quotree-audit", self.namespace)
 
     @property
     def configuration(self) -> Ref:

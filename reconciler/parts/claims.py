@@ -35,6 +35,11 @@ def valid(part: str) -> bool:
     return _NAME.fullmatch(part) is not None
 
 
+def lease_of(lease: str, part: str) -> str:
+    """The Lease of a part, by that of the default part: two processes of one part must not have two."""
+    return lease if part == DEFAULT else f"{lease}-{part}"
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`part` decides, NOBODY where the conditions contradict each other. `asked`: the part that asks for it, or empty.

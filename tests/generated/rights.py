@@ -14,6 +14,9 @@ FILES = (
     ("webhook", "manifests/base/rbac.yaml"),
     ("reconciler", "manifests/components/reconciler/rbac.yaml"),
     ("reconciler", "manifests/components/multikueue/rbac.yaml"),
+    ("part", "manifests/components/reconciler-part/rbac.yaml"),
+    ("audit", "manifests/components/audit/rbac.yaml"),
+    ("dashboard", "manifests/components/dashboard/rbac.yaml"),
 )
 
 

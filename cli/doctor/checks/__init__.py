@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from cli.doctor.checks.answering import webhook_answers
 from cli.doctor.checks.certificates import ca_bundle, certificate_expiry, webhook_configurations
+from cli.doctor.checks.dashboard import dashboard
 from cli.doctor.checks.definitions import crds
-from cli.doctor.checks.health import cache_age
-from cli.doctor.checks.leases import kueue_manager, reconciler_lease
+from cli.doctor.checks.health import audit_age, cache_age
+from cli.doctor.checks.leases import audit_lease, kueue_manager, reconciler_lease
 from cli.doctor.checks.ledger import ledger
+from cli.doctor.checks.parts import parts
 from cli.doctor.checks.replicas import replicas, versions
+from cli.doctor.checks.reports import reports
 from cli.doctor.checks.rights import rbac
 from cli.doctor.checks.server import api_server, clock
+from cli.doctor.checks.services import endpoints
 from cli.doctor.checks.workers import workers
 
 CHECKS = (
@@ -19,6 +23,7 @@ CHECKS = (
     versions,
     crds,
     replicas,
+    endpoints,
     webhook_configurations,
     ca_bundle,
     certificate_expiry,
@@ -27,7 +32,12 @@ CHECKS = (
     ledger,
     rbac,
     reconciler_lease,
+    parts,
     kueue_manager,
     workers,
+    audit_lease,
+    audit_age,
+    reports,
+    dashboard,
 )
 """In the order of the report: what others rest upon comes first."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from certs.pki import BadCertificate, inspect, split
 from cli.doctor.result import Result, check, failure, ok, skipped, warning
 from cli.doctor.served import Served, client_configurations, from_secret, from_server, reached, server_name
-from cli.doctor.target import Target, arguments
+from cli.doctor.target import Target, mounted_secret, option
 from cluster.apply import converts_with_us
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import (
@@ -19,11 +19,14 @@ from cluster.resource import (
     VALIDATING_WEBHOOKS,
 )
 from policies.dialects.reading import Manifest, mapping, metadata, text
+from policies.takeover.objects import Ref
 
 _SECRET = "quotree-webhook-certificate"  # noqa: S105, a name
 _LATE = 0.75
 """Of a lifetime. A certificate is renewed when half of it is over."""
-_RENEW = "see the webhook's logs and rbac: it renews its certificates itself. With cert-manager: see the Certificate"
+_RENEW = (
+    "see the logs of its process and rbac: it renews its certificates itself. With cert-manager: see the Certificate"
+)
 _TRUST = (
     "the webhook writes its authority there within minutes: see its logs and rbac. With cert-manager or certificates of"
     " your own, write the authority of the served certificate into caBundle"
@@ -105,17 +108,17 @@ def certificate_expiry(target: Target) -> Iterator[Result]:
             yield judged_expiry("authority in the caBundles", split(pem), target.now())
         except BadCertificate:
             continue  # ca-bundle says so
-    yield from _of_reconciler(target)
+    for ref in (target.names.reconciler, target.names.audit, target.names.dashboard):
+        yield from _of_process(target, ref)
 
 
-def _of_reconciler(target: Target) -> Iterator[Result]:
-    """The certificate of /v1, where the reconciler keeps one in a Secret. Raises ClusterError."""
-    deployment = target.reconciler_deployment
-    if deployment is None or (name := _secret(deployment)) is None:
+def _of_process(target: Target, ref: Ref) -> Iterator[Result]:
+    """The certificate of /v1 or of pages, where it is kept in a Secret. Raises ClusterError."""
+    if (name := secret_of(target.deployment(ref))) is None:
         return
-    stored = _stored(target, name)
+    stored = stored_certificate(target, name)
     if isinstance(stored, str):
-        yield skipped("", stored, "see the reconciler's logs")
+        yield skipped("", stored, f"see the logs of {ref}")
     else:
         yield judged_expiry(f"certificate of {stored.source}", [stored.certificate], target.now())
 
@@ -172,11 +175,11 @@ def _served(target: Target, callers: Iterable[Manifest]) -> Served | str:
         deployment = target.webhook_deployment
     except Forbidden:
         deployment = None
-    stored = _stored(target, _secret(deployment) or _SECRET)
+    stored = stored_certificate(target, secret_of(deployment) or _SECRET)
     return f"the webhook cannot be reached from here, and {stored}" if isinstance(stored, str) else stored
 
 
-def _stored(target: Target, name: str) -> Served | str:
+def stored_certificate(target: Target, name: str) -> Served | str:
     """What is served by who has read this Secret, else why that is not known."""
     source = f"Secret {target.names.namespace}/{name}"
     try:
@@ -192,9 +195,9 @@ def _stored(target: Target, name: str) -> Served | str:
         return f"{source} holds no certificate: {error}"
 
 
-def _secret(deployment: Manifest | None) -> str | None:
-    """As --secret names it."""
-    options: Mapping[str, str] = {
-        key: value for key, _, value in (each.partition("=") for each in arguments(deployment))
-    }
-    return options.get("--secret", "").rpartition("/")[2] or None
+def secret_of(deployment: Manifest | None) -> str | None:
+    """The Secret with the certificate that the process serves: as --secret names it, else what is mounted for it."""
+    if named := option(deployment, "--secret"):
+        return named.rpartition("/")[2]
+    folder = option(deployment, "--api-certs") or option(deployment, "--certs")
+    return text(mounted_secret(deployment, folder).get("secretName")) if folder else None

@@ -1,13 +1,14 @@
-"""What the replicas say of themselves: whether they are ready, and how old their caches are."""
+"""What the replicas say of themselves: whether they have read everything, and how old is what they know."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from urllib.request import urlopen
 
 from cli.doctor.result import Result, check, failure, ok, skipped, warning
-from cli.doctor.target import Target
+from cli.doctor.target import Target, option
 from cluster.errors import BadAnswer, ClusterError
 from cluster.resource import PODS
 from policies.dialects.reading import Manifest, mapping, metadata
@@ -15,10 +16,17 @@ from policies.takeover.objects import Ref
 
 _OLD = 180.0
 """Seconds. A watch lasts less, and the next one begins with an answer."""
+_PORT, _AUDIT_PORT = "8080", "8083"
+"""Of the metrics, where --metrics-port or --port does not say so."""
+_INTERVAL = 600.0
+"""Seconds between two audits, where --interval does not say so."""
+_LATE = 2.0
+"""Intervals. An audit is due after one, and may be at work."""
 _TIMEOUT = 5.0
 _VALUE = r"^{name} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)$"
 """A series without labels; a value that is not a number is none."""
 _FORWARD = "kubectl -n {namespace} port-forward deployment/{name} 8080 &, and --metrics http://127.0.0.1:8080/metrics"
+_LOOK = "kubectl -n {namespace} port-forward deployment/{name} {port}, and look at http://127.0.0.1:{port}/metrics"
 
 
 @check("cache-age", "Each replica of the webhook has read everything, and hears of changes.")
@@ -30,21 +38,36 @@ def cache_age(target: Target) -> Iterator[Result]:
     if deployment is None:
         yield skipped(str(ref), "the webhook is not installed")
         return
+    fix = _FORWARD.format(namespace=ref.namespace, name=ref.name)
+    yield from _of_pods(target, ref, deployment, _PORT, judged_metrics, fix)
+
+
+@check("audit-age", "Each replica of the audit judges everything again and again.")
+def audit_age(target: Target) -> Iterator[Result]:
+    ref = target.names.audit
+    deployment = target.deployment(ref)
+    if deployment is None:
+        yield skipped(str(ref), "the audit is not installed")
+        return
+    port = option(deployment, "--port") or _AUDIT_PORT
+    interval = float(option(deployment, "--interval") or _INTERVAL)
+    fix = _LOOK.format(namespace=ref.namespace, name=ref.name, port=port)
+    yield from _of_pods(target, ref, deployment, port, partial(judged_audit, interval=interval), fix)
+
+
+def _of_pods(
+    target: Target, ref: Ref, deployment: Manifest, port: str, judged: Callable[[str, str], Result], fix: str
+) -> Iterator[Result]:
     pods = list(_running(target, deployment))
     if not pods:
         yield skipped(str(ref), "no replica runs", "see replicas")
     for pod in pods:
-        yield _of_pod(target, ref, str(metadata(pod).get("name")))
-
-
-def _of_pod(target: Target, ref: Ref, name: str) -> Result:
-    path = f"{PODS.collection(ref.namespace)}/{name}:8080/proxy/metrics"
-    subject = f"Pod {ref.namespace}/{name}"
-    try:
-        return judged_metrics(subject, target.cluster.text(path))
-    except ClusterError as error:
-        fix = _FORWARD.format(namespace=ref.namespace, name=ref.name)
-        return skipped(subject, f"the API server shows none of its metrics: {error}", fix)
+        name = str(metadata(pod).get("name"))
+        subject = f"Pod {ref.namespace}/{name}"
+        try:
+            yield judged(subject, target.cluster.text(f"{PODS.collection(ref.namespace)}/{name}:{port}/proxy/metrics"))
+        except ClusterError as error:
+            yield skipped(subject, f"the API server shows none of its metrics: {error}", fix)
 
 
 def _running(target: Target, deployment: Manifest) -> Iterator[Manifest]:
@@ -81,6 +104,26 @@ def judged_metrics(subject: str, text: str) -> Result:
             subject, f"has heard nothing of the API server for {age:.0f} s, and judges on what was then", fix
         )
     return ok(subject, f"has read everything, and heard of the API server {age:.0f} s ago")
+
+
+def judged_audit(subject: str, text: str, interval: float) -> Result:
+    """`interval`: the seconds between two audits while nothing changes."""
+    from audit.metrics import AGE, CACHE_AGE, CACHE_SYNCED  # here, since it takes long to load
+
+    synced, heard, age = (_value(text, family.name) for family in (CACHE_SYNCED, CACHE_AGE, AGE))
+    if synced is None:
+        return skipped(subject, "these are not the metrics of the audit")
+    if not synced or age is None:
+        fix = "see its logs, and rbac: it must list every kind that it reads"
+        return failure(subject, "has audited nothing yet, so it finds and reports nothing", fix)
+    if age > interval * _LATE:
+        message = f"has audited nothing for {age:.0f} s, and reports what was then; one is due every {interval:.0f} s"
+        return warning(subject, message, "see its logs: an audit that fails by an internal error says why")
+    if heard is None or heard > _OLD:
+        since = "ever" if heard is None else f"for {heard:.0f} s"
+        fix = "see its logs, and whether it reaches the API server"
+        return warning(subject, f"has not heard of the API server {since}, and audits what was then", fix)
+    return ok(subject, f"audited everything {age:.0f} s ago")
 
 
 def _value(text: str, name: str) -> float | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from cli.doctor.result import Result, check, failure, ok, skipped
-from cli.doctor.target import Target, arguments
+from cli.doctor.target import Target, option
 from cluster.resource import LEASES
 from policies.dialects.reading import Manifest, mapping, metadata, text
-from policies.takeover.objects import LEASE
+from policies.takeover.objects import LEASE, Ref
 
 _DURATION = 15.0
 """Seconds that a Lease lasts which does not say so."""
@@ -17,24 +18,49 @@ _LENIENT = 5.0
 """Seconds of difference between two clocks that make no difference here."""
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the holder of a Lease does. `idle`: what comes of it while nobody holds it."""
+
+    idle: str
+    fix: str
+
+
+_DECIDING = Work(
+    "nothing is admitted",
+    "see the logs of the reconciler; it must reach the API server, and Kueue's manager must not run",
+)
+_REPORTING = Work("no report is written", "see the logs of the audit; it must reach the API server")
+
+
 @check("reconciler-lease", "One replica of the reconciler holds the Lease and renews it.")
 def reconciler_lease(target: Target) -> Iterator[Result]:
-    ref = target.names.reconciler_lease
+    ref = lease_of_process(target.reconciler_deployment, target.names.reconciler_lease)
     if target.reconciler_deployment is None:
         yield skipped(str(ref), "the reconciler is not installed")
     elif observes(target):
         yield skipped(str(ref), "the reconciler runs with --mode observe, and needs no Lease")
     else:
-        yield judged_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now())
+        yield judged_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now(), _DECIDING)
 
 
-def judged_lease(subject: str, lease: Manifest | None, now: datetime) -> Result:
-    fix = "see the logs of the reconciler; it must reach the API server, and Kueue's manager must not run"
+@check("audit-lease", "One replica of the audit holds its Lease and renews it.")
+def audit_lease(target: Target) -> Iterator[Result]:
+    deployment = target.deployment(target.names.audit)
+    ref = lease_of_process(deployment, target.names.audit_lease)
+    if deployment is None:
+        yield skipped(str(ref), "the audit is not installed")
+    else:
+        yield judged_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now(), _REPORTING)
+
+
+def judged_lease(subject: str, lease: Manifest | None, now: datetime, work: Work = _DECIDING) -> Result:
+    fix = work.fix
     if lease is None:
         return failure(subject, "does not exist: no replica has ever led", fix)
     holder, age = holder_of(lease), age_of(lease, now)
     if not holder:
-        return failure(subject, "nobody holds it, so nothing is admitted", fix)
+        return failure(subject, f"nobody holds it, so {work.idle}", fix)
     if age is None or age > _lasts(lease) + _LENIENT:
         since = f"{age:.0f} s ago" if age is not None else "never"
         return failure(subject, f"{holder} holds it and renewed it {since}; it lasts {_lasts(lease):g} s", fix)
@@ -50,7 +76,7 @@ def kueue_manager(target: Target) -> Iterator[Result]:
 
 def judged_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -> Result:
     """`installed`: there is a reconciler that would write."""
-    active = [each for each in leases if _is_active(each, now)]
+    active = [each for each in leases if is_active(each, now)]
     for lease in active:
         subject = f"Lease {metadata(lease).get('namespace')}/{LEASE}"
         if installed:
@@ -62,8 +88,14 @@ def judged_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -
     return skipped("", "neither Kueue's manager nor the reconciler runs here")
 
 
+def lease_of_process(deployment: Manifest | None, usual: Ref) -> Ref:
+    """The Lease that a process is started with."""
+    namespace, _, name = (option(deployment, "--lease") or "").partition("/")
+    return Ref("Lease", name, namespace) if namespace and name else usual
+
+
 def observes(target: Target) -> bool:
-    return "--mode=observe" in arguments(target.reconciler_deployment)
+    return option(target.reconciler_deployment, "--mode") == "observe"
 
 
 def holder_of(lease: Manifest) -> str:
@@ -80,6 +112,6 @@ def _lasts(lease: Manifest) -> float:
     return float(mapping(lease.get("spec")).get("leaseDurationSeconds") or _DURATION)
 
 
-def _is_active(lease: Manifest, now: datetime) -> bool:
+def is_active(lease: Manifest, now: datetime) -> bool:
     age = age_of(lease, now)
     return bool(holder_of(lease)) and age is not None and age <= _lasts(lease) + _LENIENT

@@ -11,11 +11,12 @@ from policies.dialects.reading import Manifest, mapping
 from policies.takeover.objects import Ref
 
 
-@check("replicas", "Webhook and reconciler run, with all their replicas ready.")
+@check("replicas", "Every process that is installed runs, with all its replicas ready.")
 def replicas(target: Target) -> Iterator[Result]:
-    names = target.names
-    yield judged_replicas(names.webhook, target.webhook_deployment)
-    yield judged_replicas(names.reconciler, target.reconciler_deployment)
+    for ref in target.names.processes.values():
+        yield judged_replicas(ref, target.deployment(ref))
+    for ref, deployment in target.part_deployments.items():
+        yield judged_replicas(ref, deployment)
 
 
 def judged_replicas(ref: Ref, deployment: Manifest | None) -> Result:
@@ -31,10 +32,9 @@ def judged_replicas(ref: Ref, deployment: Manifest | None) -> Result:
     return ok(str(ref), f"{ready} of {wanted} replicas are ready")
 
 
-@check("versions", "Webhook and reconciler run the same image of Quotree.")
+@check("versions", "All processes run the same image of Quotree.")
 def versions(target: Target) -> Iterator[Result]:
-    both = {target.names.webhook: target.webhook_deployment, target.names.reconciler: target.reconciler_deployment}
-    yield judged_versions({ref: images(each) for ref, each in both.items() if each is not None})
+    yield judged_versions({ref: images(each) for ref, each in target.installed.items()})
 
 
 def images(deployment: Manifest) -> list[str]:
@@ -51,5 +51,5 @@ def judged_versions(found: Mapping[Ref, Sequence[str]], own: str = VERSION) -> R
         return skipped("", f"no image of Quotree runs here; this program is {own}")
     if len(names) > 1:
         message = f"{' and '.join(names)} run here; this program is {own}"
-        return warning("", message, "upgrade both to one version, and use the command line of that version")
+        return warning("", message, "upgrade all to one version, and use the command line of that version")
     return ok("", f"{names[0]} runs here; this program is {own}")

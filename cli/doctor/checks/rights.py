@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
 from typing import Any
 
 from cli.doctor.result import Result, check, failure, ok, skipped
-from cli.doctor.target import Target, arguments
+from cli.doctor.target import Target, arguments, option, part_of
 from cluster.client import Cluster
 from cluster.errors import Forbidden
 from cluster.reviews import Access, Caller, may
-from policies.dialects.reading import Manifest, mapping, text
+from policies.dialects.reading import Manifest, text
+from policies.takeover.objects import pod_spec
 
 _AT_ONCE = 8
 """Requests to the API server at a time; about two hundred questions are asked."""
 _SHOWN = 4
 _OWN = "quotree-system"
 """The namespace in the shipped manifests."""
+_PART, _SHIPPED_PART = "part", "batch"
+_OF_YUNIKORN = ("quotree-webhook-yunikorn", "quotree-audit-yunikorn")
+_WITH_SECRET = ("webhook", "audit", "dashboard")
+"""Their only Secret is the one of their certificate."""
 _NO_MULTIKUEUE = "--feature-gates=MultiKueue=false"
 
 
@@ -35,23 +40,35 @@ class Role:
     file: str
     accesses: tuple[Access, ...]
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
 
-@check("rbac", "Webhook and reconciler may do what they have to do, by the roles that are shipped.")
+
+@check("rbac", "Every process may do what it has to do, by the roles that are shipped.")
 def rbac(target: Target) -> Iterator[Result]:
-    deployments = {"webhook": target.webhook_deployment, "reconciler": target.reconciler_deployment}
     for role in roles():
-        deployment, subject = deployments[role.process], f"{role.kind} {role.name}"
+        if role.process == _PART:
+            for each in target.part_deployments.values():
+                yield _of_role(of_part(role, part_of(each)), each, target)
+            continue
+        deployment = target.deployment(target.names.processes[role.process])
         why = "is not installed" if deployment is None else _needless(role, target)
         if why or deployment is None:
-            yield skipped(subject, why)
-            continue
-        account = _account(deployment, role.process, target.names.namespace)
-        wanted = list(_wanted(role, deployment, target))
-        try:
-            yield judged_rights(subject, account.name, wanted, _missing(target.cluster, account, wanted), role.file)
-        except Forbidden as error:
-            fix = f"ask an administrator, or try `kubectl auth can-i --list --as={account.name}`"
-            yield skipped(subject, f"you may not ask for the rights of others: {error.message}", fix)
+            yield skipped(str(role), why)
+        else:
+            yield _of_role(role, deployment, target)
+
+
+def _of_role(role: Role, deployment: Manifest, target: Target) -> Result:
+    account = account_of(deployment, target.names.namespace)
+    wanted = list(_wanted(role, deployment, target))
+    try:
+        return judged_rights(
+            str(role), account.name, wanted, missing_rights(target.cluster, account, wanted), role.file
+        )
+    except Forbidden as error:
+        fix = f"ask an administrator, or try `kubectl auth can-i --list --as={account.name}`"
+        return skipped(str(role), f"you may not ask for the rights of others: {error.message}", fix)
 
 
 def judged_rights(subject: str, account: str, wanted: Sequence[Access], missing: Sequence[Access], file: str) -> Result:
@@ -78,6 +95,14 @@ def roles() -> tuple[Role, ...]:
     )
 
 
+def of_part(role: Role, part: str) -> Role:
+    """The role of another part than the one that is shipped, whose names are the same but for the part's."""
+    name = f"{role.name.removesuffix(_SHIPPED_PART)}{part}"
+    accesses = tuple(replace(each, name=name) if each.name == role.name else each for each in role.accesses)
+    file = role.file if part == _SHIPPED_PART else f"{role.file}, with {part} in place of {_SHIPPED_PART}"
+    return replace(role, name=name, file=file, accesses=accesses)
+
+
 def _accesses(namespace: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Access]:
     for rule in rules:
         for group in rule["apiGroups"]:
@@ -91,7 +116,7 @@ def _needless(role: Role, target: Target) -> str:
     """Why the process does without this role, empty where it does not."""
     if role.name == "quotree-webhook-certificates" and not _keeps_secret(target.webhook_deployment):
         return "the certificates are supplied"
-    if role.name == "quotree-webhook-yunikorn" and not target.configuration.yunikorn.follow:
+    if role.name in _OF_YUNIKORN and not target.configuration.yunikorn.follow:
         return "`yunikorn.follow` is off"
     if role.name == "quotree-reconciler-multikueue" and _NO_MULTIKUEUE in arguments(target.reconciler_deployment):
         return "MultiKueue is off"
@@ -101,30 +126,30 @@ def _needless(role: Role, target: Target) -> str:
 def _wanted(role: Role, deployment: Manifest, target: Target) -> Iterator[Access]:
     """Without kinds that the API server does not have, and what the settings leave out."""
     for access in role.accesses:
-        needless = (access.resource == "secrets" and role.process == "webhook" and not _keeps_secret(deployment)) or (
-            access.name == "quotree-ledger" and not target.configuration.ledger
-        )
+        needless = (
+            access.resource == "secrets" and role.process in _WITH_SECRET and not _keeps_secret(deployment)
+        ) or (access.name == "quotree-ledger" and not target.configuration.ledger)
         if access.group in target.groups and not needless:
             namespace = target.names.namespace if access.namespace == _OWN else access.namespace
             yield Access(access.verb, access.group, access.resource, access.subresource, namespace, access.name)
 
 
-def _missing(cluster: Cluster, account: Caller, wanted: Sequence[Access]) -> list[Access]:
+def missing_rights(cluster: Cluster, account: Caller, wanted: Sequence[Access]) -> list[Access]:
     """Raises ClusterError."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = threads.map(partial(may, cluster, account), wanted)
         return [access for access, allowed in zip(wanted, answers, strict=True) if not allowed]
 
 
-def _account(deployment: Manifest, process: str, namespace: str) -> Caller:
-    pod = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
-    name = text(pod.get("serviceAccountName")) or f"quotree-{process}"
+def account_of(deployment: Manifest, namespace: str) -> Caller:
+    """Who its Pods are to the API server."""
+    name = text(pod_spec(deployment).get("serviceAccountName")) or "default"
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
     return Caller(f"system:serviceaccount:{namespace}:{name}", groups=groups)
 
 
 def _keeps_secret(deployment: Manifest | None) -> bool:
-    return any(each.partition("=")[0] == "--secret" for each in arguments(deployment))
+    return option(deployment, "--secret") is not None
 
 
 def _written(access: Access) -> str:

@@ -19,10 +19,13 @@ import pytest
 from certs.pki import KeyPair, new_authority, new_server
 from certs.secret import from_data
 from cli.exits import Exit
+from reconciler.objects.stored import Stored
+from reconciler.parts.claims import LABEL, Claim, claim_status
 from tests.apiserver import build
+from tests.apiserver.audits.report_kinds import policy_reports
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.webhook.guard import Guard
-from tests.builders import manifest
+from tests.builders import cluster_queue, cohort, manifest
 from tests.cli.runs import run
 from tests.waiting import eventually
 
@@ -31,22 +34,32 @@ SYSTEM = "quotree-system"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SYSTEM}/deployments"
 LEDGER = f"/api/v1/namespaces/{SYSTEM}/configmaps/quotree-ledger"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{SYSTEM}/endpointslices"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+COMPONENTS = ("reconciler", "reconciler-part", "audit", "dashboard", "dashboard-audit")
+HELD = ("quotree-reconciler", "quotree-reconciler-batch", "quotree-audit")
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/quotree-validate"
 MERGE = "application/merge-patch+json"
 
 
 class Installed:
-    """The base with the reconciler; the webhook is a process here, and what a kubelet and a reconciler would write."""
+    """The base with all that is served beside it; the webhook is a process here, the others are what they and a kubelet
+    would write."""
 
     def __init__(self, control_plane: ControlPlane, guard: Guard) -> None:
         self.guard = guard
         self.request = control_plane.request
         self.kubeconfig = control_plane.kubeconfig_for
-        for name, replicas in (("quotree-webhook", 3), ("quotree-reconciler", 2)):
+        for each in self.request("GET", DEPLOYMENTS)["items"]:
+            replicas = each["spec"]["replicas"]
             status = {"status": {"replicas": replicas, "readyReplicas": replicas}}
-            self.request("PATCH", f"{DEPLOYMENTS}/{name}/status", status, content_type=MERGE)
-        self.request("POST", LEASES, self.lease("quotree-reconciler", 0))
+            self.request("PATCH", f"{DEPLOYMENTS}/{each['metadata']['name']}/status", status, content_type=MERGE)
+        for name in ("webhook", "reconciler", "audit", "dashboard"):
+            self.request("POST", SLICES, endpoint_slice(f"quotree-{name}"))
+        for lease in HELD:
+            self.request("POST", LEASES, self.lease(lease, 0))
 
     def lease(self, name: str, age: float) -> dict[str, Any]:
         renewed = datetime.now(UTC) - timedelta(seconds=age)
@@ -54,8 +67,9 @@ class Installed:
         return manifest("coordination.k8s.io/v1", "Lease", name, spec, namespace=SYSTEM)
 
     def renew(self, age: float = 0) -> None:
-        spec = {"spec": self.lease("quotree-reconciler", age)["spec"]}
-        self.request("PATCH", f"{LEASES}/quotree-reconciler", spec, content_type=MERGE)
+        for lease in HELD:
+            spec = {"spec": self.lease(lease, age)["spec"]}
+            self.request("PATCH", f"{LEASES}/{lease}", spec, content_type=MERGE)
 
     def doctor(
         self, *arguments: object, user: str = "admin", code: Exit | None = None
@@ -83,9 +97,19 @@ class Installed:
 def installed(programs: build.Programs) -> Iterator[Installed]:
     with (
         ControlPlane(users=[User(READER, ())]) as control_plane,
-        Guard(control_plane, "", "reconciler") as guard,
+        Guard(control_plane, "", *COMPONENTS) as guard,
     ):
+        for each in policy_reports():
+            control_plane.request("POST", DEFINITIONS, each)
         yield Installed(control_plane, guard)
+
+
+def endpoint_slice(service: str) -> dict[str, Any]:
+    """With one replica, as Kubernetes makes it of a Pod."""
+    meta = manifest("discovery.k8s.io/v1", "EndpointSlice", f"{service}-1", namespace=SYSTEM)
+    meta["metadata"]["labels"] = {"kubernetes.io/service-name": service}
+    ready = {"addresses": ["10.0.0.1"], "conditions": {"ready": True}}
+    return {**meta, "addressType": "IPv4", "endpoints": [ready], "ports": [{"name": "api", "port": 8443}]}
 
 
 @contextmanager
@@ -114,15 +138,19 @@ def absent(installed: Installed, path: str) -> Iterator[None]:
 def test_a_whole_installation_is_fine(installed: Installed) -> None:
     installed.renew()
 
-    found = installed.doctor("--fail-on", "warning", code=Exit.CLEAN)
+    found = installed.doctor(code=Exit.CLEAN)
 
     states = {id: {each["state"] for each in results} for id, results in found.items()}
     assert {id for id, each in states.items() if each == {"ok"}} >= {
         *("api-server", "clock", "crds", "replicas", "versions", "webhook-configurations", "ca-bundle"),
         *("webhook-answers", "cache-age", "ledger", "reconciler-lease", "kueue-manager"),
+        *("endpoints", "audit-lease", "reports"),
     }
     assert states["rbac"] == states["certificate-expiry"] == {"ok", "skipped"}  # no reconciler has made its certificate
     assert states["workers"] == {"skipped"}
+    assert [id for id, each in states.items() if "warning" in each] == ["parts"]
+    assert states["parts"] == {"ok", "warning"}  # batch runs, and no root names it
+    assert states["dashboard"] == {"ok", "skipped"}  # nor has the reconciler a certificate that it could trust
 
 
 def test_a_binding_that_is_gone_and_then_a_ca_bundle_that_is_empty(installed: Installed) -> None:
@@ -165,7 +193,9 @@ def test_the_certificate_of_the_reconciler_has_expired(installed: Installed) -> 
     body = {**manifest("v1", "Secret", "quotree-reconciler-certificate", namespace=SYSTEM), "data": data}
     installed.request("POST", secrets, body)
     try:
-        assert "expired at" in installed.failures()["certificate-expiry"]
+        found = installed.failures()
+        assert "expired at" in found["certificate-expiry"]
+        assert "Secret quotree-system/quotree-reconciler-certificate has no ca.crt" in found["dashboard"]
     finally:
         installed.request("DELETE", f"{secrets}/quotree-reconciler-certificate")
 
@@ -187,6 +217,43 @@ def test_a_lease_that_is_stale_and_one_that_is_gone(installed: Installed) -> Non
 
     assert "pod-1 holds it and renewed it 60" in stale["message"]
     assert gone["message"] == "does not exist: no replica has ever led"
+
+
+def test_a_part_that_stopped_while_it_holds_a_tree(installed: Installed) -> None:
+    root = {**cohort("research"), "metadata": {"name": "research", "labels": {LABEL: "batch"}}}
+    installed.request("POST", f"{KUEUE}/cohorts", root)
+    installed.request("POST", f"{KUEUE}/clusterqueues", cluster_queue("vision", "research"))
+    status = {"status": claim_status(Stored(), Claim("batch", given=True), 10**18)}
+    try:
+        installed.request("PATCH", f"{KUEUE}/clusterqueues/vision/status", status, content_type=MERGE)
+        installed.renew()
+        running = installed.doctor(code=Exit.CLEAN)["parts"]
+        with absent(installed, f"{LEASES}/quotree-reconciler-batch"):
+            gone = installed.doctor(code=Exit.FINDINGS)["parts"]
+    finally:
+        for path in ("clusterqueues/vision", "cohorts/research"):
+            installed.request("DELETE", f"{KUEUE}/{path}")
+
+    assert [(each["subject"], each["state"]) for each in running] == [("part batch", "ok"), ("part default", "ok")]
+    assert "nobody runs it, and it holds vision" in gone[0]["message"]
+
+
+def test_the_audit_lost_its_rights_and_the_dashboard_needs_some(installed: Installed) -> None:
+    """Nobody gave the dashboard what it needs behind a proxy."""
+    path = f"{DEPLOYMENTS}/quotree-dashboard"
+    container = "/spec/template/spec/containers/0/args/-"
+    arguments = [{"op": "add", "path": container, "value": "--trusted-proxy=10.0.0.0/8"}]
+    installed.request("PATCH", path, arguments, content_type="application/json-patch+json")
+    installed.request("DELETE", f"{SLICES}/quotree-audit-1")
+    with absent(installed, f"{BINDINGS}/quotree-audit"):
+        eventually(lambda: "rbac" in installed.failures(), lambda: "RBAC still allows it")
+        found = installed.doctor()
+
+    assert any("quotree-audit may not list cohorts" in each["message"] for each in found["rbac"])
+    assert "may not impersonate any of the users and groups" in found["dashboard"][-1]["message"]
+    assert [each["subject"] for each in found["endpoints"] if each["state"] == "failure"] == [
+        "Service quotree-system/quotree-audit"
+    ]
 
 
 def test_kueues_manager_beside_the_reconciler(installed: Installed) -> None:

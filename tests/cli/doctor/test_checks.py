@@ -253,7 +253,7 @@ def test_the_shipped_roles_are_asked_for() -> None:
     assert Access("list", "kueue.x-k8s.io", "clusterqueues") in accesses
     assert Access("patch", "", "configmaps", namespace="quotree-system", name="quotree-ledger") in accesses
     assert Access("patch", "kueue.x-k8s.io", "workloads", "status") in accesses
-    assert {role.process for role in roles()} == {"webhook", "reconciler"}
+    assert {role.process for role in roles()} == {"webhook", "reconciler", "part", "audit", "dashboard"}
 
 
 def test_workers() -> None:

@@ -1,0 +1,108 @@
+"""The dashboard: whether those whom it asks are there, and whether it may ask in the name of others."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from cli.doctor.checks.certificates import secret_of, stored_certificate
+from cli.doctor.checks.rights import account_of, missing_rights
+from cli.doctor.result import Result, check, failure, ok, skipped, warning
+from cli.doctor.served import Served
+from cli.doctor.target import Target, mounted_secret, option
+from cluster.errors import Forbidden
+from cluster.resource import SECRETS
+from cluster.reviews import Access
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.takeover.objects import Ref
+
+_ASKED = ("reconciler", "audit")
+_IMPERSONATION = tuple(Access("impersonate", "", plural) for plural in ("users", "groups"))
+
+
+@check("dashboard", "The dashboard finds and trusts those whom it asks, and may ask in the names that its proxy sends.")
+def dashboard(target: Target) -> Iterator[Result]:
+    deployment, subject = target.deployment(target.names.dashboard), str(target.names.dashboard)
+    if deployment is None:
+        yield skipped(subject, "the dashboard is not installed")
+        return
+    for process in _ASKED:
+        if url := option(deployment, f"--{process}"):
+            yield _of_asked(target, deployment, process, url)
+    if option(deployment, "--trusted-proxy") is None:
+        yield ok(subject, "people sign in with their own tokens, so it needs no rights of its own")
+        return
+    account = account_of(deployment, target.names.namespace)
+    try:
+        missing = missing_rights(target.cluster, account, _IMPERSONATION)
+    except Forbidden as error:
+        yield skipped(subject, f"you may not ask for the rights of others: {error.message}", "ask an administrator")
+    else:
+        yield judged_impersonation(subject, account.name, missing)
+
+
+def judged_impersonation(subject: str, account: str, missing: Sequence[Access]) -> Result:
+    if not missing:
+        return ok(subject, f"{account} may impersonate users and groups, as --trusted-proxy needs")
+    what = " and ".join(each.resource for each in missing)
+    fix = (
+        f"give {account} the right to `impersonate` those {what} whom the proxy names; where its role lists them in"
+        " resourceNames, this is fine"
+    )
+    return warning(subject, f"{account} may not impersonate any of the {what}, as --trusted-proxy needs", fix)
+
+
+def _of_asked(target: Target, deployment: Manifest, process: str, url: str) -> Result:
+    """What the dashboard meets where it asks this process. Raises ClusterError."""
+    subject, service = f"--{process}={url}", service_of(url)
+    asked = target.deployment(target.names.processes[process])
+    if service is None or service.namespace != target.names.namespace:
+        return skipped(subject, "is not a Service beside the dashboard, so it cannot be looked at")
+    if service.name != option(asked, "--service"):
+        message = f"no {process} is installed behind {service}, so its pages show an error"
+        return failure(subject, message, f"install manifests/components/{process}, or take --{process} out")
+    if option(asked, "--api-port") is None:
+        fix = f"start the {process} with --api-host, --api-port and --api-certs, as manifests/components/{process} does"
+        return failure(subject, f"the {process} serves no /v1", fix)
+    secret = secret_of(asked)
+    served = stored_certificate(target, secret) if secret else f"the {process} keeps its certificate in no Secret"
+    if isinstance(served, str):
+        return skipped(subject, f"whether it is trusted cannot be known: {served}")
+    file = option(deployment, f"--{process}-ca")
+    if not file:
+        return skipped(subject, "no CA is named, so it is trusted where the image of the dashboard trusts it")
+    return judged_trust(subject, served, _authorities(target, deployment, file), urlsplit(url).hostname or "")
+
+
+def judged_trust(subject: str, served: Served, authorities: bytes | str, name: str) -> Result:
+    """`authorities` is PEM, or why there are none."""
+    fault = authorities if isinstance(authorities, str) else served.distrust(authorities, name)
+    if fault:
+        fix = "mount the ca.crt of that Secret, and name it by the option that ends in -ca"
+        return failure(subject, f"the dashboard does not trust what {served.source} serves: {fault}", fix)
+    return ok(subject, f"is trusted with what {served.source} serves")
+
+
+def _authorities(target: Target, deployment: Manifest, file: str) -> bytes | str:
+    """What a file of the dashboard's holds, where that is mounted from a Secret; else why it has none."""
+    path = PurePosixPath(file)
+    source = mounted_secret(deployment, str(path.parent))
+    name = text(source.get("secretName"))
+    if name is None:
+        return f"{file} is mounted from no Secret"
+    renamed = {each.get("path"): each.get("key") for each in map(mapping, listing(source.get("items")))}
+    key = text(renamed.get(path.name)) or path.name
+    found = target.get(SECRETS.item(name, target.names.namespace))
+    encoded = text(mapping((found or {}).get("data")).get(key))
+    return base64.b64decode(encoded) if encoded else f"Secret {target.names.namespace}/{name} has no {key}"
+
+
+def service_of(url: str) -> Ref | None:
+    """The Service that a URL names, by its name in the cluster's DNS."""
+    try:
+        name, namespace, kind, *_ = (urlsplit(url).hostname or "").split(".")
+    except ValueError:
+        return None
+    return Ref("Service", name, namespace) if kind == "svc" else None

@@ -1,0 +1,157 @@
+"""Reconcilers for parts of a cluster: whether those run that the labels of roots name, and that hold ClusterQueues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cli.doctor.checks.leases import holder_of, is_active, lease_of_process, observes
+from cli.doctor.part_trees import Node, PartTree, read_node, trees
+from cli.doctor.result import Result, State, check, failure, ok, skipped, warning
+from cli.doctor.target import Target, part_of
+from cluster.errors import NotFound
+from cluster.resource import LEASES
+from policies.dialects.reading import metadata
+from reconciler.parts.claims import DEFAULT, LABEL, NOBODY, lease_of, valid
+
+_SHOWN = 4
+_MOST = 10
+"""Results about single trees; the rest is counted."""
+_LONG = timedelta(minutes=5)
+"""A handover takes two writes for each ClusterQueue and a list of all Workloads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The parts: `live` with who holds the Lease of each, `deployed` those that are to run."""
+
+    live: Mapping[str, str]
+    deployed: frozenset[str] = frozenset()
+
+
+@check("parts", "Every part that a root names runs, and so does every part that holds ClusterQueues.")
+def parts(target: Target) -> Iterator[Result]:
+    if observes(target):
+        yield skipped("", "the reconciler runs with --mode observe, and decides for nothing")
+        return
+    from reconciler.core.watched import CLUSTER_QUEUES, COHORTS  # here, since it takes long to load
+
+    nodes: list[Node] = []
+    for resource in (COHORTS, CLUSTER_QUEUES):
+        try:
+            nodes += target.cluster.snapshot(resource, read_node).items
+        except NotFound:
+            continue  # crds says so
+    yield from judged_parts(nodes, _running(target), target.now())
+
+
+def _running(target: Target) -> Running:
+    usual = lease_of_process(target.reconciler_deployment, target.names.reconciler_lease)
+    live: dict[str, str] = {}
+    for lease in target.cluster.list(LEASES, namespace=usual.namespace):
+        name = str(metadata(lease).get("name"))
+        part = DEFAULT if name == usual.name else name.removeprefix(f"{usual.name}-")
+        if name == lease_of(usual.name, part) and is_active(lease, target.now()):
+            live[part] = holder_of(lease)
+    return Running(live, frozenset(map(part_of, target.part_deployments.values())))
+
+
+def judged_parts(nodes: Sequence[Node], running: Running, now: datetime) -> Iterator[Result]:
+    every = list(trees(nodes))
+    wanted = {tree.wanted for tree in every if tree.wanted and valid(tree.wanted)}
+    holding = {holder for tree in every for holder in tree.holders} - {NOBODY}
+    labelled = [each for each in nodes if each.label]
+    names = {*running.live, *running.deployed, *holding, *wanted}
+    if names <= {DEFAULT} and not labelled:
+        yield skipped("", "no root names a part: one reconciler decides for all trees")
+        return
+    yield from (_of_part(part, every, running) for part in sorted(names))
+    yield from _first(_of_label(each) for each in labelled if each.parent or not valid(each.label))
+    yield from _first(each for tree in every for each in _of_tree(tree, running.live, now))
+
+
+def _of_part(part: str, every: Sequence[PartTree], running: Running) -> Result:
+    subject = f"part {part}"
+    held = [each.name for tree in every for each in tree.queues if each.claim.part == part]
+    roots = [str(tree.root) for tree in every if tree.wanted == part and tree.root]
+    start = f"start it: `quotree serve reconciler --part {part}`, as manifests/components/reconciler-part does"
+    if holder := running.live.get(part):
+        if not held and not roots and part != DEFAULT:
+            fix = f"kubectl label cohort ROOT {LABEL}={part}, or remove its Deployment"
+            return warning(subject, f"runs ({holder}), and no root names it, so it decides for nothing", fix)
+        return ok(subject, f"runs ({holder}), and holds {len(held)} ClusterQueue{'s' * (len(held) != 1)}")
+    if held:
+        fix = "see reconciler-lease" if part == DEFAULT else f"{start}; it hands over what no root gives it"
+        message = f"nobody runs it, and it holds {_named(held)}: nothing is admitted there, and no other part may"
+        return failure(subject, message, fix)
+    if part in running.deployed:
+        return failure(subject, "none of its replicas holds its Lease", "see replicas, rbac, and the logs of its Pods")
+    if part == DEFAULT:
+        return warning(subject, "nobody runs it, and it is to have what no label gives away", "see reconciler-lease")
+    fix = f"{start}; or take the label off: kubectl label {_written(roots[0])} {LABEL}-"
+    return warning(subject, f"nobody runs it, and {_named(roots)} name it: the part that holds them goes on", fix)
+
+
+def _of_label(node: Node) -> Result:
+    if not valid(node.label):
+        message = f"names the part {node.label}, and no part can have that name: the part that holds the tree goes on"
+        fix = "use at most 40 lower-case letters, digits and hyphens, with a letter or digit at both ends"
+        return warning(f"{node}: {LABEL}", message, fix)
+    fix = f"label the root of the tree instead, and take this label off: kubectl label {_written(str(node))} {LABEL}-"
+    return warning(f"{node}: {LABEL}", f"has no effect: it is below Cohort {node.parent}, and only a root counts", fix)
+
+
+def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator[Result]:
+    """What keeps a tree from being decided for, beyond a part that nobody runs."""
+    for each in tree.queues:
+        if each.claim.part == NOBODY:
+            fix = f"leave one of them: kubectl edit clusterqueue {each.name} --subresource=status"
+            message = f"its status has the conditions of two parts, so nobody decides for the tree of {tree.name}"
+            yield failure(str(each), message, fix)
+    wanted, holders = tree.wanted, tree.holders - {NOBODY}
+    away = [each for each in tree.queues if each.claim.part not in (wanted, NOBODY)]
+    if wanted is None or not away:
+        return
+    if wanted not in live:
+        if len(holders) > 1:
+            message = f"parts {' and '.join(sorted(holders))} hold it, and nobody runs {wanted}, which is to have all"
+            yield failure(
+                f"tree of {tree.name}", f"{message}: nobody decides", f"start {wanted}, or label the root anew"
+            )
+        return
+    if not holders <= live.keys():
+        return  # nobody runs that part, and its own result says so
+    yield _of_move(tree, away, wanted, now)
+
+
+def _of_move(tree: PartTree, away: Sequence[Node], wanted: str, now: datetime) -> Result:
+    subject, parts = f"tree of {tree.name}", " and ".join(sorted({each.claim.part for each in away}))
+    asked = [each.asked for each in away if each.asked]
+    if len(asked) < len(away):
+        fix = f"look again in a minute; else see the logs of part {wanted}, and rbac"
+        return warning(subject, f"part {wanted} has not asked for all that {parts} still holds of it", fix)
+    if now - min(asked) > _LONG:
+        message = f"part {wanted} has asked {parts} for it since {min(asked):%Y-%m-%d %H:%M:%S} UTC: nobody decides"
+        return warning(subject, message, f"see the logs of {parts}: a write about its work may be under way for ever")
+    return ok(subject, f"{parts} hands it over to {wanted}")
+
+
+def _first(results: Iterable[Result]) -> Iterator[Result]:
+    """The worst of them."""
+    order = (State.FAILURE, State.WARNING, State.SKIPPED, State.OK)
+    every = sorted(results, key=lambda each: order.index(each.state))
+    yield from every[:_MOST]
+    if rest := every[_MOST:]:
+        yield Result(rest[0].state, "", f"and {len(rest)} more like these", rest[0].fix)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _written(node: str) -> str:
+    """As an argument of kubectl."""
+    kind, _, name = node.partition(" ")
+    return f"{kind.lower()} {name}"

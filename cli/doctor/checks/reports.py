@@ -1,0 +1,90 @@
+"""The reports that the audit keeps in the cluster: whether it can, and whether anybody still does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from cli.doctor.checks.leases import is_active, lease_of_process
+from cli.doctor.result import Result, check, ok, skipped, warning
+from cli.doctor.target import Target
+from cluster.resource import LEASES, Resource
+from policies.audit.reports import APIS, MANAGED_BY, PREFIX, ReportApi
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+
+_LABEL = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
+_NONE = "neither OpenReports nor PolicyReports are installed, so none are written; metrics and /v1/findings have it all"
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """Who keeps the reports: `installed` the audit, `renewed` when one of its replicas last renewed the Lease, while
+    that has expired; empty while it has not."""
+
+    installed: bool
+    expired: bool = False
+    renewed: str = ""
+
+
+@check("reports", "Reports about what is stored are kept as the audit says, where their kinds are installed.")
+def reports(target: Target) -> Iterator[Result]:
+    found = {str(metadata(each).get("name")): each for each in target.definitions}
+    keeper = _keeper(target)
+    looked = False
+    for api in APIS:
+        served = {kind: _serves(found, kind) for kind in _kinds(api)}
+        if any(served.values()):
+            looked = True
+            ours = next((name for kind, there in served.items() if there for name in _ours(target, kind)), "")
+            yield judged_reports(api, [str(kind) for kind, there in served.items() if not there], ours, keeper)
+    if not looked:
+        yield skipped("", _NONE if keeper.installed else "neither the audit nor a kind of reports is installed")
+
+
+def judged_reports(api: ReportApi, missing: list[str], ours: str, keeper: Keeper) -> Result:
+    """`missing`: the kinds of the API that are not served. `ours`: a report of Quotree, empty where there is none."""
+    subject = api.api_version
+    if not keeper.installed:
+        if not ours:
+            return skipped(subject, "the audit is not installed")
+        names = ",".join(f"{each}.{api.group}" for each in (api.plural, api.plural_of(namespaced=False)))
+        fix = f"install the audit, or remove them: kubectl delete -A -l {_LABEL} {names}"
+        return warning(subject, f"{ours} and the like are left of an audit that is gone, and say what was then", fix)
+    if missing:
+        fix = f"install {' and '.join(missing)} as well, with the release of {api.group} that the other one is of"
+        return warning(subject, f"lacks {' and '.join(missing)}, so the audit writes none of its reports", fix)
+    if keeper.expired and ours:
+        since = keeper.renewed or "an unknown moment"
+        return warning(subject, f"{ours} and the like are as of {since}: nobody has kept them since", "see audit-lease")
+    return ok(
+        subject, "is installed; the audit keeps its reports there" if ours else "is installed, and has none of ours"
+    )
+
+
+def _keeper(target: Target) -> Keeper:
+    deployment = target.deployment(target.names.audit)
+    if deployment is None:
+        return Keeper(installed=False)
+    ref = lease_of_process(deployment, target.names.audit_lease)
+    lease = target.get(LEASES.item(ref.name, ref.namespace)) or {}
+    renewed = text(mapping(lease.get("spec")).get("renewTime")) or ""
+    return Keeper(installed=True, expired=not is_active(lease, target.now()), renewed=renewed)
+
+
+def _kinds(api: ReportApi) -> list[Resource]:
+    return [Resource(api.group, api.version, api.plural_of(each), each) for each in (True, False)]
+
+
+def _serves(found: Mapping[str, Manifest], kind: Resource) -> bool:
+    definition = found.get(f"{kind.plural}.{kind.group}")
+    versions = map(mapping, listing(mapping((definition or {}).get("spec")).get("versions")))
+    return any(each.get("name") == kind.version and each.get("served") is True for each in versions)
+
+
+def _ours(target: Target, kind: Resource) -> Iterator[str]:
+    """One at most is read: they may be large, and one says enough. Raises ClusterError."""
+    page = target.cluster.get(kind.collection(), {"labelSelector": _LABEL, "limit": "1"})
+    for each in map(metadata, listing(page.get("items"))):
+        name, namespace = str(each.get("name")), text(each.get("namespace"))
+        if name.startswith(PREFIX):
+            yield f"{kind.plural} {f'{namespace}/{name}' if namespace else name}"

@@ -1,0 +1,55 @@
+"""The Services: whether who calls a process reaches a replica of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cli.doctor.result import Result, check, failure, ok, skipped
+from cli.doctor.target import Target, option
+from cluster.resource import ENDPOINT_SLICES, SERVICES
+from policies.dialects.reading import Manifest, listing, mapping
+from policies.takeover.objects import Ref
+
+_OF_SERVICE = "kubernetes.io/service-name"
+_APPLY = {
+    "webhook": "kubectl apply -f manifests/base/service.yaml",
+    **{
+        name: f"kubectl apply -f manifests/components/{name}/service.yaml"
+        for name in ("reconciler", "audit", "dashboard")
+    },
+}
+
+
+@check("endpoints", "The Service of each process that is installed leads to a replica that is ready.")
+def endpoints(target: Target) -> Iterator[Result]:
+    looked = False
+    for process, deployment in target.names.processes.items():
+        if name := option(target.deployment(deployment), "--service"):
+            looked = True
+            yield of_service(target, Ref("Service", name, deployment.namespace), _APPLY[process])
+    if not looked:
+        yield skipped("", "no process that is installed has a Service")
+
+
+def of_service(target: Target, ref: Ref, apply: str) -> Result:
+    """`apply` brings the Service. Raises ClusterError."""
+    found = target.get(SERVICES.item(ref.name, ref.namespace))
+    slices = target.cluster.list(ENDPOINT_SLICES, namespace=ref.namespace, label_selector=f"{_OF_SERVICE}={ref.name}")
+    return judged_service(str(ref), found, list(slices) if found is not None else (), apply)
+
+
+def judged_service(subject: str, service: Manifest | None, slices: Sequence[Manifest], apply: str) -> Result:
+    if service is None:
+        return failure(subject, "does not exist, so nobody reaches the process", apply)
+    ready = {address for each in slices if listing(each.get("ports")) for address in _ready(each)}
+    if not ready:
+        fix = "see replicas; its selector must match the labels of the Pods, and its targetPort a port of theirs"
+        return failure(subject, "leads to no replica that is ready", fix)
+    return ok(subject, f"leads to {len(ready)} ready replica{'s' * (len(ready) > 1)}")
+
+
+def _ready(endpoint_slice: Manifest) -> Iterator[str]:
+    """The addresses; one that does not say whether it is ready counts as ready."""
+    for each in map(mapping, listing(endpoint_slice.get("endpoints"))):
+        if mapping(each.get("conditions")).get("ready") is not False:
+            yield from map(str, listing(each.get("addresses"))[:1])

@@ -1,0 +1,97 @@
+"""Kueue's trees as far as parts are concerned: who is named by their roots, and who holds their ClusterQueues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from policies.dialects.kueue import read_cluster_queue, read_cohort
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from reconciler.parts.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, Claim, read_claim
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Cohort or a ClusterQueue. `parent` is a Cohort, empty for a root. `asked` is since when a part asks for it."""
+
+    kind: str
+    name: str
+    parent: str = ""
+    label: str = ""
+    claim: Claim = UNCLAIMED
+    asked: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartTree:
+    """`root` is None where that has no object, or is a cycle. `wanted`: the part that is to decide, None on a cycle."""
+
+    name: str
+    root: Node | None
+    wanted: str | None
+    queues: tuple[Node, ...]
+
+    @property
+    def holders(self) -> set[str]:
+        return {each.claim.part for each in self.queues}
+
+
+def read_node(manifest: Manifest) -> Node:
+    kind, meta = str(manifest.get("kind")), metadata(manifest)
+    read = read_cohort if kind == "Cohort" else read_cluster_queue
+    above = read(manifest, checked=False).parent
+    status = mapping(manifest.get("status"))
+    claim = read_claim(status) if kind == "ClusterQueue" else UNCLAIMED
+    label = texts(meta.get("labels")).get(LABEL, "")
+    return Node(kind, str(meta.get("name")), above.name if above else "", label, claim, _asked(status))
+
+
+def trees(nodes: Iterable[Node]) -> Iterator[PartTree]:
+    """Those with a ClusterQueue, and those whose root names a part; by name."""
+    every = list(nodes)
+    cohorts = {each.name: each for each in every if each.kind == "Cohort"}
+    queues: dict[str, list[Node]] = {}
+    roots: dict[str, tuple[Node | None, str | None]] = {}
+    for each in every:
+        top, root, wanted = _root(each, cohorts)
+        if each.kind == "ClusterQueue" or (each is root and each.label):
+            roots[top] = root, wanted
+            queues.setdefault(top, []).extend([each] if each.kind == "ClusterQueue" else [])
+    for top, (root, wanted) in sorted(roots.items()):
+        yield PartTree(top, root, wanted, tuple(queues[top]))
+
+
+def _root(node: Node, cohorts: Mapping[str, Node]) -> tuple[str, Node | None, str | None]:
+    """Of the tree of a node: what it is called, its object, and the part that is to decide."""
+    here, passed = node, {node.name} if node.kind == "Cohort" else set()
+    while here.parent:
+        if here.parent in passed:
+            return f"the cycle of Cohort {min(_cycle(here, cohorts))}", None, None
+        passed.add(here.parent)
+        above = cohorts.get(here.parent)
+        if above is None:
+            return f"Cohort {here.parent}", None, DEFAULT
+        here = above
+    return str(here), here, here.label or DEFAULT
+
+
+def _cycle(node: Node, cohorts: Mapping[str, Node]) -> set[str]:
+    """The names on the cycle that this Cohort is on."""
+    names: set[str] = set()
+    while node.name not in names:
+        names.add(node.name)
+        node = cohorts[node.parent]
+    return names
+
+
+def _asked(status: Mapping[str, object]) -> datetime | None:
+    """Since when a part asks for the ClusterQueue: see `reconciler.parts.claims`."""
+    for each in map(mapping, listing(status.get("conditions"))):
+        since = text(each.get("lastTransitionTime"))
+        if (text(each.get("type")) or "").startswith(CONDITION) and each.get("status") == "Unknown" and since:
+            return datetime.fromisoformat(since)
+    return None

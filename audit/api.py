@@ -73,10 +73,8 @@ class Api:
         audit = self._last()
         if audit is None:
             raise Refusal(503, "nothing was audited yet; try again")
-        found = [each for each in audit.found if seen(each)]
-        if root is not None:
-            found = [each for each in found if each.root is not None and each.root.name == root]
-        return findings_json(audit, found, offset, min(limit, MOST))
+        shown = audit.only(lambda each: seen(each) and (root is None or each.below(root)))
+        return findings_json(shown, offset, min(limit, MOST))
 
     def _in_namespace(self, caller: Caller, namespace: str) -> Callable[[Audited], bool]:
         """Of the kinds that the caller may list there. Raises Refusal where that is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -31,7 +31,8 @@ class Cache(Protocol):
 
 
 class Auditor:
-    """`step` is called again and again by one thread; `last` may be read by any.
+    """`step` is called again and again by one thread; `last` may be read by any. `baseline` has the fingerprints of
+    findings that are only counted.
 
     Nothing is lost: what was judged is compared with what there is, not with events.
     """
@@ -42,6 +43,7 @@ class Auditor:
         configuration: Configuration,
         interval: float,
         metrics: Metrics,
+        baseline: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.last: Audit | None = None
@@ -49,6 +51,7 @@ class Auditor:
         self._configuration = configuration
         self._interval = interval
         self._metrics = metrics
+        self._baseline = baseline
         self._clock = clock
         self._judged: Forest | None = None
         self._ended = float("-inf")
@@ -67,7 +70,7 @@ class Auditor:
         if forest is self._judged and began - self._ended < self._interval:
             return False
         try:
-            found = audit(forest, self._configuration, datetime.now(UTC))
+            found = audit(forest, self._configuration, datetime.now(UTC)).without(self._baseline)
         except Exception:
             # The rest of the process goes on; the age of the last audit shows it.
             log.exception("what is stored could not be audited: internal error")
@@ -88,6 +91,7 @@ def _say(found: Audit, took: float) -> None:
         "trees": sum(tree.root is not None for tree in found.trees),
         **{f"{severity.value}s": found.count(severity) for severity in (Severity.ERROR, Severity.WARNING)},
         "info": found.count(Severity.INFO),
+        "baselined": len(found.baselined),
         "not_evaluated": len(found.not_evaluated),
         "seconds": round(took, 3),
     }

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from cluster.metrics import Family, Type
-from policies.audit.audited import Audit
+from policies.audit.audited import Audit, Audited
 
 FINDINGS = Family(
     "quotree_audit_findings",
     Type.GAUGE,
     "Findings of the last audit, of all that is stored; a rule that found nothing has no series.",
+    ("rule", "severity", "dialect"),
+)
+BASELINED = Family(
+    "quotree_audit_baselined_findings",
+    Type.GAUGE,
+    "Findings of the last audit that the baseline has; no other metric and no report has them.",
     ("rule", "severity", "dialect"),
 )
 OBJECTS = Family("quotree_audit_objects", Type.GAUGE, "Objects that the last audit judged.")
@@ -42,7 +48,7 @@ CACHE_AGE = Family(
     "Time since the API server was last heard, of the oldest cache; NaN where one never was.",
 )
 CACHE_SYNCED = Family("quotree_audit_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
-FAMILIES = (FINDINGS, OBJECTS, AGE, DURATION, FAILURES, WRITES, REPORTS, LEADER, CACHE_AGE, CACHE_SYNCED)
+FAMILIES = (FINDINGS, BASELINED, OBJECTS, AGE, DURATION, FAILURES, WRITES, REPORTS, LEADER, CACHE_AGE, CACHE_SYNCED)
 """All of them. `Metrics` says where their values come from."""
 
 
@@ -83,15 +89,19 @@ class _Findings(Collector):
         self._last = last
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        yield GaugeMetricFamily(FINDINGS.name, FINDINGS.help, labels=FINDINGS.labels)
+        yield from (_counted(family, ()) for family in (FINDINGS, BASELINED))
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        found = GaugeMetricFamily(FINDINGS.name, FINDINGS.help, labels=FINDINGS.labels)
         audit = self._last()
-        every = audit.found if audit else ()
-        counts = Count((each.judged.rule.id, each.judged.severity.value, each.dialect.value) for each in every)
-        for labels, count in sorted(counts.items()):
-            found.add_metric(labels, count)
-        yield found
+        yield _counted(FINDINGS, audit.found if audit else ())
+        yield _counted(BASELINED, audit.baselined if audit else ())
         if audit:
             yield GaugeMetricFamily(OBJECTS.name, OBJECTS.help, value=audit.objects)
+
+
+def _counted(family: Family, findings: Iterable[Audited]) -> GaugeMetricFamily:
+    made = GaugeMetricFamily(family.name, family.help, labels=family.labels)
+    counts = Count((each.judged.rule.id, each.judged.severity.value, each.dialect.value) for each in findings)
+    for labels, count in sorted(counts.items()):
+        made.add_metric(labels, count)
+    return made

@@ -45,7 +45,7 @@ from policies.model.forest import Forest
     help="Exit 1 at findings of this severity or worse.",
 )
 @click.option(
-    "--baseline", metavar="FILE", help="Old findings, which are left out; `quotree baseline create` writes them."
+    "--baseline", metavar="FILE", help="Old findings, which are left out and counted; `-o baseline=FILE` writes them."
 )
 @click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated.")
 @click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge.")
@@ -73,6 +73,7 @@ def audit(
       quotree audit --root research --fail-on warning
       quotree audit --against snapshot:prod.json -o markdown
       quotree audit -o openreports=reports.yaml -o text
+      quotree audit -o baseline=.quotree-baseline.jsonl
     """
     old = baselines.read(baseline) if baseline is not None else None
     configuration = settings(config, [against.name] if against.kind == "files" else [], profile)

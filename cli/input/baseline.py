@@ -48,6 +48,11 @@ class Baseline:
     file: str
     entries: tuple[OldFinding, ...] = ()
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The fingerprints."""
+        return frozenset(entry.fingerprint for entry in self.entries)
+
     def places(self) -> dict[OldFinding, Place]:
         return {entry: Place(self.file, line, 1) for line, entry in enumerate(self.entries, 2)}
 
@@ -55,10 +60,11 @@ class Baseline:
 def of(findings: Iterable[Judged]) -> tuple[OldFinding, ...]:
     """The entries of these findings, in their order."""
     every = tuple(findings)
-    return tuple(_entry(each, known_by) for each, known_by in zip(every, fingerprints(every), strict=True))
+    return tuple(entry(each, known_by) for each, known_by in zip(every, fingerprints(every), strict=True))
 
 
-def _entry(judged: Judged, known_by: str) -> OldFinding:
+def entry(judged: Judged, known_by: str) -> OldFinding:
+    """`known_by`: the fingerprint, which also says which of several it is that are alike."""
     finding = judged.finding
     return OldFinding(known_by, judged.rule.id, *finding.object, finding.field, finding.subject)
 
@@ -81,13 +87,17 @@ def read(file: str) -> Baseline:
     return Baseline(file, entries)
 
 
+def written(entries: Iterable[OldFinding]) -> str:
+    """The text of the file, without the last end of line."""
+    return "\n".join(json.dumps(each) for each in (_HEAD, *map(asdict, entries)))
+
+
 def write(baseline: Baseline) -> None:
     """Replace the file at once, so that no half of it is ever read. Raises Misused."""
-    lines = [json.dumps(each) for each in (_HEAD, *map(asdict, baseline.entries))]
     target = Path(baseline.file)
     half = target.with_name(f".{target.name}.new")
     try:
-        half.write_text("\n".join([*lines, ""]), "utf-8")
+        half.write_text(written(baseline.entries) + "\n", "utf-8")
         half.replace(target)
     except OSError as error:
         raise Misused(f"{baseline.file}: cannot be written: {error.strerror or error}") from error

@@ -30,8 +30,7 @@ STALE = Rule("stale-baseline-entry", "Quotree", frozenset(), Action.DENY, _page)
 
 def without_old(report: Report, baseline: Baseline, proposal: Proposal) -> Report:
     """The report without what the baseline has, counted, and with its stale entries."""
-    known = {entry.fingerprint for entry in baseline.entries}
-    found = baselines.of(entry.judged for entry in report.entries)
+    found, known = baselines.of(entry.judged for entry in report.entries), baseline.known
     fresh = tuple(entry for entry, old in zip(report.entries, found, strict=True) if old.fingerprint not in known)
     places = baseline.places()
     gone = [_finding(entry, places[entry], proposal) for entry in stale(baseline, report, proposal)]

@@ -41,7 +41,8 @@ _REPORTS = Pacing(probe=10.0)
 
 @dataclass(frozen=True, slots=True)
 class AuditProcess:
-    """`interval` is in seconds, `most` in results of a report. `api` None: /v1 is not served."""
+    """`interval` is in seconds, `most` in results of a report. `api` None: /v1 is not served. `baseline` has the
+    fingerprints of old findings."""
 
     host: str
     port: int
@@ -51,6 +52,7 @@ class AuditProcess:
     connect: Callable[..., Cluster]
     api: ApiSettings | None = None
     metrics_auth: bool = False
+    baseline: frozenset[str] = frozenset()
 
     @property
     def lease_name(self) -> tuple[str, str]:
@@ -84,7 +86,7 @@ def run(configuration: Configuration, process: AuditProcess, address_file: Path 
             writing = opened.enter_context(process.connect(timeouts=_brief(margin), attempts=1))
             lease = Lease(leasing, *names, f"{socket.gethostname()}_{uuid.uuid4()}", times)
             store, metrics = Store(following=sources(configuration.yunikorn)), Metrics()
-            auditor = Auditor(store, configuration, process.interval, metrics)
+            auditor = Auditor(store, configuration, process.interval, metrics, process.baseline)
             publisher = Publisher(cluster, writing, lease, process.most, metrics, pacing=_REPORTS)
             _show(metrics, store, auditor, publisher, lease)
             return _Running(cluster, store, auditor, publisher, lease, metrics).until_signalled(process, address_file)

@@ -6,6 +6,7 @@ from functools import partial
 
 import click
 
+from cli.input.baseline import read as read_baseline
 from cli.input.options import context as context_option
 from cli.input.served import Served, served
 from cli.input.settings import settings as read_settings
@@ -29,6 +30,11 @@ from cli.input.settings import settings as read_settings
     help="Results in one report; the rest is counted.",
 )
 @click.option(
+    "--baseline",
+    metavar="FILE",
+    help="Old findings, which are only counted; `quotree audit -o baseline=FILE` writes them. Read once, at the start.",
+)
+@click.option(
     "--lease",
     metavar="NAMESPACE/NAME",
     default="quotree-system/quotree-audit",
@@ -44,6 +50,7 @@ def audit(
     served: Served,
     interval: float,
     most: int,
+    baseline: str | None,
     lease: str,
     kubeconfig: str | None,
     context: str | None,
@@ -54,6 +61,7 @@ def audit(
     \b
     Examples:
       quotree serve audit --kubeconfig admin.conf --api-port 9445
+      quotree serve audit --baseline .quotree-baseline.jsonl
     """
     from cli.serving.api import ApiSettings  # here, since servers take long to load
     from cli.serving.audit import AuditProcess, run
@@ -66,5 +74,6 @@ def audit(
         certificates = Certificates(served.folder, *kept) if served.folder else None
         api = ApiSettings(served.api_host, served.api_port, certificates)
     connect = partial(Cluster.connect, context, kubeconfig)
-    process = AuditProcess(served.host, served.port, lease, interval, most, connect, api, served.metrics_auth)
+    old = read_baseline(baseline).known if baseline is not None else frozenset()
+    process = AuditProcess(served.host, served.port, lease, interval, most, connect, api, served.metrics_auth, old)
     click.get_current_context().exit(run(read_settings(config, []), process, served.address_file))

@@ -23,6 +23,7 @@ def page(reader: KeptReader, query: Mapping[str, str]) -> dict[str, Any]:
         "judged": found.get("judged", ""),
         "roots": found.get("roots") or [],
         "items": items[:PAGE],
+        "baselined": found.get("baselined") or 0,
         "chosen": chosen,
         "first": offset + 1,
         "before": _url(chosen, max(0, offset - PAGE)) if offset else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from policies.audit.audited import Audit, Audited
@@ -13,9 +13,10 @@ from policies.model.findings import Severity
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-def findings_json(audit: Audit, found: Sequence[Audited], offset: int = 0, limit: int | None = None) -> dict[str, Any]:
-    """`found` are those that the reader may see, in the order of the audit. `roots` counts all of them; `items` are
-    those from `offset` on, no more than `limit`."""
+def findings_json(audit: Audit, offset: int = 0, limit: int | None = None) -> dict[str, Any]:
+    """Of an audit of no more than the reader may see. `roots` counts all findings; `items` are those from `offset` on,
+    no more than `limit`. Of what the baseline has only the number is said."""
+    found = list(audit.found)
     shown = found[offset:] if limit is None else found[offset : offset + limit]
     return {
         "apiVersion": API_VERSION,
@@ -23,6 +24,7 @@ def findings_json(audit: Audit, found: Sequence[Audited], offset: int = 0, limit
         "judged": f"{audit.at:%Y-%m-%dT%H:%M:%SZ}",
         "items": [item_json(each) for each in shown],
         "roots": roots_json(found),
+        "baselined": len(audit.baselined),
         "notEvaluated": [{"rule": missed.rule.id, "reason": missed.reason} for missed in audit.not_evaluated],
     }
 

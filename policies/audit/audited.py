@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -33,6 +33,10 @@ class Audited:
     def object(self) -> Ref:
         return self.judged.finding.object
 
+    def below(self, root: str) -> bool:
+        """Whether it is of a tree whose root has this name."""
+        return self.root is not None and self.root.name == root
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -49,7 +53,8 @@ class Tree:
 class Audit:
     """What was found `at` that moment, by tree: those in a tree by project and name, then those in none.
 
-    `objects` counts what was judged, `nodes` those of it that are nodes of a tree.
+    `objects` counts what was judged, `nodes` those of it that are nodes of a tree. `baselined` are findings that a
+    baseline has: the trees are without them.
     """
 
     at: datetime
@@ -57,6 +62,7 @@ class Audit:
     not_evaluated: tuple[Unjudged, ...] = ()
     objects: int = 0
     nodes: int = 0
+    baselined: tuple[Audited, ...] = ()
 
     @property
     def found(self) -> Iterator[Audited]:
@@ -64,6 +70,17 @@ class Audit:
 
     def count(self, severity: Severity) -> int:
         return sum(tree.count(severity) for tree in self.trees)
+
+    def only(self, wanted: Callable[[Audited], bool]) -> Audit:
+        """Of these findings alone. A tree without any is left out."""
+        trees = (Tree(tree.root, tuple(filter(wanted, tree.found))) for tree in self.trees)
+        return replace(self, trees=tuple(t for t in trees if t.found), baselined=tuple(filter(wanted, self.baselined)))
+
+    def without(self, baseline: Collection[str]) -> Audit:
+        """With the findings of these fingerprints among `baselined`."""
+        old = tuple(each for each in self.found if each.fingerprint in baseline)
+        left = self.only(lambda each: each.fingerprint not in baseline)
+        return replace(left, baselined=(*self.baselined, *old)) if old else self
 
 
 def audit(world: Forest, configuration: Configuration, now: datetime) -> Audit:

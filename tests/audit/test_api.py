@@ -104,6 +104,15 @@ def test_the_sums_count_what_the_caller_sees_alone() -> None:
     }
 
 
+def test_what_the_baseline_has_is_counted_for_those_who_may_see_it() -> None:
+    known = AUDIT.without({each.fingerprint for each in AUDIT.found})
+
+    everywhere = answer("", *TREES, "localqueues", last=known)
+    assert (everywhere["items"], everywhere["roots"], everywhere["baselined"]) == ([], [], 3)
+    assert answer("?namespace=team", "localqueues/team", last=known)["baselined"] == 1
+    assert answer("?root=root", *TREES, "queues", last=known)["baselined"] == 1
+
+
 def test_a_root_and_a_page() -> None:
     rights = (*TREES, "queues", "localqueues")
     assert objects(answer("?root=root", *rights)) == ["eng"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -33,9 +34,9 @@ class Cached:
         self.held = self.held.put(typed(manifest))
 
 
-def audits(cache: Cached, interval: float = 600) -> tuple[Auditor, Metrics]:
+def audits(cache: Cached, interval: float = 600, baseline: Collection[str] = ()) -> tuple[Auditor, Metrics]:
     metrics = Metrics()
-    made = Auditor(cache, Configuration(), interval, metrics, clock=lambda: cache.now)
+    made = Auditor(cache, Configuration(), interval, metrics, baseline, clock=lambda: cache.now)
     metrics.findings(lambda: made.last)
     return made, metrics
 
@@ -130,6 +131,26 @@ def test_an_internal_error_keeps_the_last_audit_and_is_tried_again_on_schedule(
     assert not auditor.step(), "a rule that fails must not take the core"
     cache.now += 60
     assert auditor.step()
+
+
+def test_what_the_baseline_has_is_counted_apart_until_it_is_repaired() -> None:
+    cache = Cached(cohort("a", "a"), cohort("b", "b"))
+    auditor, _ = audits(cache)
+    auditor.step()
+    assert auditor.last is not None
+    old = next(each.fingerprint for each in auditor.last.found if each.object.name == "a")
+    labels = {"rule": "parent-cycle", "severity": "error", "dialect": "kueue"}
+
+    auditor, metrics = audits(cache, baseline=[old])
+
+    auditor.step()
+    assert metrics.registry.get_sample_value("quotree_audit_findings", labels) == 1
+    assert metrics.registry.get_sample_value("quotree_audit_baselined_findings", labels) == 1
+    cache.put(cohort("a"))
+    cache.now += SHORTEST
+    auditor.step()
+    assert metrics.registry.get_sample_value("quotree_audit_findings", labels) == 1
+    assert metrics.registry.get_sample_value("quotree_audit_baselined_findings", labels) is None
 
 
 def test_the_findings_of_one_audit_are_metrics_and_leave_with_the_next() -> None:

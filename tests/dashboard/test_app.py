@@ -41,6 +41,15 @@ def test_a_query_that_means_nothing_shows_the_tree(query: str) -> None:
     assert signed_in(Cluster(), ADMIN).get(f"/trees/kueue?{query}").status_code == 200
 
 
+def test_findings_of_the_baseline_are_counted() -> None:
+    cluster = Cluster()
+    cluster.answers["/v1/findings"] = {"items": [], "roots": [], "baselined": 12}
+
+    assert "In the baseline of the audit, and not shown: 12." in signed_in(cluster, ADMIN).get("/findings").text
+    cluster.answers["/v1/findings"] = {"items": [], "roots": []}
+    assert "baseline" not in signed_in(cluster, ADMIN).get("/findings").text, "an audit that knows none"
+
+
 def test_a_node_with_who_borrows_and_who_waits() -> None:
     page = signed_in(Cluster(), ADMIN).get("/queues/kueue/ClusterQueue/a").text
 

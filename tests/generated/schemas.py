@@ -153,6 +153,7 @@ def _finding_list() -> Schema:
             "description": "The trees, with all findings: also those on other pages.",
             **_list(tree),
         },
+        "baselined": {"description": "Findings that the baseline has, and that are left out.", **_COUNT},
         "notEvaluated": _list(_object({"rule": _TEXT, "reason": _TEXT})),
     }
     return _document("finding-list", "Findings of an audit by quotree", "FindingList", _object(fields), {})

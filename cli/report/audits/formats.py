@@ -1,7 +1,8 @@
-"""An audit as JSON, as YAML, as reports of the cluster, and as a page."""
+"""An audit as JSON, as YAML, as reports of the cluster, as a baseline, and as a page."""
 
 from __future__ import annotations
 
+from cli.input import baseline as baselines
 from cli.output import json_text
 from cli.report.audits.audited import Audited
 from cli.report.audits.text import closing_line, head_line, heading
@@ -12,19 +13,27 @@ from policies.audit.as_json import findings_json
 from policies.audit.audited import Tree
 from policies.audit.reports import reports
 from policies.judging.sentence import statement
+from policies.model.findings import Severity
 
 
 def as_json(audited: Audited) -> str:
-    return json_text(findings_json(audited.audit, list(audited.audit.found)))
+    return json_text(findings_json(audited.audit))
 
 
 def as_yaml(audited: Audited) -> str:
-    return document(findings_json(audited.audit, list(audited.audit.found)))
+    return document(findings_json(audited.audit))
 
 
 def as_reports(audited: Audited) -> str:
     """The objects that `quotree serve audit` writes, as documents of YAML; empty where nothing fails."""
     return "\n---\n".join(map(document, reports(audited.audit)))
+
+
+def as_baseline(audited: Audited) -> str:
+    """Its errors and warnings for --baseline, with what is in the baseline already."""
+    audit = audited.audit
+    every = (each for each in (*audit.baselined, *audit.found) if each.judged.severity is not Severity.INFO)
+    return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in every)
 
 
 def as_table(audited: Audited) -> str:

@@ -40,8 +40,8 @@ def closing_line(audited: Audited) -> str:
     parts = list(_counts(audit.trees))
     if audit.not_evaluated:
         parts.append(f"{some(len({missed.rule.id for missed in audit.not_evaluated}), 'rule')} not evaluated")
-    if audited.baselined:
-        parts.append(f"{audited.baselined} in the baseline")
+    if audit.baselined:
+        parts.append(f"{len(audit.baselined)} in the baseline")
     if audited.unreadable:
         parts.append(f"{some(len(audited.unreadable), 'place')} unreadable")
     return ", ".join(parts) or "nothing is wrong"

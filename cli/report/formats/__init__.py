@@ -67,6 +67,7 @@ OF_AUDITS: Mapping[str, str] = {
     "json": "cli.report.audits.formats:as_json",
     "yaml": "cli.report.audits.formats:as_yaml",
     "openreports": "cli.report.audits.formats:as_reports",
+    "baseline": "cli.report.audits.formats:as_baseline",
     "markdown": "cli.report.audits.formats:as_markdown",
     "html": "cli.report.audits.formats:as_html",
 }

@@ -43,12 +43,12 @@ def apply(started: ControlPlane, folder: Path) -> None:
 class Replica:
     """A process under the ServiceAccount of the manifests."""
 
-    def __init__(self, server: ControlPlane, folder: Path) -> None:
+    def __init__(self, server: ControlPlane, folder: Path, *arguments: str) -> None:
         folder.mkdir()
         self._server, self._folder = server, folder
         login = server.service_account_kubeconfig(SYSTEM, "quotree-audit")
         command = [str(QUOTREE), "serve", "audit", "--port=0", f"--kubeconfig={login}", *SERVED]
-        command += [f"--api-certs={folder}/certs", f"--address-file={folder}/address.json"]
+        command += [f"--api-certs={folder}/certs", f"--address-file={folder}/address.json", *arguments]
         with (folder / "log").open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on()})
 

@@ -18,6 +18,7 @@ from tests.apiserver.kueue_world import KUEUE, served
 from tests.apiserver.needs import Need
 from tests.apiserver.webhook.guard import QUOTREE
 from tests.builders import cluster_queue, cohort, local_queue, queue
+from tests.cli.runs import run
 from tests.waiting import eventually
 
 _kinds = Need(Path(__file__).parent, open_reports)
@@ -28,7 +29,7 @@ VOLCANO = "/apis/scheduling.volcano.sh/v1beta1/queues"
 MERGE = "application/merge-patch+json"
 LABEL = {"app.kubernetes.io/managed-by": "quotree"}
 ADMIN, TENANT, NOBODY = User("boss"), User("tenant"), User("nobody")
-Start = Callable[[], Replica]
+Start = Callable[..., Replica]
 
 
 @pytest.fixture
@@ -43,11 +44,11 @@ def server(new_control_plane: Callable[..., ControlPlane], tmp_path: Path) -> Co
 def start(server: ControlPlane, tmp_path: Path) -> Iterator[Start]:
     started: list[Replica] = []
 
-    def run() -> Replica:
-        started.append(Replica(server, tmp_path / str(len(started))))
+    def replica(*arguments: str) -> Replica:
+        started.append(Replica(server, tmp_path / str(len(started)), *arguments))
         return started[-1]
 
-    yield run
+    yield replica
     for each in started:
         each.close()
 
@@ -90,7 +91,9 @@ def said(report: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in report.items() if key != "metadata"}
 
 
-def test_a_tree_that_was_broken_before_is_reported_until_it_is_repaired(server: ControlPlane, start: Start) -> None:
+def test_a_tree_that_was_broken_before_is_reported_until_it_is_repaired(
+    server: ControlPlane, start: Start, tmp_path: Path
+) -> None:
     put(server, cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a"), local_queue("lost", "nowhere", "team"))
     put(server, *(cluster_queue(f"wide-{number:03}", "c") for number in range(110)), cohort("c", "d"), cohort("d", "c"))
     audit = start()
@@ -109,6 +112,21 @@ def test_a_tree_that_was_broken_before_is_reported_until_it_is_repaired(server: 
     assert set(listed(server, f"{OPEN}/clusterreports")) == {"quotree-not-ours", "theirs"}
     assert audit.metric("quotree_audit_findings", rule="parent-cycle", severity="error", dialect="kueue") is None
     assert audit.end() == 0
+    _of_the_baseline_no_report_is_made(server, start, tmp_path / "old.jsonl")
+
+
+def _of_the_baseline_no_report_is_made(server: ControlPlane, start: Start, old: Path) -> None:
+    """It is that of `quotree audit`; what is found beside it is reported."""
+    put(server, cohort("old", "old"))
+    assert run("audit", "--kubeconfig", server.kubeconfig_for("admin"), "-o", f"baseline={old}").exit_code == 1
+    put(server, cohort("new", "new"))
+
+    audit = start(f"--baseline={old}")
+
+    eventually(lambda: of_trees(server) == {"new": 1}, audit.log)
+    cycles = {"rule": "parent-cycle", "severity": "error", "dialect": "kueue"}
+    assert audit.metric("quotree_audit_findings", **cycles) == 1
+    assert audit.metric("quotree_audit_baselined_findings", **cycles) == 1
 
 
 def _without_kinds_of_reports(audit: Replica) -> None:

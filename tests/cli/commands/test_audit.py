@@ -95,3 +95,22 @@ def test_what_the_baseline_has_is_left_out_and_counted(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == "1 warning, 2 in the baseline"
     assert "parent-cycle" not in result.stdout
+    listed = json.loads(run("audit", "--against", place, "--baseline", old, "-o", "json").stdout)
+    assert (len(listed["items"]), listed["baselined"]) == (1, 2)
+    assert run("audit", "--against", place, "--baseline", old, "--root", "z").stdout.endswith("nothing is wrong\n")
+
+
+def test_an_audit_is_the_baseline_of_the_next_one(tmp_path: Path) -> None:
+    """The old entries are kept as long as they are found."""
+    trees, first, second = tmp_path / "trees", tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    place = folder(trees, *CYCLE)
+    run("baseline", "create", trees, "--file", first)
+
+    assert run("audit", "--against", place, "-o", f"baseline={second}").exit_code == 1
+    assert second.read_text() == first.read_text()
+
+    place = folder(trees, *CYCLE, local_queue("lost", "nowhere"))
+    found = run("audit", "--against", place, "--baseline", first, "-o", f"baseline={second}", "-o", "text")
+    assert found.stdout.splitlines()[-1] == "1 warning, 2 in the baseline"
+    assert len(second.read_text().splitlines()) == 4
+    assert run("audit", "--against", place, "--baseline", second).stdout.endswith("\n3 in the baseline\n")

@@ -14,6 +14,8 @@ from tests.cli.runs import run
         (["--kubeconfig", "/no/such"], 4, "/no/such: no such kubeconfig"),
         (["--config", "/no/such.yaml"], 2, "no such configuration file"),
         (["--most", "0"], 2, "--most"),
+        (["--baseline", "/no/such.jsonl"], 2, "--baseline /no/such.jsonl: cannot be read: No such file"),
+        (["--baseline", __file__], 2, "test_serve_audit.py:1:3: not JSON"),
         (["--interval", "0"], 2, "--interval"),
         (["--api-port", "0", "--api-host", "0.0.0.0"], 2, "tokens must not cross a network in the clear"),
         (["--metrics-auth"], 2, "--metrics-auth needs --api-port and --api-certs"),

@@ -131,13 +131,28 @@ def test_namespaces_of_yunikorn_are_grouped_by_the_parent_queue_that_they_name()
 def test_as_json_the_roots_count_all_and_the_items_are_a_page() -> None:
     found = audited(cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a"), local_queue("lost", "nowhere"))
 
-    page = findings_json(found, list(found.found), offset=1, limit=1)
+    page = findings_json(found, offset=1, limit=1)
 
     assert page["judged"] == "2026-11-23T12:00:00Z"
     assert [item["object"] for item in page["items"]] == [{"kind": "ClusterQueue", "namespace": "", "name": "q"}]
     assert page["roots"] == [
         {"root": {"kind": "Cohort", "name": "a"}, "dialect": "kueue", "findings": 2, "errors": 1, "warnings": 1},
     ]
+
+
+def test_what_a_baseline_has_is_left_out_of_the_trees_and_kept_apart() -> None:
+    found = audited(cohort("a", "a"), cohort("b", "b"), local_queue("lost", "nowhere"))
+    cycles = {each.fingerprint for each in found.found if each.judged.rule.id == "parent-cycle"}
+
+    left = found.without(cycles)
+
+    assert [each.object.name for each in left.found] == ["lost"]
+    assert [tree.root for tree in left.trees] == [None]
+    assert [each.object.name for each in left.baselined] == ["a", "b"]
+    one = left.only(lambda each: each.object.name == "b")
+    assert (list(one.found), [each.object.name for each in one.baselined]) == ([], ["b"])
+    assert left.without(cycles) == left
+    assert found.without(()) is found
 
 
 def test_a_chain_of_thousands_is_walked_once() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import yaml
+
 from cli.serving.audit_command import audit as command
 from cluster.sources import FOLLOWED
 from policies.audit.reports import APIS
@@ -35,3 +37,16 @@ def test_its_options_exist_and_its_probes_and_ports_are_those() -> None:
     assert [each["containerPort"] for each in container["ports"]] == [int(given["--port"]), int(given["--api-port"])]
     assert {each for each in container if each.endswith("Probe")} == {"startupProbe", "livenessProbe", "readinessProbe"}
     assert {each["configMap"]["name"] for each in pod["volumes"] if "configMap" in each} == {"quotree-configuration"}
+
+
+def test_the_baseline_is_read_from_where_it_is_mounted() -> None:
+    text = (MANIFESTS / "components" / "audit-baseline" / "kustomization.yaml").read_text()
+    (patch,) = yaml.safe_load(text)["patches"]
+    argument, mount, volume = (each["value"] for each in yaml.safe_load(patch["patch"]))
+    option, _, file = argument.partition("=")
+    (key,) = {line.split("--from-file=")[1].split("=")[0] for line in text.splitlines() if "--from-file=" in line}
+
+    assert patch["target"] == {"kind": "Deployment", "name": NAME}
+    assert option in {option for parameter in command.params for option in parameter.opts}
+    assert file == f"{mount['mountPath']}/{key}"
+    assert (mount["name"], volume["configMap"]["name"]) == (volume["name"], "quotree-audit-baseline")

@@ -33,6 +33,7 @@ MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
 LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
 SWITCHES = {
     "audit": "The audit, which judges everything that is stored. It obeys webhook.configuration.",
+    "audit-baseline": "The audit reports new findings only; the old ones are in your ConfigMap quotree-audit-baseline.",
     "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
     "dashboard": "The dashboard, for people who sign in with a token.",
     "dashboard-audit": "The dashboard shows the findings of the audit.",
@@ -53,6 +54,7 @@ SWITCHES = {
     "yunikorn-observe": "The reconciler compares what YuniKorn's scheduler binds with its quotas.",
 }
 NEEDS = {
+    "audit-baseline": ["audit"],
     "dashboard": ["reconciler"],
     "dashboard-audit": ["reconciler", "dashboard", "audit"],
     "multikueue": ["reconciler"],

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from cli.doctor.checks.certificates import secret_of, stored_certificate
 from cli.doctor.checks.rights import account_of, missing_rights
+from cli.doctor.checks.services import of_service
 from cli.doctor.result import Result, check, failure, ok, skipped, warning
 from cli.doctor.served import Served
 from cli.doctor.target import Target, mounted_secret, option
@@ -60,9 +61,8 @@ def _of_asked(target: Target, deployment: Manifest, process: str, url: str) -> R
     asked = target.deployment(target.names.processes[process])
     if service is None or service.namespace != target.names.namespace:
         return skipped(subject, "is not a Service beside the dashboard, so it cannot be looked at")
-    if service.name != option(asked, "--service"):
-        message = f"no {process} is installed behind {service}, so its pages show an error"
-        return failure(subject, message, f"install manifests/components/{process}, or take --{process} out")
+    if service.name != option(asked, "--service"):  # one of the user's own, or that of a process that is gone
+        return of_service(target, service, f"install manifests/components/{process}, or take {subject} out")
     if option(asked, "--api-port") is None:
         fix = f"start the {process} with --api-host, --api-port and --api-certs, as manifests/components/{process} does"
         return failure(subject, f"the {process} serves no /v1", fix)

@@ -90,7 +90,8 @@ def _of_part(part: str, every: Sequence[PartTree], running: Running) -> Result:
     if part == DEFAULT:
         return warning(subject, "nobody runs it, and it is to have what no label gives away", "see reconciler-lease")
     fix = f"{start}; or take the label off: kubectl label {_written(roots[0])} {LABEL}-"
-    return warning(subject, f"nobody runs it, and {_named(roots)} name it: the part that holds them goes on", fix)
+    message = f"nobody runs it, and it is named by {_named(roots)}: a part that holds all of such a tree goes on"
+    return warning(subject, message, fix)
 
 
 def _of_label(node: Node) -> Result:

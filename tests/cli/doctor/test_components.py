@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import base64
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import pytest
 import yaml
 
 from certs.pki import new_authority, new_server
-from cli.doctor.checks.certificates import secret_of
-from cli.doctor.checks.dashboard import judged_impersonation, judged_trust, service_of
+from cli.doctor.checks.certificates import certificate_expiry, secret_of
+from cli.doctor.checks.dashboard import dashboard, judged_impersonation, judged_trust, service_of
 from cli.doctor.checks.health import judged_audit
 from cli.doctor.checks.leases import lease_of_process
-from cli.doctor.checks.reports import Keeper, judged_reports
+from cli.doctor.checks.reports import Keeper, judged_reports, reports
 from cli.doctor.checks.rights import account_of, of_part, roles
 from cli.doctor.checks.services import judged_service
 from cli.doctor.served import from_secret
@@ -23,10 +24,9 @@ from cluster.reviews import Access
 from policies.audit.reports import OPEN_REPORTS
 from policies.takeover.objects import Ref
 from tests.builders import manifest
+from tests.cli.doctor.objects import NOW, SYSTEM, secret, service, target
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
-SYSTEM = "quotree-system"
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def deployment(component: str) -> dict[str, Any]:
@@ -181,7 +181,62 @@ def test_reports(missing: list[str], ours: str, keeper: Keeper, state: str) -> N
     assert (result.state.value, bool(result.fix)) == (state, state == "warning")
 
 
+def report_kind(plural: str, version: str = "v1alpha1") -> dict[str, dict[str, Any]]:
+    """Its definition, by path."""
+    name = f"{plural}.openreports.io"
+    spec = {"versions": [{"name": version, "served": True}]}
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    return {path: manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", name, spec)}
+
+
+def test_reports_that_an_audit_left_behind() -> None:
+    kinds = {**report_kind("reports"), **report_kind("clusterreports")}
+    page = "/apis/openreports.io/v1alpha1"
+    ours = manifest("openreports.io/v1alpha1", "Report", "quotree-in-no-tree", namespace="team")
+    theirs = manifest("openreports.io/v1alpha1", "ClusterReport", "scanner")
+    held = {**kinds, f"{page}/reports": {"items": [ours]}, f"{page}/clusterreports": {"items": [theirs]}}
+
+    (left,) = reports.run(target(held))
+    assert (left.state.value, left.message.split(" and ")[0]) == ("warning", "reports team/quotree-in-no-tree")
+    assert "kubectl delete -A -l app.kubernetes.io/managed-by=quotree reports.openreports.io," in left.fix
+
+    held[f"{page}/reports"] = {"items": []}
+    (foreign,) = reports.run(target(held))
+    assert (foreign.state.value, foreign.message) == ("skipped", "the audit is not installed")
+
+
+def test_a_kind_of_reports_that_is_missing_or_served_in_another_version() -> None:
+    empty = {f"/apis/openreports.io/v1alpha1/{plural}": {"items": []} for plural in ("reports", "clusterreports")}
+    kinds = {**report_kind("reports"), **report_kind("clusterreports", "v2")}
+
+    (half,) = reports.run(target({**kinds, **empty}, audit=deployment("audit")))
+    (none,) = reports.run(target({}, audit=deployment("audit")))
+
+    assert (half.state.value, "lacks clusterreports.v1alpha1.openreports.io" in half.message) == ("warning", True)
+    assert (none.state.value, "neither OpenReports nor PolicyReports" in none.message) == ("skipped", True)
+
+
+def test_the_certificates_of_all_processes_expire() -> None:
+    certificate = secret("quotree-audit-certificate")
+    held = {certificate: certified("audit", days=1)}
+
+    found = list(certificate_expiry.run(target(held, audit=deployment("audit"), dashboard=deployment("dashboard"))))
+
+    assert [each.state.value for each in found] == ["skipped", "warning", "skipped"]
+    assert found[1].subject == f"certificate of Secret {SYSTEM}/quotree-audit-certificate"
+    assert found[2].fix == f"see the logs of Deployment {SYSTEM}/quotree-dashboard"
+
+
 # -- the dashboard --
+
+
+def certified(component: str, days: float = 9) -> dict[str, Any]:
+    """The Secret that a process keeps its certificate in, which was made a week ago."""
+    week = timedelta(days=7)
+    authority = new_authority("ours", NOW - week, week + timedelta(days=9))
+    pair = new_server(authority, [f"quotree-{component}.{SYSTEM}.svc"], NOW - week, week + timedelta(days=days))
+    data = {"ca.crt": authority.certificate, "tls.crt": pair.certificate}
+    return {"data": {key: base64.b64encode(value).decode() for key, value in data.items()}}
 
 
 def test_the_service_that_a_url_names() -> None:
@@ -213,3 +268,53 @@ def test_who_stands_behind_a_proxy_must_impersonate() -> None:
     missing = judged_impersonation("any", "me", [users, groups])
     assert missing.state.value == "warning"
     assert "me may not impersonate any of the users and groups" in missing.message
+
+
+def asked(held: dict[str, Any], **deployments: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is said of those whom the dashboard asks; at the end comes how people sign in."""
+    *found, _ = dashboard.run(target(held, **deployments))
+    return [(each.state.value, each.message) for each in found]
+
+
+def test_the_shipped_dashboard_trusts_the_shipped_reconciler() -> None:
+    shipped, reconciler = deployment("dashboard"), deployment("reconciler")
+    held = {secret("quotree-reconciler-certificate"): certified("reconciler")}
+
+    assert asked(held, dashboard=shipped, reconciler=reconciler) == [
+        ("ok", f"is trusted with what Secret {SYSTEM}/quotree-reconciler-certificate serves")
+    ]
+    ((state, message),) = asked({}, dashboard=shipped, reconciler=reconciler)
+    assert (state, "holds no certificate" in message) == ("skipped", True)
+    (nothing,) = dashboard.run(target({}))
+    assert (nothing.state.value, nothing.message) == ("skipped", "the dashboard is not installed")
+
+
+def test_a_dashboard_that_asks_who_is_not_there_or_serves_nothing() -> None:
+    shipped, silent = deployment("dashboard"), deployment("reconciler")
+    container = silent["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = [each for each in container["args"] if not each.startswith("--api")]
+    left = {service("quotree-reconciler"): {}}
+
+    assert asked({}, dashboard=shipped) == [("failure", "does not exist, so nobody reaches the process")]
+    assert asked(left, dashboard=shipped) == [("failure", "leads to no replica that is ready")]
+    assert asked({}, dashboard=shipped, reconciler=silent) == [("failure", "the reconciler serves no /v1")]
+
+
+def test_a_ca_that_is_another_ones_or_is_not_mounted() -> None:
+    shipped, reconciler = deployment("dashboard"), deployment("reconciler")
+    mine, other = certified("reconciler"), certified("reconciler")
+    volumes = shipped["spec"]["template"]["spec"]["volumes"]
+    (volume,) = [each for each in volumes if each["name"] == "reconciler"]
+    volume["secret"] = {"secretName": "theirs", "items": [{"key": "root.pem", "path": "ca.crt"}]}
+    held = {secret("quotree-reconciler-certificate"): mine}
+
+    ((state, message),) = asked(held, dashboard=shipped, reconciler=reconciler)
+    assert (state, message.endswith("Secret quotree-system/theirs has no root.pem")) == ("failure", True)
+    held[secret("theirs")] = {"data": {"root.pem": other["data"]["ca.crt"]}}
+    ((state, message),) = asked(held, dashboard=shipped, reconciler=reconciler)
+    assert (state, message.endswith("none of the authorities has signed it")) == ("failure", True)
+    held[secret("theirs")] = {"data": {"root.pem": mine["data"]["ca.crt"]}}
+    assert asked(held, dashboard=shipped, reconciler=reconciler)[0][0] == "ok"
+    volumes.remove(volume)
+    ((state, message),) = asked(held, dashboard=shipped, reconciler=reconciler)
+    assert (state, message.endswith("/etc/reconciler/ca.crt is mounted from no Secret")) == ("failure", True)

@@ -1,0 +1,45 @@
+"""A cluster that holds a few objects and answers as an API server would, to those checks that only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from cli.doctor.target import Target
+from cluster.client import Cluster
+from cluster.errors import NotFound
+from cluster.resource import Resource
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SYSTEM = "quotree-system"
+
+
+class Objects:
+    """By path; all of a collection are those below its path."""
+
+    def __init__(self, held: Mapping[str, Any]) -> None:
+        self._held = held
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        if path not in self._held:
+            raise NotFound(404, "NotFound", f"there is nothing at {path}")
+        return self._held[path]
+
+    def list(self, resource: Resource, *, namespace: str | None = None, **_: Any) -> Iterator[Any]:
+        start = f"{resource.collection(namespace)}/"
+        return (each for path, each in self._held.items() if path.startswith(start))
+
+
+def target(held: Mapping[str, Any], **deployments: Mapping[str, Any]) -> Target:
+    """With these Deployments of Quotree's, by what they serve."""
+    found = {f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/quotree-{name}": it for name, it in deployments.items()}
+    return Target(cast("Cluster", Objects({**held, **found})), now=lambda: NOW)
+
+
+def service(name: str) -> str:
+    return f"/api/v1/namespaces/{SYSTEM}/services/{name}"
+
+
+def secret(name: str) -> str:
+    return f"/api/v1/namespaces/{SYSTEM}/secrets/{name}"

@@ -24,6 +24,11 @@ BASELINED = Family(
     "Findings of the last audit that the baseline has; no other metric and no report has them.",
     ("rule", "severity", "dialect"),
 )
+ENTRIES = Family(
+    "quotree_audit_baseline_entries",
+    Type.GAUGE,
+    "Entries of the baseline, 0 without one. Where that is more than the baselined findings, some were repaired.",
+)
 OBJECTS = Family("quotree_audit_objects", Type.GAUGE, "Objects that the last audit judged.")
 AGE = Family("quotree_audit_age_seconds", Type.GAUGE, "Time since the last audit ended; NaN before the first.")
 DURATION = Family(
@@ -48,7 +53,20 @@ CACHE_AGE = Family(
     "Time since the API server was last heard, of the oldest cache; NaN where one never was.",
 )
 CACHE_SYNCED = Family("quotree_audit_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
-FAMILIES = (FINDINGS, BASELINED, OBJECTS, AGE, DURATION, FAILURES, WRITES, REPORTS, LEADER, CACHE_AGE, CACHE_SYNCED)
+FAMILIES = (
+    FINDINGS,
+    BASELINED,
+    ENTRIES,
+    OBJECTS,
+    AGE,
+    DURATION,
+    FAILURES,
+    WRITES,
+    REPORTS,
+    LEADER,
+    CACHE_AGE,
+    CACHE_SYNCED,
+)
 """All of them. `Metrics` says where their values come from."""
 
 

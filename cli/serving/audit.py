@@ -89,6 +89,7 @@ def run(configuration: Configuration, process: AuditProcess, address_file: Path 
             auditor = Auditor(store, configuration, process.interval, metrics, process.baseline)
             publisher = Publisher(cluster, writing, lease, process.most, metrics, pacing=_REPORTS)
             _show(metrics, store, auditor, publisher, lease)
+            metrics.show(declared.ENTRIES, lambda: float(len(process.baseline)))
             return _Running(cluster, store, auditor, publisher, lease, metrics).until_signalled(process, address_file)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the audit cannot start: {error}") from error

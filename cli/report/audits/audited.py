@@ -19,6 +19,7 @@ class Audited:
     audit: Audit
     as_of: datetime | None = None
     unreadable: tuple[Unreadable, ...] = ()
+    has_baseline: bool = False
 
 
 def within(audited: Audited, root: str) -> Audited:
@@ -28,4 +29,4 @@ def within(audited: Audited, root: str) -> Audited:
 
 def without_old(audited: Audited, baseline: Baseline) -> Audited:
     """Without what the baseline has, counted. `quotree validate` tells of entries that find nothing any more."""
-    return replace(audited, audit=audited.audit.without(baseline.known))
+    return replace(audited, audit=audited.audit.without(baseline.known), has_baseline=True)

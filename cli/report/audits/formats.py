@@ -30,10 +30,10 @@ def as_reports(audited: Audited) -> str:
 
 
 def as_baseline(audited: Audited) -> str:
-    """Its errors and warnings for --baseline, with what is in the baseline already."""
-    audit = audited.audit
-    every = (each for each in (*audit.baselined, *audit.found) if each.judged.severity is not Severity.INFO)
-    return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in every)
+    """Its errors and warnings for --baseline; where there is a baseline already, what of that is still found."""
+    every = audited.audit.baselined if audited.has_baseline else audited.audit.found
+    old = (each for each in every if each.judged.severity is not Severity.INFO)
+    return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in old)
 
 
 def as_table(audited: Audited) -> str:

@@ -127,6 +127,7 @@ def _of_the_baseline_no_report_is_made(server: ControlPlane, start: Start, old: 
     cycles = {"rule": "parent-cycle", "severity": "error", "dialect": "kueue"}
     assert audit.metric("quotree_audit_findings", **cycles) == 1
     assert audit.metric("quotree_audit_baselined_findings", **cycles) == 1
+    assert audit.metric("quotree_audit_baseline_entries") == len(old.read_text().splitlines()) - 1
 
 
 def _without_kinds_of_reports(audit: Replica) -> None:

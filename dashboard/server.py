@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import ssl
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from flask import Flask
-from gunicorn.app.base import BaseApplication
-from gunicorn.arbiter import Arbiter
-from gunicorn.glogging import Logger
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from certs.tls import ReloadingContext
+from cluster.addresses import url_of, write_address
+from cluster.gunicorn_server import OneWorker, run, start_health
 from cluster.health import HealthServer
 from dashboard.app import create_app
 from dashboard.backend import Backend
@@ -25,7 +21,6 @@ from dashboard.settings import DashboardSettings
 from dashboard.worker import CONNECTIONS, BoundedWorker
 
 log = logging.getLogger(__name__)
-_MEMORY = Path("/dev/shm")  # noqa: S108  for gunicorn's heartbeat file, which would hang on a slow disk
 _KEEPALIVE = 75
 _GRACE = 20
 
@@ -35,18 +30,10 @@ def serve(settings: DashboardSettings, open_backend: Callable[[], Backend], anno
 
     `open_backend` and `announce` are called in the worker process; the second gets the address. Raises BadCertificate.
     """
-    master = os.getpid()
-    try:
-        _Master(_Application(settings, open_backend, announce)).run()
-        code = 0
-    except SystemExit as stopped:
-        code = stopped.code if isinstance(stopped.code, int) else 1
-    if os.getpid() != master:
-        os._exit(code)  # this is the worker: only the master may return to the caller
-    return code
+    return run(_Application(settings, open_backend, announce))
 
 
-class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+class _Application(OneWorker):
     def __init__(
         self, settings: DashboardSettings, open_backend: Callable[[], Backend], announce: Callable[[str], None]
     ) -> None:
@@ -58,20 +45,18 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         self._health: HealthServer | None = None
         super().__init__()
 
-    def load_config(self) -> None:
+    def address(self) -> tuple[str, int]:
+        return self.settings.host, self.settings.port
+
+    def chosen(self) -> dict[str, Any]:
         settings = self.settings
         chosen: dict[str, Any] = {
-            "bind": [f"{_bracketed(settings.host)}:{settings.port}"],
             "worker_class": BoundedWorker,
-            "workers": 1,
             "threads": settings.threads,
             "worker_connections": CONNECTIONS,
             "keepalive": _KEEPALIVE,
             "graceful_timeout": _GRACE,
-            "control_socket_disable": True,
-            "worker_tmp_dir": str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None,
             "forwarded_allow_ips": "",  # the peer's address is that of the connection, whatever a header says
-            "logger_class": _Log,
             "post_worker_init": self._serving,
             "worker_exit": self._ended,
         }
@@ -81,8 +66,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
                 "keyfile": str(settings.key),
                 "ssl_context": self._context,
             }
-        for name, value in chosen.items():
-            self.cfg.set(name, value)
+        return chosen
 
     def load(self) -> Flask:
         """Called in the worker."""
@@ -96,29 +80,17 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         settings = self.settings
         host, port = worker.sockets[0].getsockname()[:2]
         address: dict[str, Any] = {
-            "url": f"{'https' if settings.secure else 'http'}://{_bracketed(host)}:{port}",
+            "url": url_of("https" if settings.secure else "http", host, port),
             "pid": worker.ppid,
         }
         if settings.health_port is not None:
-            self._health = health = self._probes(settings.health_host, settings.health_port)
-            address["metrics"] = f"http://{_bracketed(settings.health_host)}:{health.server_port}/metrics"
+            registry = CollectorRegistry()
+            ProcessCollector(registry=registry)
+            self._health = health = start_health(settings.health_host, settings.health_port, self._unready, registry)
+            address["metrics"] = url_of("http", settings.health_host, health.server_port) + "/metrics"
         log.info("serving", extra={"fields": address})
-        if settings.address_file:
-            draft = settings.address_file.with_name(settings.address_file.name + ".new")
-            draft.write_text(json.dumps(address))
-            draft.replace(settings.address_file)
+        write_address(settings.address_file, address)
         self._announce(str(address["url"]))
-
-    def _probes(self, host: str, port: int) -> HealthServer:
-        registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        try:
-            server = HealthServer(host.strip("[]"), port, list, self._unready, registry)
-        except OSError as error:
-            log.error("probes on %s:%d: %s; choose another", host, port, error)
-            raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
-        server.start()
-        return server
 
     def _unready(self) -> list[str]:
         return ["stopping"] if self.draining.is_set() else []
@@ -126,25 +98,3 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
     def _ended(self, _master: object, _worker: object) -> None:
         if self._health:
             self._health.close()
-
-
-class _Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
-    """Keeps one worker: ignores the signals that make gunicorn add or replace workers."""
-
-    def _ignored(self) -> None:
-        self.log.info("signal ignored: certificates are reloaded automatically; to scale, add pods")
-
-    handle_hup = handle_ttin = handle_ttou = handle_usr2 = handle_winch = _ignored
-
-
-class _Log(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """Sends gunicorn's own log records to the root logger."""
-
-    def setup(self, cfg: object) -> None:
-        super().setup(cfg)
-        self.error_log.handlers.clear()
-        self.error_log.propagate = True
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host.strip('[]')}]" if ":" in host else host

@@ -12,6 +12,7 @@ from certs.tls import ReloadingContext
 from cli.exits import Misused, OutOfReach
 from cli.serving.certificates import Certificates, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews
+from cluster.addresses import url_of
 from cluster.api.server import Answers, ApiServer, is_loopback
 from cluster.client import Cluster
 from cluster.wire import Timeouts
@@ -57,7 +58,7 @@ def serving(answers: Answers, settings: ApiSettings, identity: Identity) -> Iter
     server = ApiServer(host, settings.port, answers, identity.tls)
     server.start()
     try:
-        yield f"{'https' if identity.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{server.server_port}"
+        yield url_of("https" if identity.tls else "http", host, server.server_port)
     finally:
         server.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -11,18 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cluster.addresses import url_of, write_address
+
 log = logging.getLogger(__name__)
 
 
 def announce(scheme: str, host: str, port: int, file: Path | None, **more: str) -> None:
     """Say in the log, and where asked for in a file, where the probes are served."""
-    host = f"[{host.strip('[]')}]" if ":" in host else host
-    address = {"url": f"{scheme}://{host}:{port}", "pid": os.getpid(), **more}
+    address = {"url": url_of(scheme, host, port), "pid": os.getpid(), **more}
     log.info("serving", extra={"fields": address})
-    if file:
-        draft = file.with_name(file.name + ".new")
-        draft.write_text(json.dumps(address))
-        draft.replace(file)
+    write_address(file, address)
 
 
 @contextmanager

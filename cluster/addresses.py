@@ -1,0 +1,24 @@
+"""The address of a server: as a URL, and in the file that tells it to others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def bracketed(host: str) -> str:
+    """The host as URLs have it: an IPv6 address in brackets. It may be in brackets already."""
+    return f"[{host.strip('[]')}]" if ":" in host else host
+
+
+def url_of(scheme: str, host: str, port: int) -> str:
+    return f"{scheme}://{bracketed(host)}:{port}"
+
+
+def write_address(file: Path | None, address: Mapping[str, object]) -> None:
+    """Write the file as JSON, if one is wanted. It is replaced: a reader sees the whole file or none."""
+    if file:
+        draft = file.with_name(file.name + ".new")
+        draft.write_text(json.dumps(address))
+        draft.replace(file)

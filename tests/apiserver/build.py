@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,13 +53,24 @@ def programs() -> Programs:
 
 def binary() -> Path:
     """The multi-call binary, from the cache or built now. Raises MissingControlPlaneError."""
-    target = cache_folder() / f"controlplane-{platform.system()}-{platform.machine()}-{_source_key()}".lower()
+    return cached("controlplane", source_key(SOURCE), _build)
+
+
+def cached(name: str, version: str, make: Callable[[Path], None]) -> Path:
+    """The program of this name and version, from the cache or made now. Raises what `make` raises.
+
+    `make` gets the path of the file to write, in a folder of its own.
+    """
+    target = cache_folder() / f"{name}-{platform.system()}-{platform.machine()}-{version}".lower()
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with lock(target.with_suffix(".lock")):
-        if not target.exists():  # else another process built it while this one waited
-            _build(target)
+    with _lock(target.with_name(f"{target.name}.lock")):
+        if not target.exists():  # else another process made it while this one waited
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{name}-") as folder:
+                output = Path(folder) / target.name
+                make(output)
+                output.replace(target)  # atomic: the final name never shows half a file
     return target
 
 
@@ -98,43 +109,53 @@ def _from_binary(path: Path) -> Programs:
     )
 
 
-def _source_key() -> str:
+def source_key(folder: Path) -> str:
+    """The version of a Go program that is its source alone."""
     digest = hashlib.sha256()
     for name in ("go.mod", "go.sum", "main.go"):
-        digest.update((SOURCE / name).read_bytes())
+        digest.update((folder / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """One build at a time; the kernel lets go of the lock when its holder dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _build(target: Path) -> None:
+def _build(output: Path) -> None:
     go, version = find_go()
     print(f"building the control plane with {go} ({version}): once, some minutes", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
-        output = Path(folder) / target.name
-        _go_build(go, output)
-        output.replace(target)  # atomic: the final name never shows half a file
+    go_build(SOURCE, output, _linker_flags())
 
 
-def _go_build(go: str, output: Path) -> None:
-    command = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", _linker_flags(), "-o", str(output), "."]
+def go_build(source: Path, output: Path, linker_flags: str = "-s -w") -> None:
+    """Builds the program in the folder `source`. Raises MissingControlPlaneError."""
+    flags = ("-trimpath", "-buildvcs=false", "-ldflags", linker_flags)
+    run_go(source, "build", *flags, "-o", str(output), ".", what=f"{source.name}/")
+
+
+def run_go(folder: Path, command: str, *arguments: str, what: str, **environment: str) -> None:
+    """Runs a command of Go in this folder, to make `what`. Raises MissingControlPlaneError."""
+    go, _ = find_go()
     try:
         done = subprocess.run(
-            command, cwd=SOURCE, env=_go_environment(), capture_output=True, text=True, timeout=BUILD_SECONDS
+            [go, command, *arguments],
+            cwd=folder,
+            env={**_go_environment(), **environment},
+            capture_output=True,
+            text=True,
+            timeout=BUILD_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
-        raise MissingControlPlaneError(f"`go build` of controlplane/ did not end in {BUILD_SECONDS:.0f} s") from error
+        raise MissingControlPlaneError(f"`go {command}` of {what} did not end in {BUILD_SECONDS:.0f} s") from error
     if done.returncode != 0:
         tail = "\n".join(done.stderr.splitlines()[-ERROR_LINES:])
         raise MissingControlPlaneError(
-            f"`{go} build` of controlplane/ failed (exit {done.returncode}). The first build downloads Go modules:"
-            " where there is no network, set GOPROXY to a mirror or KUBEBUILDER_ASSETS to ready programs."
+            f"`{go} {command}` of {what} failed (exit {done.returncode}). The first build downloads Go modules:"
+            " where there is no network, set GOPROXY to a mirror, or KUBEBUILDER_ASSETS to a ready control plane."
             f" It said:\n{tail}"
         )
 

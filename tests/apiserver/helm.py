@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
-import tempfile
 from pathlib import Path
 
 from tests.apiserver import build
@@ -16,32 +12,12 @@ _MODULE = f"helm.sh/helm/v3/cmd/helm@{VERSION}"
 
 def binary() -> Path:
     """The binary, from the cache or installed now. Raises MissingControlPlaneError."""
-    target = build.cache_folder() / f"helm-{VERSION}-{platform.system()}-{platform.machine()}".lower()
-    if target.exists():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with build.lock(target.with_name(f"{target.name}.lock")):
-        if not target.exists():  # else another process made it while this one waited
-            _install(target)
-    return target
+    return build.cached("helm", VERSION, _install)
 
 
-def _install(target: Path) -> None:
-    go, _ = build.find_go()
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="helm-") as folder:
-        environment = {**os.environ, "GOBIN": folder, "CGO_ENABLED": "0", "GOWORK": "off", "GOTOOLCHAIN": "local"}
-        done = subprocess.run(
-            [go, "install", _MODULE],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=build.BUILD_SECONDS,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise build.MissingControlPlaneError(f"`go install {_MODULE}` failed:\n{done.stderr[-2000:]}")
-        (Path(folder) / "helm").replace(target)
+def _install(output: Path) -> None:
+    build.run_go(output.parent, "install", _MODULE, what=_MODULE, GOBIN=str(output.parent))
+    (output.parent / "helm").replace(output)
 
 
 def main() -> None:

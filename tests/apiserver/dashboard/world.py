@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
-import signal
-import subprocess
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,8 +14,8 @@ from cluster.endpoint import from_kubeconfig
 from tests import builders
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.kueue_world import KUEUE, workload
-from tests.apiserver.processes import passed_on
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
+from tests.apiserver.server_process import ServerProcess
 from tests.apiserver.webhook.guard import QUOTREE
 from tests.builders import flavor, group, kueue, quota
 from tests.waiting import eventually
@@ -112,34 +109,29 @@ def _offered(each: int) -> dict[str, Any]:
     return group("cpu", flavor("spot", cpu=quota(CPU, borrow=CPU * (EACH - 1)) if each == 0 else CPU))
 
 
-class Dashboard:
+class Dashboard(ServerProcess):
     """The process; it asks this API server and this reconciler."""
 
     def __init__(
         self, server: ControlPlane, folder: Path, reconciler: str, *arguments: str, **environment: str
     ) -> None:
         folder.mkdir()
-        self._folder = folder
         secret = server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/{CERTIFICATE}")
         self.authority = base64.b64decode(secret["data"]["ca.crt"])
         """Of the reconciler's certificate."""
         (folder / "reconciler.crt").write_bytes(self.authority)
         (folder / "api.crt").write_bytes(server._ca_file.read_bytes())
         command = [
-            *(str(QUOTREE), "serve", "dashboard", "--port=0", f"--address-file={folder}/address.json"),
+            *(str(QUOTREE), "serve", "dashboard", "--port=0"),
             *(f"--reconciler={reconciler}", f"--reconciler-ca={folder}/reconciler.crt"),
             *(f"--api-server={server.url}", f"--api-server-ca={folder}/api.crt"),
-            *arguments,
         ]
-        with (folder / "log").open("wb") as log:
-            self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on(), **environment}
-            )
-        eventually(lambda: (folder / "address.json").exists(), self.log)
+        super().__init__(folder, [*command, *arguments], environment)
+        eventually(lambda: self.address, self.log)
 
     @property
     def url(self) -> str:
-        return str(json.loads((self._folder / "address.json").read_text())["url"])
+        return str(self.address["url"])
 
     @property
     def worker(self) -> int:
@@ -147,13 +139,10 @@ class Dashboard:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return int(children[0])
 
-    def log(self) -> str:
-        return (self._folder / "log").read_text()
-
     def close(self) -> None:
+        """As it ends itself, with its worker."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(30)
+            self.end()
 
 
 def serving(folder: Path, port: int = 0) -> list[str]:

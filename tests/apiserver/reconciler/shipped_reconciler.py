@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-import signal
-import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +12,7 @@ from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.killed import Killed
 from tests.apiserver.kueue_world import install
-from tests.apiserver.processes import passed_on
+from tests.apiserver.server_process import ServerProcess
 from tests.apiserver.webhook.guard import QUOTREE, ROOT
 
 SYSTEM = "quotree-system"
@@ -57,7 +51,7 @@ def dying(proxy: FaultProxy, folder: Path, settings: Mapping[str, Any]) -> Kille
     return found
 
 
-class Replica:
+class Replica(ServerProcess):
     """A process under the ServiceAccount of the manifests. `kubeconfig`: one that leads there another way."""
 
     def __init__(
@@ -70,47 +64,12 @@ class Replica:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         folder.mkdir()
-        self._folder = folder
         login = kubeconfig or login_of(server)
-        command = [*command_line(login, folder, configuration), f"--address-file={folder}/address.json", *arguments]
-        with (folder / "log").open("wb") as log:
-            more = {"HOME": str(folder), **passed_on(), **(environment or {})}
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=more)
-
-    @property
-    def address(self) -> dict[str, Any]:
-        """What it says of where it is, empty before it does."""
-        file = self._folder / "address.json"
-        return dict(json.loads(file.read_text())) if file.exists() else {}
-
-    def get(self, path: str) -> tuple[int, str]:
-        if not self.address:
-            return 0, self.log()
-        try:
-            with urllib.request.urlopen(self.address["url"] + path, timeout=5) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-
-    @property
-    def ready(self) -> bool:
-        return self.get("/readyz")[0] == 200
+        super().__init__(folder, [*command_line(login, folder, configuration), *arguments], environment)
 
     @property
     def writes(self) -> bool:
-        return re.search(r"^quotree_reconciler_writes 1", self.get("/metrics")[1], re.MULTILINE) is not None
-
-    def log(self) -> str:
-        return (self._folder / "log").read_text()
-
-    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(how)
-        return self.process.wait(20)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.end(signal.SIGKILL)
+        return self.metric("quotree_reconciler_writes") == 1
 
 
 def shipped(started: ControlPlane) -> ControlPlane:

@@ -1,0 +1,74 @@
+"""A server of ours as a process with a folder of its own: its address, what it answers, its log, its end."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.apiserver.processes import passed_on
+
+
+class ServerProcess:
+    """`command` starts it; it is told to write its address into the folder."""
+
+    def __init__(self, folder: Path, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._folder = folder
+        with (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [*command, f"--address-file={folder}/address.json"],
+                stdout=log,
+                stderr=log,
+                env={"HOME": str(folder), **passed_on(), **(environment or {})},
+            )
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """What it says of where it is, empty before it does."""
+        file = self._folder / "address.json"
+        return dict(json.loads(file.read_text())) if file.exists() else {}
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and body of an answer at its address; 0 before it has one."""
+        return fetched(f"{self.address['url']}{path}") if self.address else (0, self.log())
+
+    @property
+    def ready(self) -> bool:
+        return self.get("/readyz")[0] == 200
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """The value of the series with these labels; None where there is none."""
+        text = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+        series = f"{name}{{{text}}}" if text else name
+        found = re.search(rf"^{re.escape(series)} (\S+)$", self.get("/metrics")[1], re.MULTILINE)
+        return float(found[1]) if found else None
+
+    def log(self) -> str:
+        return (self._folder / "log").read_text()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit code."""
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.end(signal.SIGKILL)
+
+
+def fetched(url: str, headers: Mapping[str, str] | None = None, trust: ssl.SSLContext | None = None) -> tuple[int, str]:
+    """Status and body, whatever the status is."""
+    request = urllib.request.Request(url, headers=dict(headers or {}))
+    try:
+        with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import click
 
-from cli.exits import Exit, strongest
 from cli.input import baseline as baselines
 from cli.input.against import Against, AgainstType
 from cli.input.context import load
+from cli.input.exit_options import ExitOptions
+from cli.input.exit_options import exits as exit_options
 from cli.input.options import configured
 from cli.input.options import kubeconfig as kubeconfig_option
 from cli.input.outputs import Output, outputs
@@ -21,7 +21,6 @@ from cli.report.formats import OF_AUDITS, deliver
 from policies.audit.audited import audit as audit_of
 from policies.configuration.settings import Configuration
 from policies.judge import State, stored_state
-from policies.model.findings import FAILING
 from policies.model.forest import Forest
 
 
@@ -37,18 +36,10 @@ from policies.model.forest import Forest
 @configured
 @click.option("--root", metavar="NAME", help="Only the trees whose root has this name.")
 @outputs(tuple(OF_AUDITS))
-@click.option(
-    "--fail-on",
-    type=click.Choice(list(FAILING)),
-    default="error",
-    show_default=True,
-    help="Exit 1 at findings of this severity or worse.",
-)
+@exit_options
 @click.option(
     "--baseline", metavar="FILE", help="Old findings, which are left out and counted; `-o baseline=FILE` writes them."
 )
-@click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated.")
-@click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge.")
 def audit(
     against: Against,
     kubeconfig: str | None,
@@ -56,10 +47,8 @@ def audit(
     profile: str | None,
     root: str | None,
     outputs: tuple[Output, ...],
-    fail_on: str,
+    exits: ExitOptions,
     baseline: str | None,
-    require_evaluated: bool,
-    require_objects: bool,
 ) -> None:
     """Judge everything that is stored by the rules of the webhook, and list what is wrong, tree by tree.
 
@@ -84,7 +73,13 @@ def audit(
         found = without_old(found, old)
     shown = found if root is None else within(found, root)
     deliver(outputs, OF_AUDITS, shown)
-    click.get_current_context().exit(strongest(_codes(shown, fail_on, require_evaluated, require_objects)))
+    code = exits.code(
+        (each.judged.severity for each in shown.audit.found),
+        objects=shown.audit.objects,
+        unreadable=bool(shown.unreadable),
+        unevaluated=bool(shown.audit.not_evaluated),
+    )
+    click.get_current_context().exit(code)
 
 
 def _audited(against: Against, kubeconfig: str | None, configuration: Configuration) -> Audited:
@@ -95,14 +90,3 @@ def _audited(against: Against, kubeconfig: str | None, configuration: Configurat
         world = stored_state(State(world, context.manifests), configuration).world
     found = audit_of(world, configuration, datetime.now(UTC))
     return Audited(against, found, context.as_of, context.unreadable)
-
-
-def _codes(found: Audited, fail_on: str, require_evaluated: bool, require_objects: bool) -> Iterator[Exit]:
-    if found.unreadable:
-        yield Exit.UNREADABLE
-    if found.audit.not_evaluated and require_evaluated:
-        yield Exit.UNJUDGED
-    if any(found.audit.count(severity) for severity in FAILING[fail_on]):
-        yield Exit.FINDINGS
-    if not found.audit.objects and require_objects:
-        yield Exit.NOTHING

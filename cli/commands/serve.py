@@ -9,9 +9,13 @@ import click
 
 from cli.exits import Misused
 from cli.input.against import Against, AgainstType
-from cli.input.options import context as context_option
 from cli.input.settings import settings as read_settings
 from cli.serving.audit_command import audit as audit_command
+from cli.serving.options import CertificateOptions, ProcessOptions
+from cli.serving.options import address_file as address_file_option
+from cli.serving.options import certificates as certificate_options
+from cli.serving.options import kubeconfig as kubeconfig_option
+from cli.serving.options import process as process_options
 from policies.model.errors import PolicyError
 
 PATIENCE = 0.1
@@ -65,12 +69,7 @@ def serve() -> None:
     required=True,
     help="Folder of tls.crt and tls.key, reloaded when they change.",
 )
-@click.option("--supplied", is_flag=True, help="Use the certificates in the folder as they are: make and renew none.")
-@click.option(
-    "--name", "names", metavar="DNS|IP", multiple=True, help="Another name of this server. Default: loopback."
-)
-@click.option("--secret", metavar="NAMESPACE/NAME", help="Keep the certificates in this Secret, for all replicas.")
-@click.option("--service", metavar="NAME", help="With --secret: the Service that the API server calls.")
+@certificate_options(caller="the API server calls")
 @click.option(
     "--validating", metavar="NAME", multiple=True, help="A ValidatingWebhookConfiguration whose caBundle to keep."
 )
@@ -90,18 +89,14 @@ def serve() -> None:
     show_default=True,
     help="What requests are judged against: a cluster, or the files of a folder.",
 )
-@click.option(
-    "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
-)
+@kubeconfig_option
 @click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG.")
 @click.option("--tls-minimum", type=click.Choice(["1.2", "1.3"]), default="1.3", show_default=True)
 @click.option("--threads", type=click.IntRange(1), default=8, show_default=True, help="Requests judged concurrently.")
 @click.option(
     "--drain", type=click.FloatRange(0), default=5.0, show_default=True, help="Seconds from SIGTERM to the end."
 )
-@click.option(
-    "--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the actual addresses to this file."
-)
+@address_file_option
 def webhook(
     host: str,
     port: int,
@@ -111,10 +106,7 @@ def webhook(
     client_ca: Path | None,
     client_names: tuple[str, ...],
     folder: Path,
-    supplied: bool,
-    names: tuple[str, ...],
-    secret: str | None,
-    service: str | None,
+    kept: CertificateOptions,
     validating: tuple[str, ...],
     mutating: tuple[str, ...],
     conversion: tuple[str, ...],
@@ -132,7 +124,6 @@ def webhook(
     Examples:
       quotree serve webhook --certs ./certs --against files:trees/
     """
-    from cli.serving.certificates import Certificates
     from cli.serving.webhook import run  # here, since servers take long to load
     from webhook.settings import WebhookSettings
 
@@ -155,7 +146,7 @@ def webhook(
         patience_seconds=PATIENCE if against.kind == "cluster" else 0,
         address_file=address_file,
     )
-    certificates = Certificates(folder, supplied, names, secret, service, validating, mutating, conversion)
+    certificates = kept.certificates(folder, validating=validating, mutating=mutating, conversion=conversion)
     click.get_current_context().exit(run(settings, against, kubeconfig, certificates, metrics_auth))
 
 
@@ -167,8 +158,6 @@ def webhook(
     show_default=True,
     help="manage: be the queue controller. observe: watch everything and write nothing.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address of probes and metrics; 0.0.0.0 in a pod.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
 @click.option(
     "--lease",
     metavar="NAMESPACE/NAME",
@@ -183,10 +172,7 @@ def webhook(
     show_default=True,
     help="Decide only for Kueue's trees whose root has the label quotree.dev/part=NAME; default: for all others.",
 )
-@click.option(
-    "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
-)
-@context_option
+@process_options(port=8081)
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
 @click.option(
@@ -195,50 +181,14 @@ def webhook(
     multiple=True,
     help="Kueue's feature gates, where --config does not name them; the last one counts.",
 )
-@click.option(
-    "--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the actual address to this file."
-)
-@click.option("--api-host", default="127.0.0.1", show_default=True, help="Address of /v1; 0.0.0.0 in a pod.")
-@click.option(
-    "--api-port", type=click.IntRange(0, 65535), help="Serve /v1 on this port; 0 takes a free one.  [default: none]"
-)
-@click.option(
-    "--api-certs",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of tls.crt and tls.key for /v1. Default: plain HTTP, on loopback only.",
-)
-@click.option(
-    "--metrics-auth",
-    is_flag=True,
-    help="Show /metrics to tokens of the cluster that may GET it, over TLS with --api-certs. Probes need no token.",
-)
-@click.option("--supplied", is_flag=True, help="Use the certificates in the folder as they are: make and renew none.")
-@click.option(
-    "--name", "names", metavar="DNS|IP", multiple=True, help="Another name of this server. Default: loopback."
-)
-@click.option("--secret", metavar="NAMESPACE/NAME", help="Keep the certificates in this Secret, for all replicas.")
-@click.option("--service", metavar="NAME", help="With --secret: the Service that clients call.")
 def reconciler(
     mode: str,
-    host: str,
-    port: int,
     lease: str,
     part: str,
-    kubeconfig: str | None,
-    context: str | None,
+    process: ProcessOptions,
     config: str | None,
     settings: str | None,
     feature_gates: tuple[str, ...],
-    address_file: Path | None,
-    api_host: str,
-    api_port: int | None,
-    folder: Path | None,
-    metrics_auth: bool,
-    supplied: bool,
-    names: tuple[str, ...],
-    secret: str | None,
-    service: str | None,
 ) -> None:
     """Admit, preempt and requeue the workloads of Kueue's queues, instead of Kueue's manager.
 
@@ -249,7 +199,7 @@ def reconciler(
       quotree serve reconciler --part batch
     """
     from cli.input.settings import read_file, read_gates
-    from cli.serving.reconciler import ProcessSettings, run  # here, since servers take long to load
+    from cli.serving.reconciler import run  # here, since servers take long to load
     from reconciler.configured import DEFAULTS, of_part, read_configured
     from reconciler.parts.claims import lease_of
 
@@ -269,15 +219,7 @@ def reconciler(
         configured = of_part(read_file(config, read) if config else read(DEFAULTS), part)
     except PolicyError as error:
         raise Misused(str(error)) from error
-    api = None
-    if api_port is not None:
-        from cli.serving.api import ApiSettings  # here, since most of what it loads serves /v1 alone
-        from cli.serving.certificates import Certificates
-
-        certificates = Certificates(folder, supplied, names, secret, service) if folder else None
-        api = ApiSettings(api_host, api_port, certificates)
-    process = ProcessSettings(host, port, lease_of(lease, part), kubeconfig, context, address_file, api, metrics_auth)
-    click.get_current_context().exit(run(configured, process))
+    click.get_current_context().exit(run(configured, process.settings(lease_of(lease, part))))
 
 
 @serve.command()
@@ -320,12 +262,7 @@ def reconciler(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of tls.crt and tls.key. Default: plain HTTP, on loopback only.",
 )
-@click.option("--supplied", is_flag=True, help="Use the certificates in the folder as they are: make and renew none.")
-@click.option(
-    "--name", "names", metavar="DNS|IP", multiple=True, help="Another name of this server. Default: loopback."
-)
-@click.option("--secret", metavar="NAMESPACE/NAME", help="Keep the certificates in this Secret, for all replicas.")
-@click.option("--service", metavar="NAME", help="With --secret: the Service that clients call.")
+@certificate_options()
 @click.option(
     "--refresh", type=click.IntRange(0), default=5, show_default=True, help="Seconds between two looks; 0: none."
 )
@@ -336,9 +273,7 @@ def reconciler(
     show_default=True,
     help="People for whom the cluster is in memory, to try out changes; each takes a process. 0: none.",
 )
-@click.option(
-    "--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the actual address to this file."
-)
+@address_file_option
 def dashboard(
     host: str,
     port: int,
@@ -356,10 +291,7 @@ def dashboard(
     token_file: Path | None,
     session_key: Path | None,
     folder: Path | None,
-    supplied: bool,
-    names: tuple[str, ...],
-    secret: str | None,
-    service: str | None,
+    kept: CertificateOptions,
     refresh: int,
     what_ifs: int,
     address_file: Path | None,
@@ -370,7 +302,6 @@ def dashboard(
     Examples:
       quotree serve dashboard --certs ./certs --reconciler https://quotree-reconciler.quotree-system.svc
     """
-    from cli.serving.certificates import Certificates
     from cli.serving.connection import Address
     from cli.serving.dashboard import Others, SignIn, run, settings_of  # here, since servers take long to load
     from cli.what_if.processes import Processes
@@ -382,7 +313,7 @@ def dashboard(
         Address(audit, audit_ca) if audit else None,
     )
     sign_in = SignIn(proxies, user_header, groups_header, session_key, token_file)
-    certificates = Certificates(folder, supplied, names, secret, service) if folder else None
+    certificates = kept.certificates(folder) if folder else None
     click.get_current_context().exit(run(settings, others, sign_in, certificates, partial(Processes, most=what_ifs)))
 
 

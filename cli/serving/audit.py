@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
-import uuid
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from audit import metrics as declared
 from audit.api import Api
 from audit.auditor import Auditor
 from audit.metrics import Metrics
 from audit.publisher import Publisher
-from cli.exits import Exit, Misused, OutOfReach
-from cli.serving.api import ApiSettings, Identity, serving
-from cli.serving.lifetime import announce, signalled
-from cluster.access import metrics_guard
+from cli.exits import Exit, OutOfReach
+from cli.serving.api import Identity, serving
+from cli.serving.lifetime import signalled
+from cli.serving.process import ProcessSettings
 from cluster.client import Cluster
 from cluster.errors import ClusterError
-from cluster.health import HealthServer
 from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.sources import sources
@@ -39,43 +32,20 @@ _REPORTS = Pacing(probe=10.0)
 """For the watches of reports: whether their API is installed by now is asked six times a minute."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditProcess:
-    """`interval` is in seconds, `most` in results of a report. `api` None: /v1 is not served. `baseline` has the
-    fingerprints of old findings."""
+def run(
+    configuration: Configuration,
+    process: ProcessSettings,
+    interval: float,
+    most: int,
+    baseline: frozenset[str] = frozenset(),
+) -> Exit:
+    """Serve until SIGTERM or SIGINT. `interval` is in seconds, `most` in results of a report; `baseline` has the
+    fingerprints of old findings.
 
-    host: str
-    port: int
-    lease: str
-    interval: float
-    most: int
-    connect: Callable[..., Cluster]
-    api: ApiSettings | None = None
-    metrics_auth: bool = False
-    baseline: frozenset[str] = frozenset()
-
-    @property
-    def lease_name(self) -> tuple[str, str]:
-        """Namespace and name. Raises Misused."""
-        namespace, _, name = self.lease.partition("/")
-        if not (namespace and name) or "/" in name:
-            raise Misused(f"--lease takes NAMESPACE/NAME, not {self.lease!r}")
-        return namespace, name
-
-    def check(self) -> None:
-        """Raises Misused where tokens would cross a network unencrypted."""
-        if self.api is not None:
-            self.api.check()
-        if self.metrics_auth and (self.api is None or self.api.certificates is None):
-            raise Misused(
-                "--metrics-auth needs --api-port and --api-certs: tokens must not cross a network in the clear"
-            )
-
-
-def run(configuration: Configuration, process: AuditProcess, address_file: Path | None = None) -> Exit:
-    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
+    Raises Misused, or OutOfReach where it cannot start.
+    """
     process.check()
-    names, times = process.lease_name, LeaseTimes()
+    times = LeaseTimes()
     log_as_json()
     try:
         with ExitStack() as opened:
@@ -84,13 +54,13 @@ def run(configuration: Configuration, process: AuditProcess, address_file: Path 
             # Writes time out before another replica may write.
             margin = times.duration - times.renew_deadline
             writing = opened.enter_context(process.connect(timeouts=_brief(margin), attempts=1))
-            lease = Lease(leasing, *names, f"{socket.gethostname()}_{uuid.uuid4()}", times)
+            lease = process.open_lease(leasing, times)
             store, metrics = Store(following=sources(configuration.yunikorn)), Metrics()
-            auditor = Auditor(store, configuration, process.interval, metrics, process.baseline)
-            publisher = Publisher(cluster, writing, lease, process.most, metrics, pacing=_REPORTS)
+            auditor = Auditor(store, configuration, interval, metrics, baseline)
+            publisher = Publisher(cluster, writing, lease, most, metrics, pacing=_REPORTS)
             _show(metrics, store, auditor, publisher, lease)
-            metrics.show(declared.ENTRIES, lambda: float(len(process.baseline)))
-            return _Running(cluster, store, auditor, publisher, lease, metrics).until_signalled(process, address_file)
+            metrics.show(declared.ENTRIES, lambda: float(len(baseline)))
+            return _Running(cluster, store, auditor, publisher, lease, metrics).until_signalled(process)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the audit cannot start: {error}") from error
 
@@ -123,21 +93,20 @@ class _Running:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="audit", daemon=True)
 
-    def until_signalled(self, process: AuditProcess, address_file: Path | None) -> Exit:
+    def until_signalled(self, process: ProcessSettings) -> Exit:
         """Serve until a signal arrives or the thread fails. Raises OSError where an address is not available."""
         with ExitStack() as opened:
             identity = opened.enter_context(Identity.opened(process.api, process.connect)) if process.api else None
-            server = self._health(process, identity)
+            notes, registry = self._publisher.notes, self._metrics.registry
+            server = process.open_health(identity, self.live, self.ready, registry, notes)
             opened.callback(server.close)
             opened.enter_context(signalled(self._ended))
-            more = {}
+            api = None
             if process.api and identity:
-                api = Api(lambda: self._auditor.last, identity.reviews)
-                more["api"] = opened.enter_context(serving(api, process.api, identity))
+                answers = Api(lambda: self._auditor.last, identity.reviews)
+                api = opened.enter_context(serving(answers, process.api, identity))
             self._begin()
-            announce(
-                "https" if process.metrics_auth else "http", process.host, server.server_port, address_file, **more
-            )
+            process.announce(server, api)
             while self._thread.is_alive() and not self._ended.wait(_POLL):
                 pass
             asked = self._ended.is_set()
@@ -163,17 +132,6 @@ class _Running:
         while not self._ended.wait(_POLL):
             self._auditor.step()
             self._publisher.step(self._auditor.last)
-
-    def _health(self, process: AuditProcess, identity: Identity | None) -> HealthServer:
-        more: dict[str, Any] = {}
-        if process.metrics_auth and identity:
-            more = {"tls": identity.tls, "guard": metrics_guard(identity.reviews)}
-        host = process.host.strip("[]")
-        server = HealthServer(
-            host, process.port, self.live, self.ready, self._metrics.registry, self._publisher.notes, **more
-        )
-        server.start()
-        return server
 
     def live(self) -> list[str]:
         started = self._thread.ident is not None

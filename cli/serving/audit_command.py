@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from cli.input.baseline import read as read_baseline
-from cli.input.options import context as context_option
-from cli.input.served import Served, served
 from cli.input.settings import settings as read_settings
+from cli.serving.options import ProcessOptions
+from cli.serving.options import process as process_options
 
 
 @click.command()
-@served(port=8083)
 @click.option(
     "--interval",
     type=click.FloatRange(1),
@@ -41,20 +38,10 @@ from cli.input.settings import settings as read_settings
     show_default=True,
     help="The Lease for leader election; only its holder writes reports.",
 )
-@click.option(
-    "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
-)
-@context_option
+@process_options(port=8083)
 @click.option("--config", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
 def audit(
-    served: Served,
-    interval: float,
-    most: int,
-    baseline: str | None,
-    lease: str,
-    kubeconfig: str | None,
-    context: str | None,
-    config: str | None,
+    interval: float, most: int, baseline: str | None, lease: str, process: ProcessOptions, config: str | None
 ) -> None:
     """Judge everything that is stored, after changes and on a schedule, and report what is wrong.
 
@@ -63,17 +50,7 @@ def audit(
       quotree serve audit --kubeconfig admin.conf --api-port 9445
       quotree serve audit --baseline .quotree-baseline.jsonl
     """
-    from cli.serving.api import ApiSettings  # here, since servers take long to load
-    from cli.serving.audit import AuditProcess, run
-    from cli.serving.certificates import Certificates
-    from cluster.client import Cluster
+    from cli.serving.audit import run  # here, since servers take long to load
 
-    api = None
-    if served.api_port is not None:
-        kept = (served.supplied, served.names, served.secret, served.service)
-        certificates = Certificates(served.folder, *kept) if served.folder else None
-        api = ApiSettings(served.api_host, served.api_port, certificates)
-    connect = partial(Cluster.connect, context, kubeconfig)
     old = read_baseline(baseline).known if baseline is not None else frozenset()
-    process = AuditProcess(served.host, served.port, lease, interval, most, connect, api, served.metrics_auth, old)
-    click.get_current_context().exit(run(read_settings(config, []), process, served.address_file))
+    click.get_current_context().exit(run(read_settings(config, []), process.settings(lease), interval, most, old))

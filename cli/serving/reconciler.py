@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import logging
-import socket
 import sys
 import threading
-import uuid
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.serving.lifetime import announce, signalled
+from cli.serving.lifetime import signalled
+from cli.serving.process import ProcessSettings
 from cluster.client import Cluster
 from cluster.errors import ClusterError
-from cluster.health import HealthServer
-from cluster.lease import Lease, LeaseTimes
+from cluster.lease import LeaseTimes
 from cluster.reflector import Pacing
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
@@ -35,9 +30,6 @@ from reconciler.metrics.registry import ChosenRegistry
 from reconciler.process import Reconciler
 from reconciler.shell.permit import KUEUE_LEASE, Manage, Never, NoRival, Rival
 from webhook.logs import log_as_json
-
-if TYPE_CHECKING:
-    from cli.serving.api import ApiSettings, Identity
 
 log = logging.getLogger(__name__)
 _LEASE_WATCH = Pacing(first=0.2, longest=3.0, watch=20)
@@ -58,38 +50,8 @@ _POLL = 0.5
 """Seconds between two checks that the loop still runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSettings:
-    """The address of its probes, its Lease as `namespace/name`, and its cluster. `api` None: /v1 is not served."""
-
-    host: str
-    port: int
-    lease: str
-    kubeconfig: str | None = None
-    context: str | None = None
-    address_file: Path | None = None
-    api: ApiSettings | None = None
-    metrics_auth: bool = False
-    """Whether the API server is asked who may read the metrics. The port then speaks TLS, with /v1's certificate."""
-
-    def check(self) -> None:
-        """Raises Misused where tokens would cross a network unencrypted."""
-        if self.api is not None:
-            self.api.check()
-        if self.metrics_auth and (self.api is None or self.api.certificates is None):
-            raise Misused(
-                "--metrics-auth needs --api-port and --api-certs: tokens must not cross a network in the clear"
-            )
-
-    def connect(self, timeouts: Timeouts | None = None) -> Cluster:
-        return Cluster.connect(self.context, self.kubeconfig, timeouts)
-
-
 def run(configured: Configured, process: ProcessSettings) -> Exit:
     """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
-    namespace, _, name = process.lease.partition("/")
-    if not (namespace and name) or "/" in name:
-        raise Misused(f"--lease takes NAMESPACE/NAME, not {process.lease!r}")
     process.check()
     try:
         open_spans = tracing("quotree-reconciler")
@@ -104,7 +66,7 @@ def run(configured: Configured, process: ProcessSettings) -> Exit:
             times, settings = configured.times, configured.settings
             manage = not settings.observes
             rival = next((_RIVALS[each] for each in _RIVALS if each in settings.dialects), None)
-            permit = _permit(opened, process, (namespace, name), times, rival) if manage else Never()
+            permit = _permit(opened, process, times, rival) if manage else Never()
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels)
             queues = ChosenQueues(configured.local_queues)
@@ -134,16 +96,14 @@ def run(configured: Configured, process: ProcessSettings) -> Exit:
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
 
-def _permit(
-    opened: ExitStack, process: ProcessSettings, ours: tuple[str, str], times: LeaseTimes, rival: tuple[str, str] | None
-) -> Manage:
+def _permit(opened: ExitStack, process: ProcessSettings, times: LeaseTimes, rival: tuple[str, str] | None) -> Manage:
     """`rival`: the name of the other Lease, and who renews it; None: there is none.
 
     Over its own connections, whose timeouts leave time for another attempt before the Lease is lost.
     """
     timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
     cluster = opened.enter_context(process.connect(timeouts))
-    lease = Lease(cluster, *ours, f"{socket.gethostname()}_{uuid.uuid4()}", times)
+    lease = process.open_lease(cluster, times)
     if rival is None:
         return Manage(lease, NoRival())
     name, who = rival
@@ -154,7 +114,7 @@ def _writing(process: ProcessSettings, times: LeaseTimes) -> Cluster:
     """Over connections that time out before another replica may write; the loop retries."""
     margin = times.duration - times.renew_deadline
     timeouts = Timeouts(connect=margin * 0.3, read=margin * 0.6)
-    return Cluster.connect(process.context, process.kubeconfig, timeouts, attempts=1)
+    return process.connect(timeouts, attempts=1)
 
 
 class _Running:
@@ -178,7 +138,7 @@ class _Running:
                 identity = opened.enter_context(Identity.opened(settings, process.connect))
                 if identity.expires:
                     export_certificate(self.registry, identity.expires)
-            server = self._health(process, identity)
+            server = process.open_health(identity, self.live, self.ready, self.registry, self.notes)
             opened.callback(server.close)
             opened.enter_context(signalled(self._ended))
             api = None
@@ -188,24 +148,13 @@ class _Running:
 
                 api = opened.enter_context(serving(Api(self._reconciler.ask, identity.reviews), settings, identity))
             self._reconciler.start()
-            self._announce(server, process, api)
+            process.announce(server, api)
             while self._reconciler.alive and not self._ended.wait(_POLL):
                 pass
             asked = self._ended.is_set()
             log.info("stopping")
             self._reconciler.stop()
             return Exit.CLEAN if asked else Exit.UNJUDGED
-
-    def _health(self, process: ProcessSettings, identity: Identity | None) -> HealthServer:
-        more: dict[str, Any] = {}
-        if process.metrics_auth and identity:
-            from cluster.access import metrics_guard  # here, with what serves /v1
-
-            more = {"tls": identity.tls, "guard": metrics_guard(identity.reviews)}
-        host = process.host.strip("[]")
-        server = HealthServer(host, process.port, self.live, self.ready, self.registry, self.notes, **more)
-        server.start()
-        return server
 
     def live(self) -> list[str]:
         return [] if self._reconciler.alive else ["internal error: the loop has ended; restart the process"]
@@ -220,7 +169,3 @@ class _Running:
     def notes(self) -> list[str]:
         absent = self._reconciler.absent()
         return [f"{resource}: not installed; checked again from time to time" for resource in absent]
-
-    def _announce(self, server: HealthServer, process: ProcessSettings, api: str | None) -> None:
-        scheme = "https" if process.metrics_auth else "http"
-        announce(scheme, process.host, server.server_port, process.address_file, **({"api": api} if api else {}))

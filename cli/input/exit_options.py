@@ -1,0 +1,64 @@
+"""What decides the exit code of a command that reports findings: its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from cli.exits import Exit, strongest
+from policies.model.findings import FAILING, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class ExitOptions:
+    """`fail_on` is a key of FAILING."""
+
+    fail_on: str
+    require_evaluated: bool
+    require_objects: bool
+
+    @property
+    def failing(self) -> frozenset[Severity]:
+        """The severities that fail the run."""
+        return FAILING[self.fail_on]
+
+    def code(self, found: Iterable[Severity], *, objects: int, unreadable: bool, unevaluated: bool) -> Exit:
+        """`found` are the severities of the findings, `objects` counts what was judged."""
+
+        def codes() -> Iterator[Exit]:
+            if unreadable:
+                yield Exit.UNREADABLE
+            if unevaluated and self.require_evaluated:
+                yield Exit.UNJUDGED
+            if not self.failing.isdisjoint(found):
+                yield Exit.FINDINGS
+            if not objects and self.require_objects:
+                yield Exit.NOTHING
+
+        return strongest(codes())
+
+
+def exits(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of ExitOptions; the command gets them as `exits`."""
+
+    @wraps(command)
+    def with_exits(*arguments: Any, fail_on: str, require_evaluated: bool, require_objects: bool, **others: Any) -> Any:
+        return command(*arguments, exits=ExitOptions(fail_on, require_evaluated, require_objects), **others)
+
+    for option in (
+        click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge."),
+        click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated."),
+        click.option(
+            "--fail-on",
+            type=click.Choice(list(FAILING)),
+            default="error",
+            show_default=True,
+            help="Exit 1 at findings of this severity or worse.",
+        ),
+    ):
+        with_exits = option(with_exits)
+    return with_exits

@@ -1,0 +1,143 @@
+"""Options that servers share: their certificates, where probes and /v1 are, and the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.input.options import context
+
+if TYPE_CHECKING:
+    from cli.serving.api import ApiSettings
+    from cli.serving.certificates import Certificates
+    from cli.serving.process import ProcessSettings
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_LOOPBACK = "127.0.0.1"
+_PORT = click.IntRange(0, 65535)
+_FOLDER, _FILE = click.Path(file_okay=False, path_type=Path), click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateOptions:
+    """Who makes the certificates, for which names, and where else they are kept; see `Certificates`."""
+
+    supplied: bool
+    names: tuple[str, ...]
+    secret: str | None
+    service: str | None
+
+    def certificates(self, folder: Path, **callers: Sequence[str]) -> Certificates:
+        """`callers`: the objects whose caBundle to keep, under their names in `Certificates`."""
+        from cli.serving.certificates import Certificates  # here, since a server without them loads none of it
+
+        return Certificates(folder, self.supplied, self.names, self.secret, self.service, **callers)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions(CertificateOptions):
+    """`host` and `port` are those of the probes; `api_port` None: /v1 is not served. The certificates are /v1's.
+
+    `folder` None: there are none.
+    """
+
+    folder: Path | None
+    host: str
+    port: int
+    address_file: Path | None
+    api_host: str
+    api_port: int | None
+    metrics_auth: bool
+    kubeconfig: str | None
+    context: str | None
+
+    def settings(self, lease: str) -> ProcessSettings:
+        """`lease` is `namespace/name`."""
+        from cli.serving.process import ProcessSettings  # here, since servers take long to load
+
+        where = (self.host, self.port, lease, self.kubeconfig, self.context, self.address_file)
+        return ProcessSettings(*where, self._api(), self.metrics_auth)
+
+    def _api(self) -> ApiSettings | None:
+        if self.api_port is None:
+            return None
+        from cli.serving.api import ApiSettings  # here, since most of what it loads serves /v1 alone
+
+        certificates = self.certificates(self.folder) if self.folder else None
+        return ApiSettings(self.api_host, self.api_port, certificates)
+
+
+kubeconfig = click.option(
+    "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
+)
+
+
+def address_file(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--address-file", type=_FILE, help="Write the actual addresses to this file.")(command)
+
+
+def certificates(caller: str = "clients call") -> Decorator:
+    """The options of CertificateOptions; the command gets them as `kept`. `caller`: whose Service it is."""
+    return _grouped("kept", CertificateOptions, _certificates(caller))
+
+
+def process(port: int) -> Decorator:
+    """The options of ProcessOptions; the command gets them as `process`. `port` is the default of the probes'."""
+    where = "Folder of tls.crt and tls.key for /v1. Default: plain HTTP, on loopback only."
+    options: tuple[Decorator, ...] = (
+        click.option(
+            "--host", default=_LOOPBACK, show_default=True, help="Address of probes and metrics; 0.0.0.0 in a pod."
+        ),
+        click.option("--port", type=_PORT, default=port, show_default=True, help="0 takes a free one."),
+        kubeconfig,
+        context,
+        address_file,
+        click.option("--api-host", default=_LOOPBACK, show_default=True, help="Address of /v1; 0.0.0.0 in a pod."),
+        click.option("--api-port", type=_PORT, help="Serve /v1 on this port; 0 takes a free one.  [default: none]"),
+        click.option("--api-certs", "folder", type=_FOLDER, help=where),
+        click.option(
+            "--metrics-auth",
+            is_flag=True,
+            help="Show /metrics to tokens of the cluster that may GET it, over TLS with --api-certs."
+            " Probes need no token.",
+        ),
+        *_certificates("clients call"),
+    )
+    return _grouped("process", ProcessOptions, options)
+
+
+def _certificates(caller: str) -> tuple[Decorator, ...]:
+    return (
+        click.option(
+            "--supplied", is_flag=True, help="Use the certificates in the folder as they are: make and renew none."
+        ),
+        click.option(
+            "--name", "names", metavar="DNS|IP", multiple=True, help="Another name of this server. Default: loopback."
+        ),
+        click.option(
+            "--secret", metavar="NAMESPACE/NAME", help="Keep the certificates in this Secret, for all replicas."
+        ),
+        click.option("--service", metavar="NAME", help=f"With --secret: the Service that {caller}."),
+    )
+
+
+def _grouped(name: str, kind: type[CertificateOptions], options: tuple[Decorator, ...]) -> Decorator:
+    """The command gets what is given for these options as one value of this kind."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_group(*arguments: Any, **given: Any) -> Any:
+            chosen = {field.name: given.pop(field.name) for field in fields(kind)}
+            return command(*arguments, **{name: kind(**chosen)}, **given)
+
+        decorated: Callable[..., Any] = with_group
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate

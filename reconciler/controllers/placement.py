@@ -8,70 +8,40 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
-from policies.dialects.reading import mapping, metadata
+from policies.dialects.reading import metadata
 from policies.model.objects import GroupKind
 from reconciler.controllers.clusters import CHECKS, keep
+from reconciler.controllers.placement_steps import Looked, PlacementSteps
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
-from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
 from reconciler.core.watched import WatchedKind, by_kind
-from reconciler.jobs.kind import JobKind, job_patch
-from reconciler.multikueue.copies import settled, status_for
+from reconciler.jobs.kind import JobKind
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.pods import REMOTE_PODS, UNIT
-from reconciler.multikueue.remote_actions import MANAGER, Case, remote_action
 from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import Writes
-from reconciler.objects.moments import next_second, whole_second
+from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
-from reconciler.objects.packed import Packed
-from reconciler.objects.patches import differences, status_patch
 from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.workers import Connection, FromWorker, WorkerWrite
 from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
-from scheduling.placement.decisions import (
-    Again,
-    ClearClusterName,
-    CopyStatus,
-    CreateClone,
-    Decision,
-    Finish,
-    Local,
-    Nominate,
-    Remote,
-    ReportStopped,
-    SetCheck,
-    SetClusterName,
-    applied,
-)
-from scheduling.placement.group import Group, placed_on
+from scheduling.placement.group import placed_on
 from scheduling.placement.place import place
 from scheduling.placement.refusals import Refusal
 from scheduling.placement.settings import PlacementSettings
-from scheduling.status.reservation import sync_admitted
 
 _WORKLOAD = by_kind()["Workload"]
 _WAITING_EVERY = 2 * SECOND
 """At most so often all that wait are looked at again because a queue on a worker changed."""
-
-
-class _Looked(NamedTuple):
-    """A Workload here with its job, as they are looked at; `name` is that of the Workload."""
-
-    name: str
-    observed: Observed | None
-    owner: Key | None
-    job: Packed | None
-    now: int
 
 
 class PlacementController(Controller):
@@ -97,6 +67,7 @@ class PlacementController(Controller):
         self._stored = stored
         self._writes = Writes(lambda key: self._followed(self._workload_of(key)))
         self.snapshot = PlacementSnapshot(self.placing, self.kinds, self._writes)
+        self._steps = PlacementSteps(self.kinds, self.placing, self.snapshot, self._writes)
         self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
         self._of_job: dict[Key, str] = {}
         self._here: dict[str, Key | None] = {}
@@ -104,7 +75,6 @@ class PlacementController(Controller):
         self._left: set[str] = set()
         self._waiting: dict[str, None] = {}
         self._dirty: dict[str, None] = {}
-        self._later: list[WorkerWrite] = []
         self._all_waiting_at = 0
         self._collect_at = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()
@@ -301,8 +271,7 @@ class PlacementController(Controller):
                 yield wanted
                 if isinstance(wanted, WantedWrite):
                     yield WaitFor((WORKLOAD, name), wanted.key)
-        later, self._later = self._later, []
-        yield from later
+        yield from self._steps.rest()
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """Whom it is time to look at again."""
@@ -330,73 +299,7 @@ class PlacementController(Controller):
             self._left.discard(name)
             return  # nothing here, and nothing there
         group, job = self.snapshot.group(name, observed, owner, now)
-        yield from self._carry_out(_Looked(name, observed, owner, job, now), group, place(group))
-
-    def _carry_out(self, at: _Looked, group: Group, steps: list[Decision]) -> Iterator[Wanted]:
-        mine: list[Local] = []
-        first = next((step for step in steps if isinstance(step, CreateClone)), None)
-        for step in steps:
-            match step:
-                case Again():
-                    yield WakeAt((WORKLOAD, at.name), next_second(step.at))
-                case Nominate() | SetClusterName() | ClearClusterName() | SetCheck() | Finish():
-                    mine.append(step)
-                case CopyStatus() | ReportStopped():
-                    yield from self._told(step, at)
-                case CreateClone() if step is not first:
-                    self._later += self._write_there(step, at)
-                case _:
-                    yield from self._write_there(step, at)
-        if first is not None:
-            self.snapshot.loads.ask(at.name, first.cluster)
-        if mine and at.observed is not None and group.check is not None:
-            yield from self._local(at.name, at.observed.value, group.check.name, mine, at.now)
-
-    def _write_there(self, step: Remote, at: _Looked) -> Iterator[WorkerWrite]:
-        cache, local = self.snapshot.cache(step.cluster), at.observed.value if at.observed is not None else None
-        pods = self.snapshot.pods.writes(step, local, at.name, cache, self.placing)
-        for key, action in pods.items():
-            yield from self._writes.send(step.cluster, key, action)
-        kind = self.kinds.get(at.owner[0]) if at.owner is not None else None
-        case_ = Case(at.name, at.observed, kind, at.owner, at.job, cache, self.placing, at.now)
-        found = remote_action(step, case_, self.kinds) if not pods else None
-        if found is not None:
-            yield from self._writes.send(step.cluster, *found)
-
-    def _local(self, name: str, local: Workload, check: str, steps: list[Local], now: int) -> Iterator[WantedWrite]:
-        """All that is written of the workload here, in one go."""
-        after = local
-        for step in steps:
-            after = applied(after, check, step, now)
-        if after.cluster:
-            self.snapshot.loads.choose(name, after.cluster)
-        if after.checks_ready and not local.checks_ready:
-            after = sync_admitted(after, now)  # which the loop would write by itself soon after
-        patch = status_patch(local, after, MANAGER)
-        if patch is None:
-            return
-        news = next((step for step in steps if isinstance(step, SetCheck) and step.event), None)
-        if news is None:
-            yield WantedWrite((WORKLOAD, name), patch)
-        else:
-            yield WantedWrite((WORKLOAD, name), patch, reference(local), "MultiKueue", news.message, news.warning)
-
-    def _told(self, step: CopyStatus | ReportStopped, at: _Looked) -> Iterator[WantedWrite]:
-        """What the job here shows of the one elsewhere."""
-        if at.owner is not None and at.owner[0] == UNIT:
-            cache = self.snapshot.cache(step.cluster) if isinstance(step, CopyStatus) else None
-            yield from self.snapshot.pods.status_writes(step, at.name, cache)
-            return
-        if at.owner is None or at.job is None:
-            return
-        kind, job = self.kinds[at.owner[0]], at.job.manifest()
-        before = mapping(job.get("status"))
-        after: Mapping[str, Any] | None = settled(kind, job)
-        if isinstance(step, CopyStatus):
-            remote = self.snapshot.remote_manifest(step.cluster, at.name)
-            after = status_for(kind, job, remote) if remote is not None else None
-        if after is not None and after != before:
-            yield WantedWrite(at.owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))
+        yield from self._steps.carry_out(Looked(name, observed, owner, job, now), group, place(group))
 
 
 def _group_kind(owner: Owner) -> GroupKind:

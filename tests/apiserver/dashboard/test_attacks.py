@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from dashboard.worker import CONNECTIONS
 from tests.apiserver import build
-from tests.apiserver.dashboard.chromium import Visitor, chromium
+from tests.apiserver.dashboard.chromium import Visitor
 from tests.apiserver.dashboard.evil import evil_site
 from tests.apiserver.dashboard.own_machine import own_dashboard
 from tests.apiserver.dashboard.pictures import FOLDER, PICTURES, Company, running, take
@@ -41,12 +41,6 @@ def company(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) 
     (folder / "token").write_text(ADMIN.token)
     with running(folder, f"--token-file={folder}/token") as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
 
 
 def test_the_pictures_of_the_documentation_can_be_made(company: Company, browser: Browser) -> None:

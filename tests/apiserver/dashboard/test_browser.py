@@ -4,39 +4,19 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.apiserver import build
-from tests.apiserver.audits import shipped_audit
-from tests.apiserver.dashboard.chromium import Visitor, chromium
+from tests.apiserver.dashboard.browsed import QUEUES, WAITS, World
+from tests.apiserver.dashboard.chromium import Visitor
 from tests.apiserver.dashboard.seen import block, focused, names, row
-from tests.apiserver.dashboard.world import (
-    ADMIN,
-    RBAC,
-    STRANGER,
-    TENANT,
-    USERS,
-    Dashboard,
-    bound,
-    organisation,
-    reconciling,
-)
-from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, conditions, workload
-from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
-from tests.builders import cohort, flavor, group
+from tests.apiserver.dashboard.world import ADMIN, RBAC, STRANGER, TENANT, bound, reconciling
+from tests.apiserver.kueue_world import KUEUE, workload
+from tests.builders import cohort
 from tests.waiting import eventually
 
-QUEUES = 2000
-WORK = f"{KUEUE}/namespaces/team-0/workloads"
-TREES, QUEUE, SPACE, WAITS = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-0", "/namespaces/team-0", "train-2"
+TREES, QUEUE, SPACE = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-0", "/namespaces/team-0"
 BELOW = f"{TREES}?node=Cohort/group-3"
 PAGES = {
     TREES: 200,
@@ -54,64 +34,6 @@ PAGES = {
     "/trees/volcano": 403,
     "/trees/none": 404,
 }
-
-
-@dataclass
-class World:
-    server: ControlPlane
-    replica: Replica
-    dashboard: Dashboard
-    opened: ExitStack
-
-
-@pytest.fixture(scope="module")
-def world(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("dashboard")
-    with ExitStack() as opened:
-        server = shipped(opened.enter_context(ControlPlane(users=USERS)))
-        organisation(server, QUEUES)
-        replica = opened.enter_context(reconciling(server, folder / "reconciler"))
-        for name, cpu in (("train-0", "30"), ("train-1", "40"), (WAITS, "20")):
-            server.request("POST", WORK, workload(name, cpu))
-            eventually(partial(conditions, server, "team-0", name))
-        shown = [*_audited(server, folder, opened), "--refresh=1"]
-        dashboard = Dashboard(server, folder / "dashboard", replica.address["api"], *shown)
-        opened.callback(dashboard.close)
-        yield World(server, replica, dashboard, opened)
-
-
-def _audited(server: ControlPlane, folder: Path, opened: ExitStack) -> list[str]:
-    """An audit, and what tells the dashboard of it."""
-    (folder / "manifests").mkdir()
-    shipped_audit.apply(server, folder / "manifests")
-    audit = shipped_audit.Replica(server, folder / "audit")
-    opened.callback(audit.close)
-    eventually(lambda: audit.ready, audit.log)
-    (folder / "audit.crt").write_bytes(audit.authority())
-    return [f"--audit={audit.address['api']}", f"--audit-ca={folder}/audit.crt"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def admins_profile(world: World, browser: Browser) -> Iterator[Visitor]:
-    with Visitor(browser, world.dashboard.url) as visitor:
-        visitor.sign_in(ADMIN.token)
-        yield visitor
-
-
-@pytest.fixture
-def admin(admins_profile: Visitor) -> Iterator[Visitor]:
-    """Who may see everything; signed in. No page may complain or ask anybody else."""
-    yield admins_profile
-    page = admins_profile.page
-    page.emulate_media(media="screen", color_scheme="light")
-    page.context.set_offline(False)
-    admins_profile.judge()
 
 
 # --- what pages show
@@ -264,7 +186,7 @@ def test_who_skips_to_the_content_stays_there_while_news_come(admin: Visitor, wo
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{BELOW}#main")
-    _patched(world, "queue-66", 9)
+    world.offer("queue-66", 9)
 
     expect(block(page, "ClusterQueue queue-66: 0 of 9")).to_be_visible()
     assert page.evaluate("document.activeElement.id") == "main"
@@ -317,13 +239,13 @@ def test_news_come_by_themselves_and_nothing_moves(admin: Visitor, world: World)
     link.focus()
     page.evaluate("scrollTo(0, 150)")
     before = page.evaluate("scrollY")
-    _patched(world, "queue-65", 9)
+    world.offer("queue-65", 9)
 
     expect(block(page, "ClusterQueue queue-65: 0 of 9")).to_be_focused()
     assert page.evaluate("scrollY") == before
     assert page.evaluate("window.same")
     page.get_by_label("Name").fill("half a na")
-    _patched(world, "queue-65", 4)
+    world.offer("queue-65", 4)
     expect(block(page, "ClusterQueue queue-65: 0 of 4")).to_be_visible()
     assert page.get_by_label("Name").input_value() == "half a na"
     expect(page.get_by_label("Name")).to_be_focused()
@@ -454,12 +376,3 @@ def test_who_may_see_nothing_sees_nothing_and_a_token_of_nobody_is_refused(world
         assert WAITS not in stranger.text()
         for path in (TREES, QUEUE, f"/workloads/team-0/{WAITS}", "/clusters"):
             stranger.to(path, 403)
-
-
-# --- helpers
-
-
-def _patched(world: World, queue: str, cpu: int) -> None:
-    quota = {"spec": {"resourceGroups": [group("cpu", flavor("spot", cpu=cpu))]}}
-    at, merge = f"{KUEUE}/clusterqueues/{queue}", "application/merge-patch+json"
-    world.server.request("PATCH", at, quota, content_type=merge)

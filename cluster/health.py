@@ -12,19 +12,19 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from cluster.http_server import BackgroundServer
 
 _WHOLE = 10.0
 """Seconds that a connection may take in all."""
 _ROOM = 32
 """Connections at a time."""
 _PLAIN = "text/plain; charset=utf-8"
-_STOP = 0.05
-"""Seconds after which `close` is noticed at the latest."""
 _PROBES = ("/healthz", "/livez", "/readyz")
 Problems = Callable[[], Sequence[str]]
 """What is wrong, in sentences; empty where nothing is."""
@@ -36,15 +36,12 @@ def _anyone(_: str | None) -> int:
     return 200
 
 
-class HealthServer(ThreadingHTTPServer):
-    """Serves from `start` to `close`. Raises OSError where the address cannot be had; port 0 takes a free one.
+class HealthServer(BackgroundServer):
+    """See BackgroundServer for its address and its life.
 
     `notes` are shown with `ready`, and are no reason against it. `tls` gives the context for the next connection, None
     is plain HTTP. `guard` says who may read the metrics; probes need no rights.
     """
-
-    daemon_threads = True
-    request_queue_size = 128
 
     def __init__(
         self,
@@ -58,22 +55,11 @@ class HealthServer(ThreadingHTTPServer):
         tls: Callable[[], ssl.SSLContext] | None = None,
         guard: Guard = _anyone,
     ) -> None:
-        if ":" in host:
-            self.address_family = socket.AF_INET6
-        super().__init__((host, port), _Handler)
+        super().__init__(host, port, _Handler, "health")
         self.live, self.ready, self.registry, self.notes = live, ready, registry, notes
         self._tls, self._guard = tls, guard
         self._open: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self.serve_forever, args=(_STOP,), name="health", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        self.shutdown()
-        self.server_close()
-        self._thread.join()
 
     def answer(self, path: str, authorization: str | None = None) -> tuple[int, str, bytes]:
         """Status, content type and body."""

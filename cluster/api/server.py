@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import socket
 import ssl
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 
 from cluster.api.callers import Impersonated, impersonated
 from cluster.api.document import Document
 from cluster.api.refusal import Refusal
+from cluster.http_server import BackgroundServer
 
 log = logging.getLogger(__name__)
 _STALL = 10.0
 """Seconds that a client may be silent in a handshake or a request."""
-_STOP = 0.05
-"""Seconds after which `close` is noticed at the latest."""
 _ROOM = 64
 """Connections at a time; who comes then is turned away, and may come again."""
 _PATIENCE = 1.0
@@ -44,32 +42,18 @@ class Answers(Protocol):
         """The JSON for a path with its query. Raises Refusal."""
 
 
-class ApiServer(ThreadingHTTPServer):
-    """Serves from `start` to `close`. `tls` gives the context for the next connection; None: plain HTTP.
+class ApiServer(BackgroundServer):
+    """`tls` gives the context for the next connection; None: plain HTTP.
 
     Raises OSError where the address cannot be had, ValueError for plain HTTP at one that others can reach.
     """
 
-    daemon_threads = True
-    request_queue_size = 128
-
     def __init__(self, host: str, port: int, api: Answers, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
         if tls is None and not is_loopback(host):
             raise ValueError(f"{host}: tokens must not cross a network in the clear; serve /v1 with certificates")
-        if ":" in host:
-            self.address_family = socket.AF_INET6
-        super().__init__((host, port), _Handler)
+        super().__init__(host, port, _Handler, "v1")
         self.api, self.tls = api, tls
         self._room = threading.BoundedSemaphore(_ROOM)
-        self._thread = threading.Thread(target=self.serve_forever, args=(_STOP,), name="v1", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        self.shutdown()
-        self.server_close()
-        self._thread.join()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if self._room.acquire(timeout=_PATIENCE):

@@ -25,10 +25,7 @@ _NONE = "there are no MultiKueueClusters"
 def clusters(
     against: Against,
     kubeconfig: str | None,
-    reconciler: str | None,
-    ca: str | None,
-    server_name: str | None,
-    token_file: str | None,
+    reconciler: reconciler_api.Server | None,
     output: str,
 ) -> None:
     """List the worker clusters of MultiKueue: connection, since when, errors, and the work there.
@@ -43,12 +40,8 @@ def clusters(
     """
     if against.kind != "cluster":
         raise Misused("--against: name the manager cluster; files do not say which worker clusters are connected")
-    options = {"--ca": ca, "--server-name": server_name, "--token-file": token_file}
     if reconciler is not None:
-        server = reconciler_api.Server(reconciler, ca, server_name, token_file)
-        found = reconciler_api.get(server, "/v1/clusters", against, kubeconfig)
-    elif misplaced := [option for option, value in options.items() if value is not None]:
-        raise Misused(f"{misplaced[0]} needs --reconciler URL")
+        found = reconciler_api.get(reconciler, "/v1/clusters", against, kubeconfig)
     else:
         found = _read(against, kubeconfig)
     emit(json_text(found) if output == "json" else "\n".join(_text(found)) or _NONE)

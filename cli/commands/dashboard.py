@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 def dashboard(
     against: Against,
     kubeconfig: str | None,
-    reconciler: str | None,
-    ca: str | None,
-    server_name: str | None,
-    token_file: str | None,
+    reconciler: Server | None,
     port: int,
     no_browser: bool,
 ) -> None:
@@ -62,8 +59,7 @@ def dashboard(
         raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
     if reconciler and against.kind == "files":
         raise Misused("--reconciler has nothing to say of files")
-    server = Server(reconciler, ca, server_name, token_file) if reconciler else None
-    reader = _of_files(against) if against.kind == "files" else _of_cluster(against, kubeconfig, server)
+    reader = _of_files(against) if against.kind == "files" else _of_cluster(against, kubeconfig, reconciler)
     cookie = cookie_name(port, secure=False)
     settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
     what_if = _what_if(against, kubeconfig)

@@ -6,8 +6,9 @@ import ipaddress
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -17,8 +18,6 @@ from cli.input.against import Against
 
 if TYPE_CHECKING:
     from cluster.endpoint import Endpoint
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +30,32 @@ class Server:
     token_file: str | None = None
 
 
-def options(command: F) -> F:
-    """The options of a Server."""
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a Server; the command gets it as `reconciler`, or None. Raises Misused."""
+
+    @wraps(command)
+    def with_server(
+        *arguments: Any,
+        reconciler: str | None,
+        ca: str | None,
+        server_name: str | None,
+        token_file: str | None,
+        **others: Any,
+    ) -> Any:
+        given = {"--ca": ca, "--server-name": server_name, "--token-file": token_file}
+        if reconciler is None and (misplaced := [option for option, value in given.items() if value is not None]):
+            raise Misused(f"{misplaced[0]} needs --reconciler URL")
+        server = Server(reconciler, ca, server_name, token_file) if reconciler is not None else None
+        return command(*arguments, reconciler=server, **others)
+
     for option in (
         click.option("--token-file", metavar="FILE", help="A token to send instead of that of the kubeconfig."),
         click.option("--server-name", metavar="NAME", help="The name in its certificate, if the URL has another."),
         click.option("--ca", metavar="FILE", help="The CA of its certificate."),
         click.option("--reconciler", metavar="URL", help="Ask the reconciler at this URL, which knows more."),
     ):
-        command = option(command)
-    return command
+        with_server = option(with_server)
+    return with_server
 
 
 def get(server: Server, path: str, against: Against, kubeconfig: str | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -85,15 +85,25 @@ def reason_lines(not_evaluated: Sequence[Unjudged]) -> Iterator[str]:
 
 
 def closing_line(report: Report) -> str:
-    counts = [(report.count(severity), severity.value) for severity in Severity]
-    parts = [f"{count} {word}" if word == "info" else some(count, word) for count, word in counts if count]
-    if report.not_evaluated:
-        parts.append(f"{some(len({missed.rule.id for missed in report.not_evaluated}), 'rule')} not evaluated")
-    if report.baselined:
-        parts.append(f"{report.baselined} in the baseline")
-    if report.unreadable:
-        parts.append(f"{some(len(report.unreadable), 'place')} unreadable")
+    return closing(report.count, report.not_evaluated, report.baselined, len(report.unreadable))
+
+
+def closing(count: Callable[[Severity], int], missed: Sequence[Unjudged], baselined: int, unreadable: int) -> str:
+    """The findings by severity, and what else there is to know of them."""
+    parts = severities(count)
+    if missed:
+        parts.append(f"{some(len({each.rule.id for each in missed}), 'rule')} not evaluated")
+    if baselined:
+        parts.append(f"{baselined} in the baseline")
+    if unreadable:
+        parts.append(f"{some(unreadable, 'place')} unreadable")
     return ", ".join(parts) or "nothing is wrong"
+
+
+def severities(count: Callable[[Severity], int]) -> list[str]:
+    """`1 error`, `2 warnings`, `3 info`: those that there are."""
+    counts = [(count(severity), severity.value) for severity in Severity]
+    return [f"{found} {word}" if word == "info" else some(found, word) for found, word in counts if found]
 
 
 def some(count: int, word: str) -> str:

@@ -63,11 +63,13 @@ class ServerProcess:
             self.end(signal.SIGKILL)
 
 
-def fetched(url: str, headers: Mapping[str, str] | None = None, trust: ssl.SSLContext | None = None) -> tuple[int, str]:
+def fetched(
+    url: str, headers: Mapping[str, str] | None = None, trust: ssl.SSLContext | None = None, seconds: float = 5
+) -> tuple[int, str]:
     """Status and body, whatever the status is."""
     request = urllib.request.Request(url, headers=dict(headers or {}))
     try:
-        with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
+        with urllib.request.urlopen(request, timeout=seconds, context=trust) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:

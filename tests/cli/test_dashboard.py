@@ -50,6 +50,7 @@ def test_work_of_files_is_listed_and_explained_like_that_of_a_cluster(files: Rea
     [
         (["--against", "nothing"], "name a cluster, or files:DIR"),
         (["--against", f"files:{EXAMPLES}", "--reconciler", "https://localhost"], "has nothing to say of files"),
+        (["--ca", "ca.crt"], "--ca needs --reconciler URL"),
     ],
 )
 def test_what_it_cannot_show_is_said(arguments: list[str], said: str) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from cli.output import paint
-from cli.report.as_text import COLOURS, reason_lines, some, without_fix
+from cli.report.as_text import COLOURS, closing, reason_lines, severities, some, without_fix
 from cli.report.audits.audited import Audited
 from policies.audit.audited import Audited as Found
 from policies.audit.audited import Tree
 from policies.audit.roots import Root
-from policies.model.findings import Cause, Severity
+from policies.model.findings import Cause
 from policies.model.printing import plain
 
 _NAMES = {"kueue": "Kueue", "volcano": "Volcano", "yunikorn": "YuniKorn"}
@@ -37,25 +37,11 @@ def heading(root: Root | None) -> str:
 
 def closing_line(audited: Audited) -> str:
     audit = audited.audit
-    parts = list(_counts(audit.trees))
-    if audit.not_evaluated:
-        parts.append(f"{some(len({missed.rule.id for missed in audit.not_evaluated}), 'rule')} not evaluated")
-    if audit.baselined:
-        parts.append(f"{len(audit.baselined)} in the baseline")
-    if audited.unreadable:
-        parts.append(f"{some(len(audited.unreadable), 'place')} unreadable")
-    return ", ".join(parts) or "nothing is wrong"
+    return closing(audit.count, audit.not_evaluated, len(audit.baselined), len(audited.unreadable))
 
 
 def counts(tree: Tree) -> str:
-    return ", ".join(_counts([tree]))
-
-
-def _counts(trees: Iterable[Tree]) -> Iterator[str]:
-    trees = list(trees)
-    for severity in Severity:
-        if count := sum(tree.count(severity) for tree in trees):
-            yield f"{count} info" if severity is Severity.INFO else some(count, severity.value)
+    return ", ".join(severities(tree.count))
 
 
 def _finding_lines(found: Found) -> Iterator[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import yaml
 from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, organisation, reconciling
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, shipped
+from tests.apiserver.server_process import fetched
 from tests.apiserver.webhook.guard import ROOT
 
 
@@ -57,10 +56,4 @@ def test_it_serves_over_tls_with_no_right_but_to_its_secret(
 
 
 def _get(url: str, trust: ssl.SSLContext, token: str) -> tuple[int, str]:
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-    try:
-        with urllib.request.urlopen(request, timeout=20, context=trust) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
+    return fetched(url, {"Authorization": f"Bearer {token}"}, trust, seconds=20)

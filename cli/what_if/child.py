@@ -50,9 +50,9 @@ def main() -> None:
     connection = json.loads(line)
     began = time.monotonic()
     with _ended_with_who_asks():
-        state, said = _read(connection)
+        state, problem = _read(connection)
     end = time.monotonic() + max(_SHORTEST, _TIMES * (time.monotonic() - began))
-    answers.write(_line({**said, "until": end}))
+    answers.write(_line({**problem, "until": end}))
     answers.flush()
     if state is None:
         sys.exit(UNREAD)

@@ -170,18 +170,18 @@ class _Process:
                 pipe.close()
 
     def _begin(self) -> None:
-        said = self._answer(PATIENCE)
-        if said is None:
+        first = self._answer(PATIENCE)
+        if first is None:
             if self._process.poll() is not None:
                 self._until = 0.0
                 raise Unanswered(f"The cluster could not be read; that ends after {READING} s at the latest.")
             since = time.monotonic() - self._began
             raise Reading(f"The cluster is being read, for {since:.0f} s now. Ask again in a moment.")
-        self._until = 0.0 if "message" in said else said["until"] - _MARGIN  # this clock is that of all processes
-        if "message" in said:
-            if said["status"]:
-                raise from_status({"code": said["status"], "reason": said["reason"], "message": said["message"]})
-            raise Unreachable("the API server", said["message"], "ask again")
+        self._until = 0.0 if "message" in first else first["until"] - _MARGIN  # this clock is that of all processes
+        if "message" in first:
+            if first["status"]:
+                raise from_status({"code": first["status"], "reason": first["reason"], "message": first["message"]})
+            raise Unreachable("the API server", first["message"], "ask again")
 
     def _send(self, line: Any) -> None:
         """Raises Unanswered. A process that has ended is found out by its answer."""

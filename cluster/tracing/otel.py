@@ -36,15 +36,15 @@ class OtelRecorder:
     """
 
     def __init__(self, service: str, exporter: SpanExporter | None = None) -> None:
-        said = _Said()
+        library_log = _LibraryLog()
         self._ids = _GivenIds()
-        self._exporter = _Watched(exporter or OTLPSpanExporter(), said)
+        self._exporter = _Watched(exporter or OTLPSpanExporter(), library_log)
         self._provider = TracerProvider(resource=_resource(service), id_generator=self._ids, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
         self._tracer = self._provider.get_tracer("quotree")
         self._broken = False
-        if said.last:
-            log.warning("of the variables for traces: %s", said.last)
+        if library_log.last:
+            log.warning("of the variables for traces: %s", library_log.last)
 
     def record(self, span: Span) -> None:
         try:
@@ -105,7 +105,7 @@ class _GivenIds(IdGenerator):
         return found
 
 
-class _Said(logging.Handler):
+class _LibraryLog(logging.Handler):
     """Hears what the library logs instead of the log, where each batch that fails would be some lines."""
 
     def __init__(self) -> None:
@@ -126,21 +126,21 @@ class _Said(logging.Handler):
 class _Watched(SpanExporter):
     """Logs that spans are lost, and that they are not any more, once each."""
 
-    def __init__(self, exporter: SpanExporter, said: _Said) -> None:
-        self._exporter, self._said = exporter, said
+    def __init__(self, exporter: SpanExporter, library_log: _LibraryLog) -> None:
+        self._exporter, self._library_log = exporter, library_log
         self._failing = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self._said.last = ""
+        self._library_log.last = ""
         try:
             result = self._exporter.export(spans)
         except Exception as error:  # a proxy that answers nonsense, say
-            result, self._said.last = SpanExportResult.FAILURE, str(error)
+            result, self._library_log.last = SpanExportResult.FAILURE, str(error)
         failed = result is not SpanExportResult.SUCCESS
         if failed != self._failing:
             self._failing = failed
             if failed:
-                log.warning("traces cannot be exported, and are dropped until they can: %s", self._said.last)
+                log.warning("traces cannot be exported, and are dropped until they can: %s", self._library_log.last)
             else:
                 log.info("traces are exported again")
         return result

@@ -90,7 +90,7 @@ def next_claim(claim: Claim, wanted: str | None, me: str, *, idle: bool) -> Clai
 def claim_status(before: Stored, claim: Claim, now: int) -> dict[str, Any]:
     """The part of a ClusterQueue's status that says so (moment in whole seconds, as nanoseconds)."""
     others = [each for each in listing(before.status.get("conditions")) if not _of_part(each)]
-    made = [_condition(claim.part, _DECIDES, "Decides", _said(claim), before, now)]
+    made = [_condition(claim.part, _DECIDES, "Decides", _message(claim), before, now)]
     if claim.asked:
         message = f"Part {claim.asked} asks for this ClusterQueue, since the root of its tree names that part"
         made.append(_condition(claim.asked, _ASKS, "Asks", message, before, now))
@@ -103,7 +103,7 @@ def claim_patch(resource: Any, name: str, before: Stored, claim: Claim, now: int
     return Patch(resource, None, name, body, before.version, MANAGER, "status")
 
 
-def _said(claim: Claim) -> str:
+def _message(claim: Claim) -> str:
     if claim.asked:
         return f"Part {claim.part} decides for this ClusterQueue, and hands it over to part {claim.asked}"
     return f"Part {claim.part} decides for this ClusterQueue"

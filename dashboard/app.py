@@ -13,11 +13,11 @@ from werkzeug.exceptions import HTTPException
 
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
 from dashboard.backend import Backend
+from dashboard.login.authenticators import ByKey
 from dashboard.login.sessions import LASTS, TooLong
-from dashboard.login.ways import ByKey
 from dashboard.pages import clusters, findings, namespace, node, shown, trees, what_if, workload
 from dashboard.reading.backend import Login
-from dashboard.reading.kept import FRESH, RECENT, Kept, KeptReader
+from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.settings import DashboardSettings
 from dashboard.trees.tree import Key
 from dashboard.what_if.edits import BadEdit
@@ -70,11 +70,11 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "object_url": shown.object_url,
         "job_text": shown.job_text,
         "refresh": settings.refresh_seconds,
-        "signs_in": settings.way.asks,
+        "signs_in": settings.authenticator.asks,
         "stamp": _STAMP,
     }
-    kept = Kept()
-    app.before_request(lambda: _know(settings, backend, kept))
+    cache = AnswerCache()
+    app.before_request(lambda: _know(settings, backend, cache))
     app.after_request(_finish)
     app.register_error_handler(ClusterError, partial(_cluster_error, settings))
     app.register_error_handler(HTTPException, _http_error)
@@ -84,16 +84,16 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
     return app
 
 
-def _know(settings: DashboardSettings, backend: Backend, kept: Kept) -> Any:
+def _know(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> Any:
     """Who asks; nothing is shown to who is not known."""
     if request.method not in ("GET", "HEAD") and not _same_origin():
         return _page("error.html", code=403, title="Refused", message="This form was not sent from this page."), 403
     if request.endpoint in _OPEN:
         return None
-    login = settings.way.login(request)
+    login = settings.authenticator.login(request)
     if login is None:
         return _stranger(settings)
-    g.reader = KeptReader(kept, login, backend.reader(login), FRESH if _wants_news() else RECENT)
+    g.reader = CachedReader(cache, login, backend.reader(login), FRESH if _wants_news() else RECENT)
     g.login = login
     return None
 
@@ -105,10 +105,10 @@ def _wants_news() -> bool:
 
 
 def _stranger(settings: DashboardSettings) -> Any:
-    if settings.way.asks and request.method == "GET":
+    if settings.authenticator.asks and request.method == "GET":
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     message = "Open the address that the command printed; it has a key."
-    if not isinstance(settings.way, ByKey):
+    if not isinstance(settings.authenticator, ByKey):
         message = "The proxy in front of this page has not said who you are, or is not one that is trusted."
     return _page("error.html", code=401, title="Not signed in", message=message), 401
 
@@ -195,7 +195,7 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
     def signed_in() -> Any:
         token, target = request.form.get("token", "").strip(), _own_path(request.form.get("next", ""))
         try:
-            if not settings.way.asks or settings.sessions is None:
+            if not settings.authenticator.asks or settings.sessions is None:
                 return _missing("Nobody signs in here.")
             sealed = settings.sessions.seal(token)
             backend.reader(Login(f"Bearer {token}")).user()
@@ -216,8 +216,8 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
 
     @app.get("/start")
     def start() -> Any:
-        way, key = settings.way, request.args.get("key", "")
-        if not isinstance(way, ByKey) or not way.fits(key):
+        authenticator, key = settings.authenticator, request.args.get("key", "")
+        if not isinstance(authenticator, ByKey) or not authenticator.fits(key):
             return _page("error.html", code=401, title="Not signed in", message="This key is not that of today."), 401
         answer = redirect(url_for("home"), 303)
         _set_cookie(answer, settings, key)
@@ -238,7 +238,7 @@ def _set_cookie(answer: Any, settings: DashboardSettings, value: str) -> None:
 
 def _page(template: str, **names: Any) -> Response:
     """The page, or nothing where the one that the browser has is the same."""
-    reader: KeptReader | None = g.get("reader")
+    reader: CachedReader | None = g.get("reader")
     body = render_template(template, problems=reader.problems if reader else [], **names)
     read = shown.clock(reader.oldest) if reader else ""
     answer = Response(body.replace(_STAMP, read), mimetype="text/html")
@@ -261,7 +261,7 @@ def _missing(message: str) -> tuple[Response, int]:
 
 def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
     """Who signs in may do so again; otherwise it is our own login that the cluster does not take."""
-    if isinstance(error, Unauthorized) and settings.way.asks:
+    if isinstance(error, Unauthorized) and settings.authenticator.asks:
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     code, title = _kind_of(error)
     message = error.message if isinstance(error, ApiError) and error.message else str(error)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dashboard.login.authenticators import Authenticator
 from dashboard.login.sessions import Sessions
-from dashboard.login.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
 class DashboardSettings:
     """Addresses, the certificate, and how people sign in. Without a certificate: plain HTTP, on loopback alone."""
 
-    way: Way
+    authenticator: Authenticator
     cookie: str
     """Of those who sign in, or have a key."""
     host: str = "127.0.0.1"

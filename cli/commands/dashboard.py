@@ -51,8 +51,8 @@ def dashboard(
       quotree dashboard --reconciler https://localhost:8443 --ca ca.crt
     """
     from cli.serving.own_dashboard import run_own  # here, since these take long to load
+    from dashboard.login.authenticators import ByKey
     from dashboard.login.sessions import cookie_name
-    from dashboard.login.ways import ByKey
     from dashboard.settings import DashboardSettings
 
     if against.kind not in ("cluster", "files"):

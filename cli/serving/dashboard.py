@@ -15,8 +15,8 @@ from cluster.api.server import is_loopback
 from cluster.client import Cluster
 from cluster.endpoint import Endpoint, from_service_account
 from cluster.errors import ClusterError
+from dashboard.login.authenticators import Authenticator, ByProxy, ByToken
 from dashboard.login.sessions import Sessions, cookie_name
-from dashboard.login.ways import ByProxy, ByToken, Way
 from dashboard.reading.backend import Login
 from dashboard.reading.remote import RemoteBackend, Servers
 from dashboard.server import serve
@@ -84,8 +84,8 @@ def run(
     """
     if certificates is None and not is_loopback(settings.host.strip("[]")):
         raise Misused(f"--host {settings.host}: tokens must not cross a network in the clear; use --certs")
-    way, sessions = _way(sign_in, settings.cookie)
-    settings = replace(settings, way=way, sessions=sessions)
+    authenticator, sessions = _authenticator(sign_in, settings.cookie)
+    settings = replace(settings, authenticator=authenticator, sessions=sessions)
     own = _own_token(sign_in) if sign_in.proxies else None
     servers = _Watched(others, own)
     someone = as_someone(others.api, own)
@@ -108,7 +108,7 @@ def _backend(servers: Callable[[], Servers], keeper: Keeper | None, what_if: Wha
     return RemoteBackend(servers, what_if)
 
 
-def _way(sign_in: SignIn, cookie: str) -> tuple[Way, Sessions | None]:
+def _authenticator(sign_in: SignIn, cookie: str) -> tuple[Authenticator, Sessions | None]:
     if sign_in.proxies:
         try:
             networks = [ip_network(each) for each in sign_in.proxies]

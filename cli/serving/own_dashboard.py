@@ -15,7 +15,7 @@ from cli.exits import Exit, OutOfReach
 from cli.serving.answers import OTHERS, Allowed, only, refused_as_by_a_server
 from cluster.client import Cluster
 from cluster.errors import ClusterError
-from dashboard.login.ways import ByKey
+from dashboard.login.authenticators import ByKey
 from dashboard.reading.backend import Login, Manifest, Reader
 from dashboard.reading.remote import Getter, RemoteReader
 from dashboard.server import serve
@@ -47,7 +47,7 @@ def run_own(
     `open_reader` and `what_if` are called in the process that serves.
     """
     key = secrets.token_urlsafe(24)
-    settings = replace(settings, way=ByKey(key, settings.cookie))
+    settings = replace(settings, authenticator=ByKey(key, settings.cookie))
 
     def announce(url: str) -> None:
         address = f"{url}/start?key={key}"

@@ -1,4 +1,4 @@
-"""The ways in which a request says who sends it."""
+"""Who sends a request: by a token, by the headers of a trusted proxy, or by a key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RESERVED = "system:"
 """Names of Kubernetes itself. A proxy's users and groups come from elsewhere and must never be one of these."""
 
 
-class Way(Protocol):
+class Authenticator(Protocol):
     """How it is found out who looks."""
 
     @property

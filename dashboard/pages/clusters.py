@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboard.reading.kept import KeptReader
+from dashboard.reading.cache import CachedReader
 
 
-def page(reader: KeptReader) -> dict[str, Any]:
+def page(reader: CachedReader) -> dict[str, Any]:
     """Raises ClusterError."""
     return {"clusters": reader.ask("/v1/clusters")["items"]}

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.reading.kept import KeptReader
+from dashboard.pages.shown import offset_of
+from dashboard.reading.cache import CachedReader
 
 PAGE = 200
 _FILTERS = ("root", "namespace")
 
 
-def page(reader: KeptReader, query: Mapping[str, str]) -> dict[str, Any]:
+def page(reader: CachedReader, query: Mapping[str, str]) -> dict[str, Any]:
     """Raises ClusterError: NotFound where there is no audit."""
     chosen = {name: query[name] for name in _FILTERS if query.get(name)}
-    text = query.get("offset", "")
-    offset = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    offset = offset_of(query)
     found = reader.findings({**chosen, "offset": str(offset), "limit": str(PAGE + 1)})
     items = found["items"]
     return {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 from cluster.resource import Resource
 from dashboard.pages.parts import Part, part
+from dashboard.pages.shown import path_part
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Manifest
-from dashboard.reading.kept import KeptReader
+from dashboard.reading.cache import CachedReader
 from policies.dialects.kueue_kinds import GROUP
 
 LOCAL_QUEUES = Resource(GROUP, "v1beta2", "localqueues", namespaced=True)
@@ -19,7 +19,7 @@ _QUEUES = 20
 """LocalQueues whose waiting work is listed at once; each costs a question."""
 
 
-def page(reader: KeptReader, namespace: str) -> dict[str, Any]:
+def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
     """Raises Unauthorized; what else cannot be read is a part that says why."""
     queues = part(lambda: reader.reader.listed(LOCAL_QUEUES, namespace, MOST))
     named = [_queue(each) for each in queues.value or ()]
@@ -29,7 +29,7 @@ def page(reader: KeptReader, namespace: str) -> dict[str, Any]:
         "local_queues": named,
         "pending": [(each["name"], _pending(reader, namespace, each["name"])) for each in named[:_QUEUES]],
         "unlisted": max(0, len(named) - _QUEUES),
-        "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{_part(namespace)}/pendingpods", _LIMIT)["items"])),
+        "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{path_part(namespace)}/pendingpods", _LIMIT)["items"])),
         "workloads": part(lambda: [_workload(each) for each in reader.reader.listed(WORKLOADS, namespace, MOST)]),
         "most": MOST,
     }
@@ -38,8 +38,8 @@ def page(reader: KeptReader, namespace: str) -> dict[str, Any]:
 _LIMIT = {"limit": str(MOST)}
 
 
-def _pending(reader: KeptReader, namespace: str, queue: str) -> Part[list[Manifest]]:
-    path = f"/v1/namespaces/{_part(namespace)}/localqueues/{_part(queue)}/pendingworkloads"
+def _pending(reader: CachedReader, namespace: str, queue: str) -> Part[list[Manifest]]:
+    path = f"/v1/namespaces/{path_part(namespace)}/localqueues/{path_part(queue)}/pendingworkloads"
     return part(lambda: list(reader.ask(path, _LIMIT)["items"]))
 
 
@@ -72,7 +72,3 @@ def _state(spec: Manifest, conditions: Any) -> str:
         if kind in held:
             return state
     return "deactivated" if spec.get("active") is False else "pending"
-
-
-def _part(name: str) -> str:
-    return quote(name, safe="")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from dashboard.pages.parts import part
-from dashboard.pages.shown import amount, percent
+from dashboard.pages.shown import amount, columns, path_part
 from dashboard.pages.trees import read_tree
-from dashboard.reading.kept import KeptReader
-from dashboard.trees.tree import Key, Node, Pair, Tree, lent
+from dashboard.reading.cache import CachedReader
+from dashboard.trees.tree import Key, Node, Pair, Tree
 
 PENDING = 100
 """Of those who wait so many are shown, from the head."""
@@ -40,7 +39,7 @@ class Neighbour(NamedTuple):
     spare: str
 
 
-def page(reader: KeptReader, dialect: str, key: Key) -> dict[str, Any] | None:
+def page(reader: CachedReader, dialect: str, key: Key) -> dict[str, Any] | None:
     """None where there is no such node. Raises ClusterError."""
     tree = read_tree(reader, dialect, key)
     node = tree.nodes.get(key)
@@ -62,18 +61,9 @@ def page(reader: KeptReader, dialect: str, key: Key) -> dict[str, Any] | None:
 
 
 def _quota(tree: Tree, node: Node, pair: Pair) -> Quota:
-    found, lends = node.amounts(pair), lent(tree, node, pair)
+    found = node.amounts(pair)
     fields = [*found.own.items(), *((f"{name} of all below", text) for name, text in found.below.items())]
-    return Quota(
-        pair,
-        fields,
-        amount(pair, found.quota),
-        amount(pair, found.used),
-        percent(found.share) if found.quota or found.used else "–",
-        amount(pair, found.borrowed) if found.borrowed else "",
-        amount(pair, lends) if lends else "",
-        found.used / 10**9,
-    )
+    return Quota(pair, fields, *columns(tree, node, pair), found.used / 10**9)
 
 
 def _neighbours(tree: Tree, node: Node) -> list[Neighbour]:
@@ -91,7 +81,7 @@ def _neighbours(tree: Tree, node: Node) -> list[Neighbour]:
     ]
 
 
-def _pending(reader: KeptReader, node: Node) -> list[dict[str, Any]]:
+def _pending(reader: CachedReader, node: Node) -> list[dict[str, Any]]:
     """In order. Empty where work does not wait at such a node."""
     path = {
         ("Kueue", "ClusterQueue"): "/v1/clusterqueues/{}/pendingworkloads",
@@ -101,10 +91,10 @@ def _pending(reader: KeptReader, node: Node) -> list[dict[str, Any]]:
     }.get((node.dialect, node.key.kind))
     if path is None:
         return []
-    return list(reader.ask(path.format(quote(node.name, safe="")), {"limit": str(PENDING)})["items"])
+    return list(reader.ask(path.format(path_part(node.name)), {"limit": str(PENDING)})["items"])
 
 
-def _findings(reader: KeptReader, tree: Tree, node: Node) -> list[dict[str, Any]]:
+def _findings(reader: CachedReader, tree: Tree, node: Node) -> list[dict[str, Any]]:
     """Of its tree where that has a root by which the audit knows it, else of all."""
     root = tree.path(node)[0]
     known = node.dialect != "YuniKorn" and root.key not in tree.on_cycles

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from dashboard.trees.tree import Node, Pair
+from dashboard.trees.tree import Node, Pair, Tree, lent
 from policies.impact.quotas import amount_text
 
 DIALECTS = ("Kueue", "Volcano", "YuniKorn")
@@ -21,8 +21,22 @@ def amount(pair: Pair, nano: int | None) -> str:
     return "–" if nano is None else amount_text(pair.resource, nano)
 
 
-def percent(share: float) -> str:
-    return f"{share:.0%}"
+def columns(tree: Tree, node: Node, pair: Pair) -> tuple[str, str, str, str, str]:
+    """Quota, used, share, borrowed and lent, as rows of tables have them."""
+    found, lends = node.amounts(pair), lent(tree, node, pair)
+    return (
+        amount(pair, found.quota),
+        amount(pair, found.used),
+        f"{found.share:.0%}" if found.quota or found.used else "–",
+        amount(pair, found.borrowed) if found.borrowed else "",
+        amount(pair, lends) if lends else "",
+    )
+
+
+def offset_of(query: Mapping[str, str]) -> int:
+    """How many rows come before the page of a list; 0 for what is no number."""
+    text = query.get("offset", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 
 
 def node_url(node: Node) -> str:
@@ -30,7 +44,7 @@ def node_url(node: Node) -> str:
 
 
 def queue_url(dialect: str, kind: str, name: str) -> str:
-    return f"/queues/{_part(dialect.lower())}/{_part(kind)}/{_part(name)}"
+    return f"/queues/{path_part(dialect.lower())}/{path_part(kind)}/{path_part(name)}"
 
 
 def what_if_url(node: Node) -> str:
@@ -42,11 +56,11 @@ def what_if_url(node: Node) -> str:
 
 
 def workload_url(namespace: str, name: str) -> str:
-    return f"/workloads/{_part(namespace)}/{_part(name)}"
+    return f"/workloads/{path_part(namespace)}/{path_part(name)}"
 
 
 def namespace_url(name: str) -> str:
-    return f"/namespaces/{_part(name)}"
+    return f"/namespaces/{path_part(name)}"
 
 
 def object_url(thing: Mapping[str, Any]) -> str:
@@ -79,5 +93,6 @@ def job_text(job: dict[str, Any]) -> str:
     return f"{job.get('kind', 'Workload')} {job.get('namespace', '')}/{job.get('name', '')}"
 
 
-def _part(name: str) -> str:
+def path_part(name: str) -> str:
+    """The name as one part of a path."""
     return quote(name, safe="")

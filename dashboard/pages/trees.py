@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from cluster.errors import ClusterError
-from dashboard.pages.shown import DIALECTS, TREES, amount, node_url, percent
-from dashboard.reading.kept import KeptReader
+from dashboard.pages.shown import DIALECTS, TREES, amount, columns, node_url, offset_of
+from dashboard.reading.cache import CachedReader
 from dashboard.trees.icicle import WIDTH, Block, height, icicle
-from dashboard.trees.tree import Key, Node, Pair, Tree, lent
+from dashboard.trees.tree import Key, Node, Pair, Tree
 
 PAGE = 100
 """Rows of the table at once."""
@@ -56,7 +56,7 @@ class Row:
     lent: str
 
 
-def read_tree(reader: KeptReader, dialect: str, wanted: Key | None = None) -> Tree:
+def read_tree(reader: CachedReader, dialect: str, wanted: Key | None = None) -> Tree:
     """Read anew where the tree lacks `wanted`, which may be younger than what is kept.
 
     Raises ClusterError: NotFound where nobody looks after such trees here.
@@ -68,7 +68,7 @@ def read_tree(reader: KeptReader, dialect: str, wanted: Key | None = None) -> Tr
     return tree
 
 
-def page(reader: KeptReader, dialect: str, query: Mapping[str, str]) -> dict[str, Any]:
+def page(reader: CachedReader, dialect: str, query: Mapping[str, str]) -> dict[str, Any]:
     tree = read_tree(reader, dialect, _key(query["node"]) if query.get("node") else None)
     view = _view(tree, dialect, query)
     rows = list(_found(tree, view))
@@ -111,9 +111,8 @@ def _view(tree: Tree, dialect: str, query: Mapping[str, str]) -> View:
     pair = Pair.parse(query.get("pair", ""))
     if pair not in tree.pairs:
         pair = tree.pairs[0] if tree.pairs else Pair("", "")
-    offset = query.get("offset", "")
-    begin = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 8 else 0
-    return View(dialect, tree.nodes.get(_key(query.get("node", ""))), pair, query.get("q", "").strip()[:200], begin)
+    top, text = tree.nodes.get(_key(query.get("node", ""))), query.get("q", "").strip()[:200]
+    return View(dialect, top, pair, text, offset_of(query))
 
 
 def _found(tree: Tree, view: View) -> Iterator[tuple[int, Node]]:
@@ -122,16 +121,7 @@ def _found(tree: Tree, view: View) -> Iterator[tuple[int, Node]]:
 
 
 def _row(tree: Tree, pair: Pair, depth: int, node: Node) -> Row:
-    found, lends = node.amounts(pair), lent(tree, node, pair)
-    return Row(
-        depth,
-        node,
-        amount(pair, found.quota),
-        amount(pair, found.used),
-        percent(found.share) if found.quota or found.used else "–",
-        amount(pair, found.borrowed) if found.borrowed else "",
-        amount(pair, lends) if lends else "",
-    )
+    return Row(depth, node, *columns(tree, node, pair))
 
 
 def _drawn(view: View, block: Block) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from cluster.errors import Forbidden, NotFound
 from dashboard.reading.backend import Login, Manifest
-from dashboard.reading.kept import KeptReader
+from dashboard.reading.cache import CachedReader
 from dashboard.what_if.edits import FIELDS, BadEdit, Target
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
@@ -22,18 +22,18 @@ from policies.model.printing import plain
 class Asker:
     """Who asks, and whom."""
 
-    reader: KeptReader
+    reader: CachedReader
     login: Login
     what_if: WhatIf | None
 
 
 def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
     """What the template needs, and the status. `ask`: also what comes of the change. Raises ClusterError."""
-    made, said, problem, status = "", None, None, 400 if form.problems else 200
+    made, found, problem, status = "", None, None, 400 if form.problems else 200
     try:
         made = edited(asker, form)
         if ask and not form.problems:
-            said = _asked(asker, form, made)
+            found = _asked(asker, form, made)
     except (BadEdit, Unanswered) as error:
         problem, status = error, _status(error)
     written = _joined(made, form.pasted)
@@ -43,12 +43,12 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "remove": REMOVE,
         "yaml": _lines(written),
         "pasted": escape(form.pasted),  # as it was typed, with its lines
-        "outcome": said,
+        "outcome": found,
         "problem": problem,
         "missing": problem.missing if isinstance(problem, NotAllowed) else (),
         "again": isinstance(problem, Later),
         "refresh": 0,
-        **({"stamp": said.as_of} if said else {}),
+        **({"stamp": found.as_of} if found else {}),
     }, status
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from cluster.resource import Resource
 from dashboard.pages.parts import Part, part
 from dashboard.reading.backend import Manifest
-from dashboard.reading.kept import KeptReader
+from dashboard.reading.cache import CachedReader
 from policies.dialects.kueue_kinds import GROUP
 
 WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
@@ -26,7 +26,7 @@ class Step(NamedTuple):
     times: int = 1
 
 
-def page(reader: KeptReader, namespace: str, name: str) -> dict[str, Any]:
+def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
     """Raises ClusterError where the caller may not read it, and where it is not there."""
     stored = reader.reader.stored(WORKLOADS, namespace, name)
     path = f"/v1/workloads/{quote(namespace, safe='')}/{quote(name, safe='')}/explanation"

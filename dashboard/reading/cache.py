@@ -44,8 +44,8 @@ class _Entry:
     failed: float = float("-inf")
 
 
-class Kept:
-    """Shared by all who look; entries are told apart by who asked."""
+class AnswerCache:
+    """Shared by all users; entries are told apart by who asked."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -120,11 +120,14 @@ class Kept:
                     del self._entries[each]
 
 
-class KeptReader:
-    """What one request reads: `oldest` and `problems` are of everything that it has read. `enough`: see `Kept.get`."""
+class CachedReader:
+    """What one request reads: `oldest` and `problems` are of everything that it has read.
 
-    def __init__(self, kept: Kept, login: Login, reader: Reader, enough: float = FRESH) -> None:
-        self._kept, self._login, self.reader, self._enough = kept, login, reader, enough
+    `enough`: see `AnswerCache.get`.
+    """
+
+    def __init__(self, cache: AnswerCache, login: Login, reader: Reader, enough: float = FRESH) -> None:
+        self._cache, self._login, self.reader, self._enough = cache, login, reader, enough
         self.oldest: datetime | None = None
         self.problems: list[str] = []
 
@@ -142,7 +145,7 @@ class KeptReader:
     def made(self, path: str, make: Callable[[Manifest], T]) -> T:
         """What is made of the answer at a path, which is kept instead of the answer."""
         what = (_MADE, path, make)
-        found: T = self._noted(what, lambda: self._kept.made(what, self.reader.ask(path), make))
+        found: T = self._noted(what, lambda: self._cache.made(what, self.reader.ask(path), make))
         return found
 
     def findings(self, params: Mapping[str, str] | None = None) -> Manifest:
@@ -151,7 +154,7 @@ class KeptReader:
         return found
 
     def _noted(self, what: tuple[object, ...], ask: Callable[[], Any]) -> Any:
-        read = self._kept.get(self._login, what, ask, self.reader.behind, self._enough)
+        read = self._cache.get(self._login, what, ask, self.reader.behind, self._enough)
         self.oldest = min(self.oldest or read.at, read.at)
         if read.problem and read.problem not in self.problems:
             self.problems.append(read.problem)

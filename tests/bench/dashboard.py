@@ -16,7 +16,7 @@ from playwright.sync_api import Page
 
 from cluster.client import Cluster
 from cluster.endpoint import Endpoint
-from dashboard.reading.kept import RECENT
+from dashboard.reading.cache import RECENT
 from tests.apiserver.dashboard.chromium import Visitor, chromium
 from tests.apiserver.dashboard.world import ADMIN, USERS, Dashboard, organisation, reconciling
 from tests.apiserver.harness import ControlPlane

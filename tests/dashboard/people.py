@@ -10,8 +10,8 @@ from flask.testing import FlaskClient
 from cluster.errors import Forbidden, NotFound, Unauthorized
 from cluster.resource import Resource
 from dashboard.app import create_app
+from dashboard.login.authenticators import Authenticator, ByToken
 from dashboard.login.sessions import Sessions
-from dashboard.login.ways import ByToken, Way
 from dashboard.reading.backend import NO_PARAMS, Login, Reader
 from dashboard.settings import DashboardSettings
 from tests.dashboard.trees.entries import kueue, tree
@@ -112,9 +112,9 @@ class Cluster:
         return Answering(self, login)
 
 
-def browser(cluster: Cluster, way: Callable[[Sessions], Way] | None = None) -> FlaskClient:
+def browser(cluster: Cluster, authenticator: Callable[[Sessions], Authenticator] | None = None) -> FlaskClient:
     sessions = Sessions()
-    chosen = way(sessions) if way else ByToken(sessions, COOKIE)
+    chosen = authenticator(sessions) if authenticator else ByToken(sessions, COOKIE)
     return create_app(DashboardSettings(chosen, COOKIE, sessions=sessions), cluster).test_client()
 
 

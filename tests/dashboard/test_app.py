@@ -8,9 +8,9 @@ from ipaddress import ip_network
 import pytest
 
 from cluster.errors import Unauthorized, Unreachable
-from dashboard.login.ways import ByProxy
+from dashboard.login.authenticators import ByProxy
 from dashboard.reading.backend import Login
-from dashboard.reading.kept import Kept
+from dashboard.reading.cache import AnswerCache
 from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -95,7 +95,7 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashboard.app.FRESH", 0.0)
         page = client.get("/trees/kueue", headers=NEWS)
-        patch.setattr("dashboard.reading.kept.STALE", 0.0)
+        patch.setattr("dashboard.reading.cache.STALE", 0.0)
         late = client.get("/trees/kueue", headers=NEWS)
 
     assert page.status_code == 200
@@ -158,7 +158,7 @@ def test_who_follows_a_link_need_not_wait_and_who_looks_for_news_gets_them(monke
 
 @pytest.mark.parametrize("path", ["/queues/kueue/ClusterQueue/new", "/trees/kueue?node=ClusterQueue/new"])
 def test_what_the_kept_tree_lacks_is_looked_for_in_a_newer_one(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.reading.kept.FRESH", 0.0)
+    monkeypatch.setattr("dashboard.reading.cache.FRESH", 0.0)
     cluster = Cluster()
     client = signed_in(cluster, ADMIN)
     client.get("/trees/kueue")
@@ -168,12 +168,12 @@ def test_what_the_kept_tree_lacks_is_looked_for_in_a_newer_one(path: str, monkey
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.reading.kept._MOST", 3)
-    kept = Kept()
+    monkeypatch.setattr("dashboard.reading.cache._MOST", 3)
+    cache = AnswerCache()
     for each in range(10):
-        kept.get(Login(f"Bearer {each}"), ("v1", "/v1/tree"), dict, lambda: 0.0)
+        cache.get(Login(f"Bearer {each}"), ("v1", "/v1/tree"), dict, lambda: 0.0)
 
-    assert len(kept._entries) == 3
+    assert len(cache._entries) == 3
 
 
 def test_where_nobody_signs_in_nobody_is_sent_to_do_so() -> None:

@@ -7,8 +7,8 @@ from ipaddress import ip_network
 import pytest
 
 from cluster.api.callers import Impersonated
+from dashboard.login.authenticators import ByKey, ByProxy
 from dashboard.login.sessions import Sessions, TooLong, cookie_name
-from dashboard.login.ways import ByKey, ByProxy
 from tests.dashboard.people import COOKIE, Cluster, browser
 
 HERE = [ip_network("127.0.0.0/8")]

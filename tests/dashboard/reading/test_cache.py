@@ -9,7 +9,7 @@ import pytest
 
 from cluster.errors import ClusterError, Forbidden, Unreachable
 from dashboard.reading.backend import Login
-from dashboard.reading.kept import FRESH, STALE, Kept, Read
+from dashboard.reading.cache import FRESH, STALE, AnswerCache, Read
 
 ANN, BOB = Login("Bearer ann"), Login("Bearer bob")
 TREE = ("v1", "/v1/tree")
@@ -22,7 +22,7 @@ class Server:
     def __init__(self) -> None:
         self.now, self.asked = 1000.0, 0
         self.fails: ClusterError | None = None
-        self.kept = Kept(lambda: self.now)
+        self.cache = AnswerCache(lambda: self.now)
 
     def answer(self) -> dict[str, Any]:
         self.asked += 1
@@ -31,7 +31,7 @@ class Server:
         return {"number": self.asked}
 
     def get(self, login: Login = ANN, enough: float = FRESH) -> Read:
-        return self.kept.get(login, TREE, self.answer, lambda: 0.0, enough)
+        return self.cache.get(login, TREE, self.answer, lambda: 0.0, enough)
 
 
 def test_an_answer_serves_until_it_is_too_old_for_who_asks() -> None:
@@ -69,7 +69,7 @@ def test_while_one_waits_for_a_server_that_hangs_others_get_what_is_there() -> N
         assert ended.wait(20)
         return {"number": 2}
 
-    waits = threading.Thread(target=lambda: server.kept.get(ANN, TREE, hangs, lambda: 0.0))
+    waits = threading.Thread(target=lambda: server.cache.get(ANN, TREE, hangs, lambda: 0.0))
     waits.start()
     assert begun.wait(20)
     meanwhile = [server.get().answer for _ in range(50)]
@@ -94,21 +94,21 @@ def test_a_right_that_is_taken_away_ends_what_was_kept() -> None:
 
 
 def test_people_who_see_the_same_share_what_is_made_of_it_and_others_do_not() -> None:
-    kept = Kept()
-    trees = [kept.made(TREE, {"nodes": nodes}, lambda answer: [*answer["nodes"]]) for nodes in ("ab", "ab", "a", "ab")]
+    cache = AnswerCache()
+    trees = [cache.made(TREE, {"nodes": nodes}, lambda answer: [*answer["nodes"]]) for nodes in ("ab", "ab", "a", "ab")]
 
     assert trees == [["a", "b"], ["a", "b"], ["a"], ["a", "b"]]
     assert trees[0] is trees[1]
 
 
 def test_few_trees_are_kept_and_many_small_answers() -> None:
-    kept = Kept()
+    cache = AnswerCache()
     for each in range(100):
         for what in (("made", "/v1/tree", list), ("v1", "/v1/clusters")):
-            kept.get(Login(f"Bearer {each}"), what, dict, lambda: 0.0)
+            cache.get(Login(f"Bearer {each}"), what, dict, lambda: 0.0)
 
-    assert sum("made" in key for key in kept._entries) == 16
-    assert len(kept._entries) == 116
+    assert sum("made" in key for key in cache._entries) == 16
+    assert len(cache._entries) == 116
 
 
 def test_nothing_is_kept_for_longer_than_it_can_be_shown() -> None:
@@ -117,7 +117,7 @@ def test_nothing_is_kept_for_longer_than_it_can_be_shown() -> None:
     server.now += STALE + 1
     server.get(BOB)
 
-    assert len(server.kept._entries) == 1
+    assert len(server.cache._entries) == 1
     server.fails = AWAY
     with pytest.raises(Unreachable):
         server.get(ANN)

@@ -70,10 +70,6 @@ class MustWait(Exception):
         self.asked = asked
 
 
-class _Crowded(Exception):
-    """The new object has more entries than can be judged in time; the message says which."""
-
-
 class _NotReady(Exception):
     """The cache is not synced, so nothing can be judged."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from cluster.tracing.ids import trace_id
-from cluster.tracing.span import Attribute, Parent, Place, Span, SpanRecorder
+from cluster.tracing.span import Attribute, Parent, Span, SpanContext, SpanRecorder
 from webhook.review import Review
 
 P = ParamSpec("P")
@@ -65,12 +65,12 @@ class ReviewTrace:
             return ended - int((now - reading) * 1e9)
 
         trace = self.id(review)
-        place = Place(trace, self._id)
+        context = SpanContext(trace, self._id)
         about = _attributes(review, endpoint, verdict, self.rules)
-        yield Span("review", place, moment(started), ended, about, self._parent, (), failed, serves=True)
+        yield Span("review", context, moment(started), ended, about, self._parent, (), failed, serves=True)
         sampled = self._parent.sampled if self._parent is not None else None
         for step in self._steps:
-            own = Place(trace, secrets.token_hex(8))
+            own = SpanContext(trace, secrets.token_hex(8))
             yield Span(step.name, own, moment(step.began), moment(step.ended), parent=Parent(self._id, sampled))
 
 

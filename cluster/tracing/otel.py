@@ -17,10 +17,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Decision
-from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
+from opentelemetry.trace import Link, NonRecordingSpan, SpanKind, TraceFlags, set_span_in_context
+from opentelemetry.trace import SpanContext as OtelContext
 from opentelemetry.trace.status import Status, StatusCode
 
-from cluster.tracing.span import Parent, Place, Span
+from cluster.tracing.span import Parent, Span, SpanContext
 
 log = logging.getLogger(__name__)
 _UNNAMED = "unknown_service"
@@ -55,11 +56,11 @@ class OtelRecorder:
                 log.exception("a span could not be recorded; the next ones are not reported")
 
     def _record(self, span: Span) -> None:
-        trace = int(span.place.trace, 16)
+        trace = int(span.context.trace, 16)
         remote = span.parent is not None and span.parent.sampled is not None
         if not remote and not self._samples(trace, span.name):
             return
-        self._ids.give(trace, int(span.place.span, 16))
+        self._ids.give(trace, int(span.context.span, 16))
         recorded = self._tracer.start_span(
             span.name,
             context=_above(trace, span.parent),
@@ -162,9 +163,9 @@ def _above(trace: int, parent: Parent | None) -> Context:
     if parent is None:
         return Context()
     flags = TraceFlags(TraceFlags.DEFAULT if parent.sampled is False else TraceFlags.SAMPLED)
-    context = SpanContext(trace, int(parent.span, 16), is_remote=parent.sampled is not None, trace_flags=flags)
+    context = OtelContext(trace, int(parent.span, 16), is_remote=parent.sampled is not None, trace_flags=flags)
     return set_span_in_context(NonRecordingSpan(context), Context())
 
 
-def _context(place: Place) -> SpanContext:
-    return SpanContext(int(place.trace, 16), int(place.span, 16), is_remote=False, trace_flags=TraceFlags(1))
+def _context(context: SpanContext) -> OtelContext:
+    return OtelContext(int(context.trace, 16), int(context.span, 16), is_remote=False, trace_flags=TraceFlags(1))

@@ -9,8 +9,8 @@ Attribute: TypeAlias = str | bool | int | Sequence[str]
 _NOTHING: Mapping[str, Attribute] = {}
 
 
-class Place(NamedTuple):
-    """Where a span stands: its trace (32 hexadecimal digits) and its own id (16)."""
+class SpanContext(NamedTuple):
+    """The ids of a span: that of its trace (32 hexadecimal digits) and its own (16)."""
 
     trace: str
     span: str
@@ -30,12 +30,12 @@ class Span(NamedTuple):
     """
 
     name: str
-    place: Place
+    context: SpanContext
     began: int
     ended: int
     attributes: Mapping[str, Attribute] = _NOTHING
     parent: Parent | None = None
-    links: Sequence[Place] = ()
+    links: Sequence[SpanContext] = ()
     failed: str = ""
     serves: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.tracing.ids import span_id, trace_id
-from cluster.tracing.span import Place
+from cluster.tracing.span import SpanContext
 from scheduling.objects.workload import REQUEUED, Workload
 from scheduling.placement.group import ORIGIN_UID
 
@@ -23,10 +23,10 @@ def queued_since(workload: Workload) -> int:
     return requeued.since if requeued is not None else workload.created
 
 
-def admission(workload: Workload) -> Place | None:
+def admission(workload: Workload) -> SpanContext | None:
     """The span of its present way to admission, which is recorded once it is admitted; None without a UID.
 
     Named by the moment at which it came into its queue, and by its own UID, which tells a copy from the original.
     """
     trace = workload_trace(workload)
-    return Place(trace, span_id(trace, "admission", workload.uid, queued_since(workload))) if trace else None
+    return SpanContext(trace, span_id(trace, "admission", workload.uid, queued_since(workload))) if trace else None

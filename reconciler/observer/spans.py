@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from cluster.tracing.span import Attribute, Parent, Place, Span, SpanRecorder
+from cluster.tracing.span import Attribute, Parent, Span, SpanContext, SpanRecorder
 from reconciler.objects.following import admission, queued_since
 from reconciler.objects.observed import Observed
 from reconciler.observer.observer import NullObserver
@@ -32,7 +32,7 @@ class SpanObserver(NullObserver):
         self._recorder = recorder
         self._leads = leads
         self._clock = clock
-        self._round: Place | None = None
+        self._round: SpanContext | None = None
         self._began = 0
 
     # --- what is decided
@@ -41,11 +41,11 @@ class SpanObserver(NullObserver):
         ended = self._clock()
         began = ended - int(seconds * SECOND)
         if self._round is None:
-            self._round, self._began = Place(secrets.token_hex(16), secrets.token_hex(8)), began
-        cycle = Place(self._round.trace, secrets.token_hex(8))
-        places = [place for each in decisions[:_LINKS] if (place := admission(_of(each))) is not None]
+            self._round, self._began = SpanContext(secrets.token_hex(16), secrets.token_hex(8)), began
+        cycle = SpanContext(self._round.trace, secrets.token_hex(8))
+        contexts = [context for each in decisions[:_LINKS] if (context := admission(_of(each))) is not None]
         self._recorder.record(
-            Span("cycle", cycle, began, ended, _counts(decisions), Parent(self._round.span), links=places)
+            Span("cycle", cycle, began, ended, _counts(decisions), Parent(self._round.span), links=contexts)
         )
         for decision in decisions:
             for span in _decided(decision, cycle, began, ended):
@@ -84,7 +84,7 @@ def _counts(decisions: Sequence[Decision]) -> dict[str, Attribute]:
     return {"quotree.reserved": reserved, "quotree.preempted": preempted, "quotree.waiting": waiting}
 
 
-def _decided(decision: Decision, cycle: Place, began: int, ended: int) -> Iterator[Span]:
+def _decided(decision: Decision, cycle: SpanContext, began: int, ended: int) -> Iterator[Span]:
     """Who goes on waiting has no span: it may be tried each second."""
     workload = _of(decision)
     whole = admission(workload)
@@ -96,8 +96,8 @@ def _decided(decision: Decision, cycle: Place, began: int, ended: int) -> Iterat
         yield _part("decided", whole, began, ended, about(workload, cluster_queue=queue), cycle)
     elif isinstance(decision, Preempt):
         victim = decision.target.reservation.workload
-        place = admission(victim)
-        links = (cycle, *((place,) if place is not None else ()))
+        context = admission(victim)
+        links = (cycle, *((context,) if context is not None else ()))
         yield _part("preempts", whole, began, ended, about(workload, victim=victim.key, victim_uid=victim.uid), *links)
 
 
@@ -120,9 +120,11 @@ def _stored(before: Workload, after: Workload, now: int) -> Iterator[Span]:
         yield _part("finished", whole, now, now, about(after, reason=after.conditions[FINISHED].reason))
 
 
-def _part(name: str, whole: Place, began: int, ended: int, attributes: dict[str, Attribute], *links: Place) -> Span:
+def _part(
+    name: str, whole: SpanContext, began: int, ended: int, attributes: dict[str, Attribute], *links: SpanContext
+) -> Span:
     """What is a part of the way to admission, or happened after it."""
-    own = Place(whole.trace, secrets.token_hex(8))
+    own = SpanContext(whole.trace, secrets.token_hex(8))
     return Span(name, own, began, ended, attributes, Parent(whole.span), links)
 
 

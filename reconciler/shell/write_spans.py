@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cluster.actions import Action, Create, Delete, Patch
-from cluster.tracing.span import Attribute, Parent, Place, Span, SpanRecorder
+from cluster.tracing.span import Attribute, Parent, Span, SpanContext, SpanRecorder
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.reading import metadata, texts
 from reconciler.core.records import WORKLOAD, Records
@@ -28,7 +28,7 @@ _LONGEST = 200
 
 
 class _UnderWay(NamedTuple):
-    whole: Place
+    whole: SpanContext
     began: int
     action: Action
 
@@ -63,15 +63,15 @@ class WriteSpans:
         if found is None:
             return
         error = outcome.error if isinstance(outcome, Failed) else None
-        place = Place(found.whole.trace, secrets.token_hex(8))
+        context = SpanContext(found.whole.trace, secrets.token_hex(8))
         attributes = _about(outcome.key, found.action, cluster)
         attributes["quotree.outcome"] = type(error).__name__ if error is not None else "stored"
         failed = str(error)[:_LONGEST] if error is not None else ""
         self._recorder.record(
-            Span("written", place, found.began, self._clock(), attributes, Parent(found.whole.span), failed=failed)
+            Span("written", context, found.began, self._clock(), attributes, Parent(found.whole.span), failed=failed)
         )
 
-    def _whole(self, key: Key, action: Action) -> Place | None:
+    def _whole(self, key: Key, action: Action) -> SpanContext | None:
         record = self._records.find((WORKLOAD, self._name(key, action)))
         return admission(record.stored.value) if record is not None and record.stored is not None else None
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster.store import FixedCache
-from cluster.tracing.span import Place
+from cluster.tracing.span import SpanContext
 from policies.model.forest import Forest
 from tests.builders import forest, pod, queue
 from tests.cluster.tracing.kept import Kept
@@ -27,7 +27,7 @@ from webhook.spans import HEADER
 VOLCANO = "/v1/validate/volcano"
 ORG = "eng cpu=10"
 UID, TRACE = "705ab4f5-6393-11e8-b7cc-42010a800002", "705ab4f5639311e8b7cc42010a800002"
-ABOVE = Place("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
+ABOVE = SpanContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 SAMPLED, UNSAMPLED = (f"00-{ABOVE.trace}-{ABOVE.span}-{flags}" for flags in ("01", "00"))
 
 
@@ -62,7 +62,7 @@ def test_a_review_is_a_span_with_its_verdict_and_its_steps() -> None:
 
     judged, whole = sorted(kept.spans, key=lambda each: each.name)
     assert (judged.name, whole.name) == ("judge", "review")
-    assert whole.place.trace == TRACE
+    assert whole.context.trace == TRACE
     assert whole.parent is None
     assert {key.removeprefix("quotree."): value for key, value in whole.attributes.items()} == {
         "endpoint": VOLCANO,
@@ -76,7 +76,7 @@ def test_a_review_is_a_span_with_its_verdict_and_its_steps() -> None:
         "rules": ["parent-missing"],
     }
     assert judged.parent is not None
-    assert Place(judged.place.trace, judged.parent.span) == whole.place
+    assert SpanContext(judged.context.trace, judged.parent.span) == whole.context
     assert whole.began <= judged.began <= judged.ended <= whole.ended
     assert (whole.failed, whole.serves) == ("", True)
 
@@ -89,7 +89,7 @@ def test_the_api_servers_own_span_is_the_parent(header: str, sampled: bool) -> N
 
     whole = next(each for each in kept.spans if each.name == "review")
     assert whole.parent is not None
-    assert Place(whole.place.trace, whole.parent.span) == ABOVE
+    assert SpanContext(whole.context.trace, whole.parent.span) == ABOVE
     assert {each.parent.sampled for each in kept.spans if each.parent} == {sampled}
 
 
@@ -111,7 +111,7 @@ def test_a_malformed_parent_is_none(header: str) -> None:
 
     desk(kept).answer(VOLCANO, body(review(queue("lost", "nowhere"))), parent=header)
 
-    assert {each.place.trace for each in kept.spans} == {TRACE}
+    assert {each.context.trace for each in kept.spans} == {TRACE}
 
 
 def test_the_app_passes_the_header_on_as_the_loop_does() -> None:
@@ -121,7 +121,7 @@ def test_the_app_passes_the_header_on_as_the_loop_does() -> None:
 
     app.post(VOLCANO, data=body(review(queue("new", "eng"))), content_type=JSON, headers={HEADER: SAMPLED})
 
-    assert {each.place.trace for each in kept.spans} == {ABOVE.trace}
+    assert {each.context.trace for each in kept.spans} == {ABOVE.trace}
 
 
 def test_the_log_line_has_the_trace_of_the_span(caplog: pytest.LogCaptureFixture) -> None:
@@ -176,5 +176,5 @@ def test_a_patch_is_followed_as_a_refusal_is() -> None:
 
     (whole,) = kept.spans
     assert whole.attributes["quotree.verdict"] in ("patched", "allowed")
-    assert whole.place.trace == TRACE
+    assert whole.context.trace == TRACE
     assert answer(client(forest(ORG)), VOLCANO, review(queue("new", "eng")))["auditAnnotations"]["uid"] == UID

@@ -17,11 +17,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from cluster.tracing.otel import OtelRecorder
-from cluster.tracing.span import Parent, Place, Span
+from cluster.tracing.span import Parent, Span, SpanContext
 
 TRACE, OTHER = "705ab4f5639311e8b7cc42010a800002", "4bf92f3577b34da6a3ce929d0e0e4736"
-PLACE = Place(TRACE, "00000000000000aa")
-SPAN = Span("review", PLACE, 1_000, 3_000, {"quotree.verdict": "denied", "quotree.rules": ["parent-missing"]})
+CONTEXT = SpanContext(TRACE, "00000000000000aa")
+SPAN = Span("review", CONTEXT, 1_000, 3_000, {"quotree.verdict": "denied", "quotree.rules": ["parent-missing"]})
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,14 @@ def test_a_span_keeps_its_ids_times_and_attributes() -> None:
 
 def test_a_child_a_link_and_a_failure_are_kept() -> None:
     below = Span(
-        "judge", Place(TRACE, "00000000000000bb"), 5, 4, {}, Parent(PLACE.span), [Place(OTHER, "a" * 16)], "no"
+        "judge",
+        SpanContext(TRACE, "00000000000000bb"),
+        5,
+        4,
+        {},
+        Parent(CONTEXT.span),
+        [SpanContext(OTHER, "a" * 16)],
+        "no",
     )
 
     (found,) = exported(below)
@@ -94,7 +101,7 @@ def test_of_a_trace_all_spans_are_sampled_or_none(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "0.5")
     traces = [f"{number:032x}" for number in range(1, 2**64, 2**60)]
     spans = [
-        Span("x", Place(trace, f"{number:016x}"), 1, 2, {}, parent)
+        Span("x", SpanContext(trace, f"{number:016x}"), 1, 2, {}, parent)
         for trace in traces
         for number, parent in ((1, None), (2, Parent("0" * 15 + "1")))
     ]
@@ -106,7 +113,9 @@ def test_of_a_trace_all_spans_are_sampled_or_none(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_span_that_is_none_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    found = exported(SPAN._replace(place=Place("no trace", "x")), SPAN._replace(place=Place("nor this", "x")), SPAN)
+    found = exported(
+        SPAN._replace(context=SpanContext("no trace", "x")), SPAN._replace(context=SpanContext("nor this", "x")), SPAN
+    )
 
     assert len(found) == 1
     assert [record.message for record in caplog.records] == [

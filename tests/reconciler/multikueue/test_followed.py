@@ -22,7 +22,7 @@ def placed() -> tuple[str, str, dict[str, Kept]]:
 
 
 def of(kept: Kept, trace: str) -> list[Span]:
-    return [span for span in kept.spans if span.place.trace == trace]
+    return [span for span in kept.spans if span.context.trace == trace]
 
 
 def test_the_copy_on_the_worker_is_in_the_trace_of_the_original() -> None:
@@ -31,7 +31,7 @@ def test_the_copy_on_the_worker_is_in_the_trace_of_the_original() -> None:
     here, there = of(kept["here"], trace), of(kept[cluster], trace)
     assert {"queued", "decided", "written", "placed", "checks", "admission"} <= {span.name for span in here}
     assert {"queued", "decided", "written", "admission"} <= {span.name for span in there}
-    ids = [span.place.span for span in (*here, *there)]
+    ids = [span.context.span for span in (*here, *there)]
     assert len(ids) == len(set(ids)), "the two ways to admission are two spans"
 
 

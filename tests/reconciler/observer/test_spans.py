@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.tracing.ids import trace_id
-from cluster.tracing.span import Place, Span
+from cluster.tracing.span import Span, SpanContext
 from reconciler.objects.following import admission
 from reconciler.observer.spans import SpanObserver
 from scheduling.objects.times import SECOND
@@ -27,7 +27,7 @@ def of(kept: Kept, uid: str) -> dict[str, list[Span]]:
     """The spans of a trace by their names."""
     found: dict[str, list[Span]] = {}
     for span in kept.spans:
-        if span.place.trace == trace_id(uid):
+        if span.context.trace == trace_id(uid):
             found.setdefault(span.name, []).append(span)
     return found
 
@@ -44,7 +44,7 @@ def test_the_way_to_admission_is_one_trace_whose_parts_have_one_parent() -> None
     for name in ("queued", "decided", "written"):
         (part,) = spans[name]
         assert part.parent is not None
-        assert Place(part.place.trace, part.parent.span) == whole.place
+        assert SpanContext(part.context.trace, part.parent.span) == whole.context
     (queued,), (decided,), (written,) = spans["queued"], spans["decided"], spans["written"]
     assert whole.began == queued.began <= queued.ended <= decided.began <= decided.ended <= written.ended <= whole.ended
     assert whole.attributes["quotree.workload"] == "ns/w"
@@ -59,12 +59,12 @@ def test_a_decision_leads_to_its_cycle_and_the_cycle_to_its_workloads() -> None:
     world.rounds(ROUNDS)
 
     cycles = kept.named("cycle")
-    rounds = {span.place for span in kept.named("round")}
-    assert {Place(cycle.place.trace, cycle.parent.span) for cycle in cycles if cycle.parent} <= rounds
+    rounds = {span.context for span in kept.named("round")}
+    assert {SpanContext(cycle.context.trace, cycle.parent.span) for cycle in cycles if cycle.parent} <= rounds
     for decided in kept.named("decided"):
         (link,) = decided.links
-        (cycle,) = [each for each in cycles if each.place == link]
-        assert any(place.trace == decided.place.trace for place in cycle.links)
+        (cycle,) = [each for each in cycles if each.context == link]
+        assert any(context.trace == decided.context.trace for context in cycle.links)
 
 
 def test_rounds_that_decide_nothing_leave_no_span() -> None:
@@ -99,7 +99,7 @@ def test_a_second_way_to_admission_is_another_span_of_the_same_trace() -> None:
 
     (uid,) = {manifest["metadata"]["uid"] for key, manifest in world.objects.items() if key[0] == "Workload"}
     first, second = of(kept, uid)["admission"]
-    assert first.place != second.place
+    assert first.context != second.context
     assert first.ended <= second.began
 
 

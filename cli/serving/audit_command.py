@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cli.input.baseline import read as read_baseline
 from cli.input.settings import settings as read_settings
 from cli.serving.options import ProcessOptions
 from cli.serving.options import process as process_options
@@ -50,7 +49,8 @@ def audit(
       quotree serve audit --kubeconfig admin.conf --api-port 9445
       quotree serve audit --baseline .quotree-baseline.jsonl
     """
-    from cli.serving.audit import run  # here, since servers take long to load
+    from cli.input.baseline import read as read_baseline  # here, since both take long to load
+    from cli.serving.audit import run
 
     old = read_baseline(baseline).known if baseline is not None else frozenset()
     click.get_current_context().exit(run(read_settings(config, []), process.settings(lease), interval, most, old))

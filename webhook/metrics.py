@@ -42,12 +42,22 @@ CONVERTED = Family(
     "Objects of Kueue that the API server asked for in another version.",
     ("to", "result"),
 )
+_REASONS = (
+    "no-room",
+    "malformed",
+    "no-certificate",
+    "slow-request",
+    "slow-handshake",
+    "bad-handshake",
+    "slow-reader",
+    "crowded",
+)
 TURNED_AWAY = Family(
     "quotree_turned_away_total",
     Type.COUNTER,
-    "Clients that were turned away; the reason is no-room (429), malformed, no-certificate, slow-request,"
-    " slow-handshake, bad-handshake, slow-reader or crowded (too many connections).",
+    "Clients that were turned away; no-room is answered with 429, crowded means too many connections.",
     ("reason",),
+    initial=tuple((reason,) for reason in _REASONS),
 )
 CACHE_AGE = Family(
     "quotree_cache_age_seconds",

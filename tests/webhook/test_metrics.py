@@ -53,6 +53,14 @@ def test_the_entries_of_the_ledger_are_shown() -> None:
     assert "quotree_ledger_entries 3.0" in shown(metrics).splitlines()
 
 
+def test_reasons_to_turn_clients_away_are_shown_before_there_is_one() -> None:
+    """Prometheus sees no increase in a series that begins at 50."""
+    lines = shown(Metrics()).splitlines()
+
+    for reason in ("no-room", "crowded", "slow-handshake"):
+        assert f'quotree_turned_away_total{{reason="{reason}"}} 0.0' in lines
+
+
 def test_probes_are_not_counted() -> None:
     metrics = Metrics()
 

@@ -1,4 +1,4 @@
-"""A line between two programs on loopback that can be cut: refuses, swallows, or passes all that comes."""
+"""A line between two programs on loopback that can be cut: refuses, swallows, delays, or passes all that comes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import threading
 from contextlib import suppress
 from typing import Literal, Self
 
-State = Literal["open", "refused", "silent"]
+State = Literal["open", "refused", "silent", "late"]
 _GLANCE = 0.2
+LATE = 0.3
+"""Seconds."""
 
 
 class Partition:
     """Listens on `port` and passes bytes on to the port behind it; TLS goes through as it is.
 
     refused: connections break and new ones are refused, as by a port that is closed. silent: nothing passes and nobody
-    is told, as by a network that is cut. `used`: somebody came through.
+    is told, as by a network that is cut. late: all comes LATE. `used`: somebody came through.
     """
 
     def __init__(self, behind: int) -> None:
@@ -88,6 +90,8 @@ class Partition:
             threading.Event().wait(_GLANCE)
             return True
         ready, _, _ = select.select([near, far], [], [], _GLANCE)
+        if ready and self.state == "late":
+            threading.Event().wait(LATE)
         for each in ready:
             content = each.recv(65536)
             if not content:

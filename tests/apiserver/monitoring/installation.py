@@ -1,4 +1,4 @@
-"""An installation that Prometheus watches, and its faults: webhook, two replicas of the reconciler, a worker."""
+"""An installation that Prometheus watches: webhook, two replicas of the reconciler, another part of it, a worker."""
 
 from __future__ import annotations
 
@@ -7,51 +7,67 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from certs.pki import new_authority, new_server
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.jobs.batch_jobs import job
-from tests.apiserver.kueue_world import KUEUE, install, queue
+from tests.apiserver.kueue_world import KUEUE, install, queue, workload
 from tests.apiserver.monitoring.prometheus import Prometheus
 from tests.apiserver.partition import Partition
-from tests.apiserver.processes import Processes, free_ports
-from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION, SYSTEM, Replica, login_of
-from tests.apiserver.webhook.guard import QUOTREE, ROOT, Guard
-from tests.builders import kueue
+from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION, Replica, login_of
+from tests.apiserver.webhook.guard import ROOT, Guard
+from tests.builders import kueue, namespace, queued_pod
 from tests.waiting import eventually
 
 WEBHOOK, RECONCILER, API_SERVER = "quotree-webhook-metrics", "quotree-reconciler-metrics", "apiserver"
+PART, OBSERVER = "quotree-reconciler-batch-metrics", "quotree-observer"
+TARGETS = 5
+"""The webhook, two replicas of the reconciler, the other part, the API server."""
 KUBECONFIGS, REMOTE = "quotree-kubeconfigs", "quotree-multikueue"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
-ROLE = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SYSTEM}/roles/quotree-webhook"
 MERGE = "application/merge-patch+json"
 PULSE = {"probeSeconds": 1, "answerSeconds": 2, "longestWaitSeconds": 2}
 SETTINGS = {
     "apiVersion": "config.quotree.dev/v1alpha1",
     "kind": "Configuration",
-    "reconciler": {"multiKueue": {"connection": PULSE}},
+    "kueue": {"managePods": True},
+    "yunikorn": {"enforce": "gates"},
+    "reconciler": {"dialects": ["kueue", "yunikorn"], "multiKueue": {"connection": PULSE}},
 }
+COMPONENTS = ("reconciler", "reconciler-part", "multikueue", "pods", "yunikorn-gates")
 
 
 class Installation:
-    """`line` leads to the worker cluster; `proxy` stands between the reconciler and the API server."""
+    """`line` leads to the worker cluster. Between the API server and the reconciler stands `proxy`, between it and the
+    webhook `guards_line`. `deaf` is a second replica of the webhook, cut off from the API server since it was ready;
+    nobody scrapes it yet.
+    """
 
     def __init__(
-        self, server: ControlPlane, worker: ControlPlane, guard: Guard, proxy: FaultProxy, line: Partition
+        self,
+        folder: Path,
+        server: ControlPlane,
+        worker: ControlPlane,
+        guard: Guard,
+        proxy: FaultProxy,
+        line: Partition,
+        guards_line: Partition,
     ) -> None:
+        self.folder = folder
         self.server = server
         self.guard = guard
         self.proxy = proxy
         self.line = line
+        self.guards_line = guards_line
+        self.deaf = Guard(server, yaml.safe_dump(SETTINGS))
         self.replicas: list[Replica] = []
+        self.parts: list[Replica] = []
         self._worker = worker
-        self._role: Any = None
 
     def logs(self) -> str:
         return "\n".join([self.guard.log()[-2000:], *(each.log()[-2000:] for each in self.replicas)])
@@ -67,6 +83,65 @@ class Installation:
 
     def runs(self, name: str) -> bool:
         return not self.server.request("GET", f"{JOBS}/{name}")["spec"]["suspend"]
+
+    def create_pod(self, name: str, space: str, cpu: str = "1") -> None:
+        """A Pod in the LocalQueue of a Namespace, or below its quota for YuniKorn."""
+        made = queued_pod(name, "main" if space == "default" else "", cpu, namespace=space)
+        made["metadata"]["labels"]["applicationId"] = "app"
+        self.server.request("POST", f"/api/v1/namespaces/{space}/pods", made)
+
+    def passes(self, name: str, space: str) -> bool:
+        """Whether the Pod is there, and no gate holds it."""
+        pods = {each["metadata"]["name"]: each for each in self._pods(space)}
+        return name in pods and not pods[name]["spec"].get("schedulingGates")
+
+    def says(self, name: str, space: str) -> str:
+        """Why the Pod waits for a quota of YuniKorn."""
+        notes = self.server.request("GET", f"/api/v1/namespaces/{space}/pods/{name}")["metadata"].get("annotations", {})
+        return str(notes.get("quotree.dev/quota-waits", ""))
+
+    def remove_pods(self, space: str) -> None:
+        self.server.request("DELETE", f"/api/v1/namespaces/{space}/pods")
+
+    def _pods(self, space: str) -> list[dict[str, Any]]:
+        return list(self.server.request("GET", f"/api/v1/namespaces/{space}/pods")["items"])
+
+    def open_gate(self, name: str) -> None:
+        """As Kueue's manager does, which somebody has left running: the webhook lets it."""
+        user = "--as=system:serviceaccount:kueue-system:kueue-controller-manager"
+        patch = json.dumps({"spec": {"schedulingGates": None}})
+        self.server.kubectl("patch", "pod", name, "-p", patch, "--type=merge", user, "--as-group=system:masters")
+
+    def admit(self, name: str, cpu: str) -> None:
+        """A Workload of the queue `team`, by a controller that looks at no quota."""
+        at = f"{KUEUE}/namespaces/default/workloads"
+        self.server.request("POST", at, workload(name, cpu))
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told = {"status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": now}
+        conditions = [{"type": kind, **told} for kind in ("QuotaReserved", "Admitted")]
+        assigned = {"name": "main", "count": 1, "flavors": {"cpu": "plain"}, "resourceUsage": {"cpu": cpu}}
+        admission = {"clusterQueue": "team", "podSetAssignments": [assigned]}
+        body = {"status": {"admission": admission, "conditions": conditions}}
+        self.server.request("PATCH", f"{at}/{name}/status", body, content_type=MERGE)
+
+    def start_part(self) -> Replica:
+        """The part `batch`, from now on."""
+        self.parts.append(Replica(self.server, self.folder / f"batch-{len(self.parts)}", "--part=batch"))
+        return self.parts[-1]
+
+    def stop_parts(self) -> None:
+        for each in self.parts:
+            each.close()
+
+    def holder(self) -> set[str]:
+        """The parts that hold the ClusterQueue `batch`, or ask for it."""
+        conditions = self.server.request("GET", f"{KUEUE}/clusterqueues/batch").get("status", {}).get("conditions", ())
+        return {each["type"].partition("/")[2] for each in conditions if each["type"].startswith("part.quotree.dev/")}
+
+    def give(self, part: str) -> None:
+        """Its tree is to be decided by this part."""
+        label = {"metadata": {"labels": {"quotree.dev/part": part}}}
+        self.server.request("PATCH", f"{KUEUE}/cohorts/batch", label, content_type=MERGE)
 
     def edits(self, name: str) -> bool:
         """Whether a new ClusterQueue is allowed."""
@@ -101,15 +176,6 @@ class Installation:
         }
         self.server.kubectl("apply", "-f", "-", input=json.dumps(secret))
 
-    def deny_ledger(self) -> None:
-        """The webhook loses its right to write the ledger."""
-        self._role = self.server.request("GET", ROLE)["rules"]
-        kept = [rule for rule in self._role if "configmaps" not in rule["resources"]]
-        self.server.request("PATCH", ROLE, {"rules": kept}, content_type=MERGE)
-
-    def grant_ledger(self) -> None:
-        self.server.request("PATCH", ROLE, {"rules": self._role}, content_type=MERGE)
-
     def refuse(self, *, leases: bool) -> None:
         """Break each write of the reconciler: renewals of the Lease, or all others."""
 
@@ -125,7 +191,7 @@ class Installation:
 
 @contextmanager
 def installed(folder: Path) -> Iterator[Installation]:
-    """With a worker that is connected, a queue of 4 cpu and a replica that writes."""
+    """With a worker that is connected, a queue of 4 cpu, a replica that writes, and a tree of the part `batch`."""
     with ExitStack() as opened:
         servers = [ControlPlane(name="manager"), ControlPlane(name="one")]
         with ThreadPoolExecutor(2) as pool:
@@ -133,17 +199,40 @@ def installed(folder: Path) -> Iterator[Installation]:
         server, worker = servers
         install(worker)
         worker.kubectl("apply", "-k", str(ROOT / "manifests" / "multikueue-worker"))
-        line = opened.enter_context(Partition(int(worker.url.rpartition(":")[2])))
-        guard = opened.enter_context(Guard(server, "", "reconciler", "multikueue"))
+        line, guards, cut = (opened.enter_context(_line_to(each)) for each in (worker, server, server))
+        _namespaces(server)
+        guard = Guard(server, yaml.safe_dump(SETTINGS), *COMPONENTS)
+        guard.line = guards.port
+        opened.enter_context(guard)
         proxy = opened.enter_context(FaultProxy(login_of(server), 0.0, 1))
-        found = Installation(server, worker, guard, proxy, line)
+        found = Installation(folder, server, worker, guard, proxy, line, guards)
+        opened.push(found.deaf)
+        found.deaf.line = cut.port
+        found.deaf.launch()
         found.log_in(hours=720)
         _organise(server)
         for number in (1, 2):
             found.replicas.append(_replica(server, folder / f"replica-{number}", proxy))
             opened.callback(found.replicas[-1].close)
+        opened.callback(found.stop_parts)
+        part = found.start_part()
+        eventually(found.deaf.ready, found.deaf.log)
+        cut.turn("silent")  # as early as can be: it takes two minutes until its cache counts as stale
         eventually(lambda: found.writer() and all(each.ready for each in found.replicas), found.logs)
+        eventually(lambda: part.writes and found.holder() == {"batch"}, part.log)
         yield found
+
+
+def _line_to(server: ControlPlane) -> Partition:
+    return Partition(int(server.url.rpartition(":")[2]))
+
+
+def _namespaces(server: ControlPlane) -> None:
+    """With quotas of YuniKorn that are older than the webhook; one cannot be read."""
+    for name, quota in (("gated", '{"cpu": "4"}'), ("unreadable", '{"cpu": "4}')):
+        labels = {"quotree.dev/quota": "yunikorn"}
+        notes = {"yunikorn.apache.org/namespace.quota": quota}
+        server.request("POST", "/api/v1/namespaces", namespace(name, notes, labels=labels))
 
 
 def _replica(server: ControlPlane, folder: Path, proxy: FaultProxy) -> Replica:
@@ -173,8 +262,10 @@ def _organise(server: ControlPlane) -> None:
         kueue("ResourceFlavor", "plain", {}),
         kueue("Cohort", "org", {}),
         kueue("Cohort", "apart", {}),
+        kueue("Cohort", "batch", {}, labels={"quotree.dev/part": "batch"}),
         kueue("ClusterQueue", "team", queue("org", "4")),
         kueue("ClusterQueue", "idle", queue("apart", "4")),
+        kueue("ClusterQueue", "batch", queue("batch", "4")),
         kueue("MultiKueueCluster", "one", source),
         kueue("MultiKueueConfig", "workers", {"clusters": ["one"]}),
         kueue("AdmissionCheck", "away", check),
@@ -202,30 +293,17 @@ def watched(installation: Installation) -> Iterator[Prometheus]:
         ],
         "static_configs": [{"targets": [cluster["server"].removeprefix("https://")]}],
     }
-    replicas = [str(each.address["url"]).removeprefix("http://") for each in installation.replicas]
-    jobs = {WEBHOOK: [webhook_target(installation)], RECONCILER: replicas}
+    replicas = [target(each) for each in installation.replicas]
+    parts = [target(each) for each in installation.parts]
+    jobs = {WEBHOOK: [webhook_target(installation)], RECONCILER: replicas, PART: parts, OBSERVER: []}
     with Prometheus(jobs, [api_server]) as prometheus:
         yield prometheus
 
 
+def target(replica: Replica) -> str:
+    """Where its metrics are."""
+    return str(replica.address["url"]).removeprefix("http://")
+
+
 def webhook_target(installation: Installation) -> str:
     return f"127.0.0.1:{installation.guard.metrics_port}"
-
-
-@contextmanager
-def expiring_webhook(folder: Path) -> Iterator[str]:
-    """A webhook whose certificate others make, and have not renewed; where its metrics are."""
-    now, certs = datetime.now(UTC), folder / "certs"
-    certs.mkdir(parents=True)
-    authority = new_authority("others", now, timedelta(days=30))
-    served = new_server(authority, ["127.0.0.1"], now, timedelta(days=2))
-    for name, content in (("tls.crt", served.certificate), ("tls.key", served.key), ("ca.crt", authority.certificate)):
-        (certs / name).write_bytes(content)
-    port, metrics = free_ports(2)
-    processes = Processes(folder)
-    try:
-        command = [str(QUOTREE), "serve", "webhook", f"--certs={certs}", "--supplied", "--against=nothing"]
-        processes.start("webhook", [*command, f"--port={port}", f"--metrics-port={metrics}", "--drain=0"])
-        yield f"127.0.0.1:{metrics}"
-    finally:
-        processes.stop_all()

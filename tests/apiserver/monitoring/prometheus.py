@@ -25,18 +25,21 @@ SHORTEST, LONGEST = 4.0, 8.0
 """Seconds that a condition has to hold: two scrapes of a busy machine may come late, and half an hour is too long."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?P<before>\[|offset )(?P<number>\d+)(?P<unit>[smhd])")
+_AGE = re.compile(r"(?P<before>quotree_reconciler_bypass_age_seconds > )(?P<seconds>\d+)")
+"""How long a failure has lasted. How old a cache may get follows from how long a watch lasts, which is not scaled."""
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 Sample = tuple[dict[str, str], float]
 
 
 def scaled(expression: str) -> str:
-    """With its ranges and offsets in scaled time; other numbers stay."""
+    """With its ranges, its offsets and the age of a failure in scaled time; other numbers stay."""
 
     def shorter(found: re.Match[str]) -> str:
         return f"{found['before']}{_milliseconds(int(found['number']) * _UNITS[found['unit']])}"
 
-    return _DURATION.sub(shorter, expression)
+    shortened = _DURATION.sub(shorter, expression)
+    return _AGE.sub(lambda found: f"{found['before']}{int(found['seconds']) / SCALE:g}", shortened)
 
 
 def _milliseconds(seconds: float) -> str:

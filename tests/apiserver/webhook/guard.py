@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,8 @@ class Guard:
         """More of them for the process."""
         self.environment: dict[str, str] = {}
         """More of it, too."""
+        self.line: int | None = None
+        """The port of what stands between the process and the API server; None: nothing does."""
         self._process: subprocess.Popen[bytes] | None = None
         self._converted: list[str] = []
 
@@ -66,8 +69,13 @@ class Guard:
 
     def start(self) -> None:
         """Start the process under the ServiceAccount of the manifests, and wait until it is ready."""
+        self.launch()
+        eventually(self.ready, lambda: f"the webhook is not ready; it says: {self.log()[-2000:]}")
+
+    def launch(self) -> None:
+        """Start the process only."""
         log = (Path(self._folder.name) / "log").open("ab")
-        login = self.control_plane.service_account_kubeconfig("quotree-system", "quotree-webhook")
+        login = self._login()
         self._process = subprocess.Popen(
             [
                 *(str(QUOTREE), "serve", "webhook", f"--port={self.port}", f"--metrics-port={self.metrics_port}"),
@@ -80,11 +88,14 @@ class Guard:
             start_new_session=True,
         )
         log.close()
-        eventually(self._ready, lambda: f"the webhook is not ready; it says: {self.log()[-2000:]}")
 
     def converts(self, definitions: Iterable[str]) -> None:
         """Have the process convert the kinds of those that call it, which were installed in another way."""
         self._converted += definitions
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def stop(self) -> None:
         """End the process as a kubelet would."""
@@ -111,7 +122,8 @@ class Guard:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=5) as answer:
             return str(answer.read().decode())
 
-    def _ready(self) -> bool:
+    def ready(self) -> bool:
+        """Whether it knows all objects. Raises AssertionError where it has ended."""
         assert self._process is not None
         if self._process.poll() is not None:
             raise AssertionError(f"the webhook ended with {self._process.returncode}: {self.log()[-2000:]}")
@@ -137,6 +149,15 @@ class Guard:
             *("--validating=quotree-validate", "--mutating=quotree-mutate"),
             *(f"--conversion={name}" for name in self._converted),
         ]
+
+    def _login(self) -> Path:
+        """The kubeconfig of its ServiceAccount, along the line."""
+        login = self.control_plane.service_account_kubeconfig("quotree-system", "quotree-webhook")
+        if self.line is None:
+            return login
+        path = Path(self._folder.name) / "kubeconfig"
+        path.write_text(login.read_text().replace(self.control_plane.url, f"https://127.0.0.1:{self.line}"))
+        return path
 
     def _config(self) -> list[str]:
         if not self._configuration:

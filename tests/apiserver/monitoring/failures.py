@@ -1,0 +1,151 @@
+"""Failures of the installation that Prometheus watches. Each lasts as long as its block."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from certs.pki import new_authority, new_server
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.monitoring.installation import MERGE, Installation
+from tests.apiserver.processes import Processes, free_ports
+from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
+from tests.apiserver.webhook.guard import QUOTREE
+from tests.builders import kueue
+from tests.waiting import eventually
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+Rule = dict[str, Any]
+
+
+@contextmanager
+def expiring_webhook(folder: Path) -> Iterator[str]:
+    """A webhook whose certificate others make, and have not renewed; where its metrics are."""
+    _expiring(folder)
+    port, metrics = free_ports(2)
+    processes = Processes(folder)
+    try:
+        command = [str(QUOTREE), "serve", "webhook", f"--certs={folder}", "--supplied", "--against=nothing"]
+        processes.start("webhook", [*command, f"--port={port}", f"--metrics-port={metrics}", "--drain=0"])
+        yield f"127.0.0.1:{metrics}"
+    finally:
+        processes.stop_all()
+
+
+def _expiring(certs: Path) -> None:
+    """A certificate of others in the folder, which ends in two days."""
+    certs.mkdir(parents=True)
+    now = datetime.now(UTC)
+    authority = new_authority("others", now, timedelta(days=30))
+    served = new_server(authority, ["127.0.0.1"], now, timedelta(days=2))
+    for name, content in (("tls.crt", served.certificate), ("tls.key", served.key), ("ca.crt", authority.certificate)):
+        (certs / name).write_bytes(content)
+
+
+@contextmanager
+def expiring_observer(world: Installation) -> Iterator[Replica]:
+    """One that compares, and serves /v1 with a certificate that is not renewed."""
+    certs = world.folder / "observer-certs"
+    _expiring(certs)
+    options = ("--mode=observe", "--api-port=0", f"--api-certs={certs}", "--supplied", "--name=127.0.0.1")
+    with _running(Replica(world.server, world.folder / "observer", *options)) as found:
+        yield found
+
+
+@contextmanager
+def second_installation(world: Installation) -> Iterator[Replica]:
+    """With a Lease of its own: nobody told it of the first one."""
+    server, role = world.server, "second-lease"
+    rights = ["--verb=get,update,patch,create", "--resource=leases.coordination.k8s.io"]
+    server.kubectl("create", "role", role, *rights, "-n", SYSTEM)
+    subject = f"--serviceaccount={SYSTEM}:quotree-reconciler"
+    server.kubectl("create", "rolebinding", role, f"--role={role}", subject, "-n", SYSTEM)
+    with _running(Replica(server, world.folder / "second", f"--lease={SYSTEM}/second")) as found:
+        yield found
+
+
+@contextmanager
+def _running(replica: Replica) -> Iterator[Replica]:
+    """Once it says where it is."""
+    try:
+        eventually(lambda: replica.address, replica.log)
+        yield replica
+    finally:
+        replica.close()
+
+
+@contextmanager
+def without(server: ControlPlane, role: str, resource: str, *verbs: str) -> Iterator[None]:
+    """A role, as in `clusterroles/NAME`, that lacks some verbs of a resource (`*`: of all), as after an edit of it."""
+    path = f"{RBAC}/{role}"
+    rules = server.request("GET", path)["rules"]
+    kept = [each for rule in rules for each in _less(rule, resource, verbs)]
+    assert kept != rules
+    server.request("PATCH", path, {"rules": kept}, content_type=MERGE)
+    try:
+        yield
+    finally:
+        server.request("PATCH", path, {"rules": rules}, content_type=MERGE)
+
+
+def _less(rule: Rule, resource: str, lost: tuple[str, ...]) -> list[Rule]:
+    concerned = [each for each in rule["resources"] if resource in (each, "*")]
+    others = [each for each in rule["resources"] if each not in concerned]
+    left = [each for each in rule["verbs"] if each not in lost]
+    parts = ((others, rule["verbs"]), (concerned, left))
+    return [{**rule, "resources": of, "verbs": verbs} for of, verbs in parts if of and verbs]
+
+
+@contextmanager
+def crowd(port: int, count: int) -> Iterator[None]:
+    """So many connections at a time from somebody who says nothing."""
+    with ExitStack() as opened:
+        for _ in range(count):
+            opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+        yield
+
+
+@contextmanager
+def another_webhook(server: ControlPlane) -> Iterator[None]:
+    """Somebody else's, which refuses new flavors: nobody answers for it, and it fails closed."""
+    (nobody,) = free_ports(1)
+    rule = {
+        "apiGroups": ["kueue.x-k8s.io"],
+        "apiVersions": ["*"],
+        "operations": ["CREATE"],
+        "resources": ["resourceflavors"],
+    }
+    hook = {
+        "name": "flavors.example.com",
+        "clientConfig": {"url": f"https://127.0.0.1:{nobody}/"},
+        "rules": [rule],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    server.request("POST", WEBHOOKS, {"metadata": {"name": "others"}, "webhooks": [hook]})
+    try:
+        yield
+    finally:
+        server.request("DELETE", f"{WEBHOOKS}/others")
+
+
+def refused_flavors(server: ControlPlane, count: int) -> int:
+    """How many of so many new flavors are refused."""
+
+    def refused(number: int) -> bool:
+        try:
+            server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", f"new-{number}", {}))
+        except ApiError as error:
+            return "flavors.example.com" in error.body
+        return False
+
+    with ThreadPoolExecutor(8) as pool:
+        return sum(pool.map(refused, range(count)))

@@ -13,13 +13,11 @@ import csv
 import json
 import os
 import secrets
-import ssl
 import subprocess
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -29,12 +27,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.apiserver import build
+from tests.apiserver.connections import Connections
 from tests.apiserver.processes import Processes, free_ports
 
 ADMIN = "admin"
 START_ATTEMPTS = 3  # a port that was free a moment ago may be taken by the time that a program binds it
 POLL_SECONDS = 0.05
-REQUEST_SECONDS = 30.0
 ISSUER = "https://kubernetes.default.svc"
 
 
@@ -87,6 +85,7 @@ class ControlPlane:
         self._ready_seconds = ready_seconds
         self._etcd_url = ""
         self._processes: Processes | None = None
+        self._connections = Connections("")
 
     def __enter__(self) -> Self:
         self.start()
@@ -117,16 +116,20 @@ class ControlPlane:
 
     def stop(self) -> None:
         """Stops everything, kube-apiserver before etcd (without etcd it does not end), and forgets all data."""
+        self._connections.close()
         processes, self._processes = self._processes, None
         if processes:
             processes.stop_all()
 
     def stop_api_server(self) -> None:
         """Takes the API server away, for tests of what happens without one; etcd and its data stay."""
+        self._connections.close()
         self._running.stop("kube-apiserver")
 
     def start_api_server(self) -> None:
         """Starts kube-apiserver and waits until it is ready; after `stop_api_server` at the same address."""
+        self._connections.close()  # of one that somebody killed
+        self._connections = Connections(self.url, self._ca_file)
         port = self.url.rpartition(":")[2]
         self._running.start("kube-apiserver", [*self._programs.kube_apiserver, *self._api_server_options(port)])
         self._wait("kube-apiserver", self._api_server_is_ready)
@@ -195,7 +198,7 @@ class ControlPlane:
         """One request to the API server, JSON in and out; much faster than kubectl. Raises ApiError."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._users[user].token}", "Content-Type": content_type}
-        return json.loads(self._send(urllib.request.Request(self.url + path, data, headers, method=method)))
+        return json.loads(self._answer(self._connections, method, path, data, headers))
 
     def remove(self, path: str) -> None:
         """Delete the object, whoever would take its finalizers off. One that vanishes meanwhile is gone."""
@@ -246,7 +249,8 @@ class ControlPlane:
             "--log-level=warn",
         ]
         self._running.start("etcd", [*self._programs.etcd, *options])
-        self._wait("etcd", lambda: bool(self._send(urllib.request.Request(self._etcd_url + "/health"))))
+        with closing(Connections(self._etcd_url)) as asked:
+            self._wait("etcd", lambda: bool(self._answer(asked, "GET", "/health")))
 
     def _api_server_options(self, port: str) -> list[str]:
         return [
@@ -270,7 +274,7 @@ class ControlPlane:
     def _api_server_is_ready(self) -> bool:
         """Ready by its own word, and the namespace that it makes soon after is there."""
         headers = {"Authorization": f"Bearer {self._users[ADMIN].token}"}
-        self._send(urllib.request.Request(self.url + "/readyz", headers=headers))
+        self._answer(self._connections, "GET", "/readyz", None, headers)
         return bool(self.request("GET", "/api/v1/namespaces/default"))
 
     def _start_controller_manager(self) -> None:
@@ -308,20 +312,12 @@ class ControlPlane:
             f"{program} was not ready after {self._ready_seconds:.0f} s ({reason}):\n{self._running.log_tail(program)}"
         )
 
-    def _send(self, request: urllib.request.Request) -> bytes:
+    def _answer(self, connections: Connections, method: str, path: str, *more: Any) -> bytes:
         """The body of a success. Raises ApiError, or OSError where nobody answers."""
-        no_proxy = urllib.request.ProxyHandler({})
-        handlers: list[urllib.request.BaseHandler] = [no_proxy]
-        if request.type == "https":
-            handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=self._ca_file)))
-        try:
-            with urllib.request.build_opener(*handlers).open(request, timeout=REQUEST_SECONDS) as answer:
-                body: bytes = answer.read()
-                return body
-        except urllib.error.HTTPError as error:
-            with error:
-                text = error.read().decode(errors="replace")
-            raise ApiError(f"{request.get_method()} {request.selector}", error.code, text) from None
+        status, body = connections.send(method, path, *more)
+        if not 200 <= status < 300:
+            raise ApiError(f"{method} {path}", status, body.decode(errors="replace"))
+        return body
 
     def _write_tokens(self) -> None:
         with (self.folder / "tokens.csv").open("w", newline="") as file:

@@ -1,0 +1,70 @@
+"""Requests to one server over connections that stay open: a TLS handshake costs seven times what is asked."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+REQUEST_SECONDS = 30.0
+IDLE_SECONDS = 30.0  # kube-apiserver closes a connection that was idle for 90
+
+
+class Connections:
+    """Idle connections to `url`, for any number of threads; a request takes one of them, or opens another.
+
+    `authority`: for https, the file with whom to trust. It is read for each new connection: the server writes it when
+    it starts.
+    """
+
+    def __init__(self, url: str, authority: Path | None = None) -> None:
+        self._address = urlsplit(url).netloc
+        self._authority = authority
+        self._lock = threading.Lock()
+        self._idle: list[tuple[HTTPConnection, float]] = []
+        self._closed = False
+
+    def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """The status of the answer and its body. Raises OSError where nobody answers within REQUEST_SECONDS."""
+        connection = self._take()
+        try:
+            connection.request(method, path, body, dict(headers or {}))
+            with connection.getresponse() as answer:
+                status, content = answer.status, answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection)
+        return status, content
+
+    def close(self) -> None:
+        """Closes what is idle; what is in use closes once its answer is there."""
+        with self._lock:
+            self._closed = True
+            while self._idle:
+                self._idle.pop()[0].close()
+
+    def _take(self) -> HTTPConnection:
+        with self._lock:
+            while self._idle:
+                connection, since = self._idle.pop()
+                if time.monotonic() - since < IDLE_SECONDS:
+                    return connection
+                connection.close()
+        if self._authority is None:
+            return HTTPConnection(self._address, timeout=REQUEST_SECONDS)
+        trust = ssl.create_default_context(cafile=self._authority)
+        return HTTPSConnection(self._address, timeout=REQUEST_SECONDS, context=trust)
+
+    def _give_back(self, connection: HTTPConnection) -> None:
+        with self._lock:
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.append((connection, time.monotonic()))

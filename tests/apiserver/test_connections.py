@@ -1,0 +1,116 @@
+"""The harness asks over connections that stay open, and leaves none behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.apiserver import connections
+from tests.apiserver.connections import Connections
+from tests.waiting import eventually
+
+
+class Server(ThreadingHTTPServer):
+    """Answers with the path, as one that keeps connections. It counts them."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.opened = 0
+        self.open = 0
+        self.together = threading.Barrier(1)
+        """So many must ask at one moment before any is answered."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.opened += 1
+        self.server.open += 1
+
+    def finish(self) -> None:
+        super().finish()
+        self.server.open -= 1
+
+    def do_GET(self) -> None:
+        self.server.together.wait(10)
+        self.send_response(404 if self.path == "/absent" else 200)
+        self.send_header("Content-Length", str(len(self.path)))
+        self.end_headers()
+        self.wfile.write(self.path.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def asked(server: Server) -> Iterator[Connections]:
+    found = Connections(f"http://127.0.0.1:{server.server_port}")
+    yield found
+    found.close()
+    eventually(lambda: server.open == 0)
+
+
+def test_one_request_after_the_other_takes_the_same_connection(server: Server, asked: Connections) -> None:
+    assert [asked.send("GET", path) for path in ("/a", "/absent", "/b")] == [
+        (200, b"/a"),
+        (404, b"/absent"),
+        (200, b"/b"),
+    ]
+    assert server.opened == 1
+
+
+def test_two_at_one_moment_have_one_each(server: Server, asked: Connections) -> None:
+    server.together = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda path: asked.send("GET", path), ("/a", "/b")))
+
+    assert answers == [(200, b"/a"), (200, b"/b")]
+    assert server.opened == 2
+
+
+def test_one_that_the_server_may_have_closed_meanwhile_is_left(
+    server: Server, asked: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked.send("GET", "/a")
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
+    asked.send("GET", "/b")
+
+    assert server.opened == 2
+    eventually(lambda: server.open == 1)
+
+
+def test_what_is_in_use_when_all_are_closed_closes_after_its_answer(server: Server, asked: Connections) -> None:
+    server.together = threading.Barrier(2)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(asked.send, "GET", "/a")
+        eventually(lambda: server.together.n_waiting == 1)
+        asked.close()
+        server.together.wait(10)
+
+        assert answer.result() == (200, b"/a")
+    eventually(lambda: server.open == 0)
+
+
+def test_nobody_there_is_an_os_error() -> None:
+    with Server() as gone:
+        port = gone.server_port
+
+    with pytest.raises(OSError, match="refused"):
+        Connections(f"http://127.0.0.1:{port}").send("GET", "/")

@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.apiserver import build
 from tests.apiserver.connections import Connections
-from tests.apiserver.processes import Processes, free_ports
+from tests.apiserver.processes import Processes, free_ports, go_settings
 
 ADMIN = "admin"
 START_ATTEMPTS = 3  # a port that was free a moment ago may be taken by the time that a program binds it
@@ -183,6 +183,7 @@ class ControlPlane:
                 "PATH": os.environ.get("PATH", os.defpath),  # kubectl looks for its plugins there
                 "HOME": str(home),
                 "KUBECONFIG": str(self.kubeconfig_for(user)),
+                **go_settings(),
             },
             capture_output=True,
             text=True,

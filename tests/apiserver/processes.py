@@ -42,7 +42,8 @@ class Processes:
             process = subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env={"PATH": os.defpath, "HOME": str(self.folder)},  # no ETCD_* or proxy of whoever runs the tests
+                # no ETCD_* or proxy of whoever runs the tests
+                env={"PATH": os.defpath, "HOME": str(self.folder), **go_settings()},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -104,6 +105,11 @@ class Processes:
 def passed_on() -> dict[str, str]:
     """What programs of this project get of our environment: where they are, and which checkout they run."""
     return {key: os.environ[key] for key in ("PATH", "PYTHONPATH") if key in os.environ}
+
+
+def go_settings() -> dict[str, str]:
+    """What programs in Go get of our environment: how much garbage they let lie (see the Makefile)."""
+    return {key: os.environ[key] for key in ("GOGC", "GOMEMLIMIT") if key in os.environ}
 
 
 def end(process: subprocess.Popen[bytes], seconds: float = 30.0) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane, ControlPlaneError, User
-from tests.apiserver.processes import free_ports
+from tests.apiserver.processes import Processes, free_ports
 from tests.waiting import eventually
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "note"}, "data": {"answer": "42"}}
@@ -165,6 +165,23 @@ def test_a_taken_port_costs_another_attempt(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("tests.apiserver.harness.free_ports", lambda count: next(free))
         with ControlPlane() as cluster:
             assert cluster.request("GET", "/version")["major"] == "1"
+
+
+def test_a_program_has_of_our_environment_only_how_go_collects_garbage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOGC", "300")
+    monkeypatch.setenv("ETCD_NAME", "other")
+    processes = Processes(tmp_path / "folder")
+    processes.folder.mkdir()
+
+    processes.start("env", ["env"])
+    eventually(lambda: processes.exit_code("env") == 0)
+    environment = dict(line.split("=", 1) for line in processes.log("env").splitlines())
+    processes.stop_all()
+
+    assert environment.pop("GOGC") == "300"
+    assert environment.keys() - {"GOMEMLIMIT", "PWD"} == {"PATH", "HOME"}
 
 
 def may(cluster: ControlPlane, kubeconfig: str, verb: str, resource: str, namespace: str) -> bool:

@@ -6,7 +6,6 @@ that a network can bring about. Every change of a Workload is recounted.
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from cluster.errors import ApiError, ClusterError, Conflict, NotFound, Unreachab
 from reconciler.core.watched import WATCHED_KINDS, by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.recount import Tree, asked, holds_quota, node, used
 
@@ -109,7 +109,7 @@ class Api:
         if stored["metadata"]["resourceVersion"] != action.resource_version:
             return Failed(key, action, Conflict(409, "Conflict", "the object has been modified"))
         self.put(key, merged(stored, action.body))
-        return Written(key, action, copy.deepcopy(self.objects[key]))
+        return Written(key, action, copied(self.objects[key]))
 
     def _get(self, key: Key) -> Outcome:
         if self.chance.random() < self.faults:
@@ -117,7 +117,7 @@ class Api:
             return Failed(key, None, error)
         if key not in self.objects:
             return Failed(key, None, NotFound(404, "NotFound", "no such object"))
-        return ObjectRead(key, copy.deepcopy(self.objects[key]))
+        return ObjectRead(key, copied(self.objects[key]))
 
     # --- what is stored
 
@@ -126,7 +126,7 @@ class Api:
         before = used(self.workloads())
         was = self.objects.get(key)
         self.version += 1
-        manifest = copy.deepcopy(manifest)
+        manifest = copied(manifest)
         manifest["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = manifest
         self.events[key[0]].append(self._seen(key))
@@ -155,4 +155,4 @@ class Api:
         return not self.tree().overdrawn(before, after)
 
     def _seen(self, key: Key) -> Observed:
-        return _KINDS[key[0]].observed(copy.deepcopy(self.objects[key]))
+        return _KINDS[key[0]].observed(copied(self.objects[key]))

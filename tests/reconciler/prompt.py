@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.world.world import World
 from tests import builders
+from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.checked import Asks, MakeController, loop, statuses
 from tests.reconciler.plain_queues import NAMESPACE, PLAIN, START, cluster_queue
@@ -79,7 +79,7 @@ class Prompt:
 
     def put(self, key: Key, manifest: Manifest) -> None:
         """What is like it was is not stored anew."""
-        made, before = self.stored(key, copy.deepcopy(manifest)), self.objects.get(key)
+        made, before = self.stored(key, copied(manifest)), self.objects.get(key)
         if before is not None:
             made["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
             if made == before:
@@ -106,7 +106,7 @@ class Prompt:
             self.loop.inbox.put(message)
 
     def _seen(self, key: Key) -> Observed:
-        return self.watched[key[0]].observed(copy.deepcopy(self.objects[key]))
+        return self.watched[key[0]].observed(copied(self.objects[key]))
 
     def write(self, key: Key, action: Action) -> None:
         if key[0] == "Event":
@@ -143,11 +143,11 @@ class Prompt:
                 self.delete(key)
                 return Written(key, action, after)  # under its old version, as an API server does
             self.put(key, after)
-        return Written(key, action, copy.deepcopy(self.objects[key]))
+        return Written(key, action, copied(self.objects[key]))
 
     def _read(self, key: Key, path: str) -> None:
         if key in self.objects:
-            self.loop.inbox.put(ObjectRead(key, copy.deepcopy(self.objects[key])))
+            self.loop.inbox.put(ObjectRead(key, copied(self.objects[key])))
         else:
             self.loop.inbox.put(Failed(key, None, NotFound(404, "NotFound", "it is not there")))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from reconciler.objects.outcomes import Failed, Outcome, Written
 from reconciler.shell.loop import Loop
 from scheduling.status.deadlines import WaitForPodsReady, release
 from tests import builders
+from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.checked import Asks, Leads, jobs, loop, statuses
 from tests.reconciler.core.storm import QUEUES, Storm
@@ -42,8 +42,8 @@ class JobsApi(Api):
         if isinstance(action, Create):
             if stored is not None:
                 return Failed(key, action, Conflict(409, "AlreadyExists", "it is there"))
-            self.put(key, copy.deepcopy(dict(action.body)))
-            return Written(key, action, copy.deepcopy(self.objects[key]))
+            self.put(key, copied(dict(action.body)))
+            return Written(key, action, copied(self.objects[key]))
         assert isinstance(action, Patch | Delete)
         if stored is None:
             return Failed(key, action, NotFound(404, "NotFound", "no such object"))
@@ -55,7 +55,7 @@ class JobsApi(Api):
         else:
             after = merged(stored, action.body)
             self.put(key, after)
-        return Written(key, action, copy.deepcopy(self.objects.get(key, after)))
+        return Written(key, action, copied(self.objects.get(key, after)))
 
     def put(self, key: Key, manifest: Manifest) -> None:
         """What goes and has lost its last finalizer is gone."""
@@ -69,7 +69,7 @@ class JobsApi(Api):
 
     def remove(self, key: Key) -> None:
         """What has finalizers waits for them."""
-        found = copy.deepcopy(self.objects[key])
+        found = copied(self.objects[key])
         if found["metadata"].get("finalizers"):
             found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
             self.put(key, found)
@@ -80,7 +80,7 @@ class JobsApi(Api):
         return [manifest for (each, _), manifest in self.objects.items() if each == kind]
 
     def _seen(self, key: Key) -> Observed:
-        return self.storm.watched[key[0]].observed(copy.deepcopy(self.objects[key]))
+        return self.storm.watched[key[0]].observed(copied(self.objects[key]))
 
     def delete(self, key: Key) -> None:
         if key[0].endswith("Queue"):

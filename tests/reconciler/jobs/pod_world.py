@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
+from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.world import AROUND, NOW, K
@@ -76,20 +76,20 @@ class PodWorld:
 
     def _stored(self, name: str) -> Observed | None:
         found = self.objects.get(("Workload", name))
-        return _WORKLOADS.observed(deepcopy(found)) if found is not None else None
+        return _WORKLOADS.observed(copied(found)) if found is not None else None
 
     def _tell(self, key: tuple[str, str]) -> None:
         if key[0] == "Workload":
             self.controller.workload_changed(key[1])
         elif key in self.objects and self.objects[key]["metadata"].get("labels", {}).get(f"{K}managed") == "true":
-            self.controller.observe(self.watched.observed(deepcopy(self.objects[key])))
+            self.controller.observe(self.watched.observed(copied(self.objects[key])))
         else:
             self.controller.observe(Observed(key, str(self.version), None))
 
     def _ask(self, key: tuple[str, str]) -> None:
         """Somebody asks for the object by its name."""
         if key in self.objects:
-            self.controller.found(self.watched.observed(deepcopy(self.objects[key])))
+            self.controller.found(self.watched.observed(copied(self.objects[key])))
         else:
             self.controller.gone(key)
 
@@ -122,7 +122,7 @@ class PodWorld:
     def create(self, manifest: Manifest) -> None:
         self.uids += 1
         meta = {**manifest["metadata"], "uid": f"uid-{self.uids}", "creationTimestamp": _moment(self.uids)}
-        self._store(("Pod", f"ns/{manifest['metadata']['name']}"), {**deepcopy(manifest), "metadata": meta})
+        self._store(("Pod", f"ns/{manifest['metadata']['name']}"), {**copied(manifest), "metadata": meta})
 
     def delete(self, name: str) -> None:
         """As a user asks for it; a node takes its time."""
@@ -242,7 +242,7 @@ class PodWorld:
         if isinstance(action, Create):
             assert key not in self.objects, "409: it exists already"
             self.uids += 1
-            made = deepcopy(dict(action.body))
+            made = copied(dict(action.body))
             self._store(key, {**made, "metadata": {**made["metadata"], "uid": f"uid-{self.uids}"}})
             return
         before = self.objects[key]

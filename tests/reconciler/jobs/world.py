@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
@@ -18,6 +17,7 @@ from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
+from tests.copies import copied
 from tests.merging import merged
 
 K = "kueue.x-k8s.io/"
@@ -59,7 +59,7 @@ class World:
     """One Job and what there is of its Workload. `events` are the reasons that its steps told."""
 
     def __init__(self, submitted: dict[str, Any], inputs: JobInputs = AROUND) -> None:
-        self.objects: dict[tuple[str, str], dict[str, Any]] = {("jobs", "ns/j"): deepcopy(submitted)}
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {("jobs", "ns/j"): copied(submitted)}
         self.inputs = inputs
         self.version = 100
         self.events: list[str] = []
@@ -149,7 +149,7 @@ class World:
         key = (action.resource.plural, f"{action.namespace}/{action.name}")
         if isinstance(action, Create):
             assert key not in self.objects, "it exists already"
-            made = deepcopy(dict(action.body))
+            made = copied(dict(action.body))
             self._store(key, {**made, "metadata": {**made["metadata"], "uid": "workload-uid"}})
             return
         before = self.objects[key]

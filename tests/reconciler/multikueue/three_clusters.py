@@ -5,7 +5,6 @@ Whoever runs jobs (Kubernetes' Job controller) is played: `run_pods` and `end_po
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +28,7 @@ from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
 from tests import builders
+from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler import plain_queues
 from tests.reconciler.checked import Asks, MakeController, loop, pods, statuses
@@ -51,7 +51,7 @@ class Server:
     def put(self, kind: str, manifest: Manifest) -> None:
         meta = manifest["metadata"]
         key = (kind, f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"])
-        self._store(key, copy.deepcopy(manifest))
+        self._store(key, copied(manifest))
 
     def delete(self, key: Key) -> None:
         """As the API server does: what has finalizers waits for them."""
@@ -81,13 +81,13 @@ class Server:
             if (action.resource_version or meta["resourceVersion"]) != meta["resourceVersion"]:
                 return Failed(key, action, Conflict(409, "Conflict", "modified"))
             self.delete(key)
-            return Written(key, action, copy.deepcopy(found))
+            return Written(key, action, copied(found))
         assert isinstance(action, Patch)
         if action.uid not in ("", meta["uid"]) or action.resource_version not in ("", meta["resourceVersion"]):
             return Failed(key, action, Conflict(409, "Conflict", "modified"))
         changed = merged(found, action.body)
         self._store(key, changed)
-        return Written(key, action, copy.deepcopy(self.objects.get(key, changed)))
+        return Written(key, action, copied(self.objects.get(key, changed)))
 
     def _create(self, key: Key, action: Create) -> Outcome:
         if key in self.objects:
@@ -95,8 +95,8 @@ class Server:
         namespace = action.body["metadata"].get("namespace")
         if namespace and ("Namespace", namespace) not in self.objects:
             return Failed(key, action, NotFound(404, "NotFound", "no such namespace"))
-        self._store(key, copy.deepcopy(dict(action.body)))
-        return Written(key, action, copy.deepcopy(self.objects[key]))
+        self._store(key, copied(dict(action.body)))
+        return Written(key, action, copied(self.objects[key]))
 
     def _store(self, key: Key, manifest: Manifest) -> None:
         self.version += 1
@@ -157,7 +157,7 @@ class Cluster:
         found = self.server.objects.get(key)
         if found is None:
             return Observed(key, str(self.server.version), None)
-        return watched.observed(copy.deepcopy(found))
+        return watched.observed(copied(found))
 
     def _write(self, key: Key, action: Action) -> None:
         self.loop.inbox.put(self.server.perform(key, action))
@@ -165,7 +165,7 @@ class Cluster:
     def _read(self, key: Key, path: str) -> None:
         found = self.server.objects.get(key)
         error = NotFound(404, "NotFound", "no such object")
-        self.loop.inbox.put(Failed(key, None, error) if found is None else ObjectRead(key, copy.deepcopy(found)))
+        self.loop.inbox.put(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
 
     def get(self, kind: str, name: str) -> Manifest | None:
         return self.server.objects.get((kind, name))
@@ -206,7 +206,7 @@ class Links:
             if found is not None and not self._shown(key[0], found):
                 return
             observed = Observed(key, str(self.workers[name].server.version), None)
-            self._report(name, self.watched[key[0]].observed(copy.deepcopy(found)) if found else observed)
+            self._report(name, self.watched[key[0]].observed(copied(found)) if found else observed)
 
     def _shown(self, kind: str, manifest: Manifest) -> bool:
         label_selector = self.watched[kind].label_selector
@@ -231,7 +231,7 @@ class Links:
         server = self.workers[name].server
         for kind, watched in self.watched.items():
             objects = (each for each in server.objects.items() if each[0][0] == kind)
-            observed = tuple(watched.observed(copy.deepcopy(found)) for _, found in objects if self._shown(kind, found))
+            observed = tuple(watched.observed(copied(found)) for _, found in objects if self._shown(kind, found))
             self._report(name, Listed(kind, observed, str(server.version)))
         self._report(name, Connection("connected", "Active", "Connected", self.clock()))
 

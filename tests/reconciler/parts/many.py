@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +20,7 @@ from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.writing import written_status
 from tests import builders
+from tests.copies import copied
 from tests.reconciler.checked import Asks, Leads, loop, statuses, without_events
 from tests.reconciler.memory_api import Api, Manifest
 from tests.reconciler.plain_queues import NAMESPACE, PLAIN, START, cluster_queue, workload
@@ -87,7 +87,7 @@ class Line(Api):
         return self.shared.listed(kind, request)
 
     def _carried_out(self, key: Key, action: Action) -> Outcome:
-        before = copy.deepcopy(self.objects.get(key))
+        before = copied(self.objects.get(key))
         outcome = self.shared._carried_out(key, action)
         if before is not None and isinstance(outcome, Written) and isinstance(action, Patch):
             self._check(key, before, self.objects[key])

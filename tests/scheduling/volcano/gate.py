@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any
 
 from scheduling.volcano.gates.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
 from scheduling.volcano.gates.gatekeeper import Gatekeeper, Waiting
+from tests.copies import copied
 from tests.scheduling.volcano.manifests import Manifest
 from tests.scheduling.volcano.manifests import pod as volcano_pod
 
@@ -42,7 +42,7 @@ class Gate:
     def put(self, *objects: Manifest) -> None:
         for each in objects:
             kind, name = each["kind"], key_of(each)
-            self.objects[kind, name] = copy.deepcopy(each)
+            self.objects[kind, name] = copied(each)
             self._show(kind, name, self.objects[kind, name])
 
     def drop(self, kind: str, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from random import Random
@@ -25,6 +24,7 @@ from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from scheduling.objects.times import written
 from tests.builders import Manifest
+from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.controllers.turns import Crash, Turns
 
@@ -61,7 +61,7 @@ class GateCluster(Turns):
         key = (made["kind"], f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"])
         if key not in self.objects:
             self._version += 1
-            made = copy.deepcopy(made)
+            made = copied(made)
             made["metadata"].setdefault("uid", f"uid-{self._version}")
             made["metadata"].setdefault("creationTimestamp", written(self.now))
             made = self._completed(made)
@@ -141,7 +141,7 @@ class GateCluster(Turns):
             case ReadObject(key):
                 found = self.objects.get(self._stored_key(key))
                 error = NotFound(404, "NotFound", "gone")
-                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copy.deepcopy(found)))
+                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
             case Relist(watched, request):
                 self._news.append(Listed(watched.kind, tuple(self._listed(watched)), str(self._version), request))
 
@@ -162,23 +162,23 @@ class GateCluster(Turns):
         self.written.append((key, action))
         if isinstance(action, Delete):
             self.gone(self._stored_key(key))
-            return Written(key, action, copy.deepcopy(stored))
+            return Written(key, action, copied(stored))
         self.store(self._stored_key(key), merged(stored, action.body))
-        return Written(key, action, copy.deepcopy(self.objects[self._stored_key(key)]))
+        return Written(key, action, copied(self.objects[self._stored_key(key)]))
 
     # --- what is stored
 
     def _listed(self, watched: WatchedKind) -> Iterable[Observed]:
         for key, made in self.objects.items():
             if watched in self._watching(key, made):
-                yield watched.observed(copy.deepcopy(made))
+                yield watched.observed(copied(made))
 
     def store(self, key: Key, made: Manifest) -> None:
         self._version += 1
-        made = copy.deepcopy(made)
+        made = copied(made)
         made["metadata"]["resourceVersion"] = str(self._version)
         self.objects[key] = made
-        self._news += [watched.observed(copy.deepcopy(made)) for watched in self._watching(key, made)]
+        self._news += [watched.observed(copied(made)) for watched in self._watching(key, made)]
 
     def gone(self, key: Key) -> None:
         self._version += 1

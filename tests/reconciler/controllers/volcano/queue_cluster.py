@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from scheduling.objects.times import SECOND, written
 from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue
+from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.controllers.turns import Crash, Turns
 
@@ -117,7 +117,7 @@ class QueueCluster(Turns):
             case ReadObject(key):
                 found = self.objects.get(key)
                 error = NotFound(404, "NotFound", "gone")
-                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copy.deepcopy(found)))
+                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
             case Relist(watched, request):
                 objects = tuple(self._observed(key) for key in self.objects if key[0] == watched.kind)
                 self._news.append(Listed(watched.kind, objects, str(self._version), request))
@@ -135,19 +135,19 @@ class QueueCluster(Turns):
         self.written.append((key, action))
         if isinstance(action, Delete):
             self._delete(key)
-            return Written(key, action, copy.deepcopy(stored))
+            return Written(key, action, copied(stored))
         after = merged(stored, action.body)
         self._store(key, after)
-        return Written(key, action, copy.deepcopy(self.objects.get(key, after)))
+        return Written(key, action, copied(self.objects.get(key, after)))
 
     # --- what is stored
 
     def _observed(self, key: Key) -> Observed:
-        return KINDS[key[0]].observed(copy.deepcopy(self.objects[key]))
+        return KINDS[key[0]].observed(copied(self.objects[key]))
 
     def _store(self, key: Key, made: Manifest) -> None:
         self._version += 1
-        made = copy.deepcopy(made)
+        made = copied(made)
         made["metadata"]["resourceVersion"] = str(self._version)
         self.objects[key] = made
         if made["metadata"].get("deletionTimestamp") and not made["metadata"].get("finalizers"):

@@ -9,7 +9,7 @@ from tests.scheduling.cycle.twins import Drawn
 
 
 @pytest.mark.parametrize("fair_sharing", [False, True])
-@pytest.mark.parametrize("seed", seeds(1))
+@pytest.mark.parametrize("seed", seeds(0.5))
 def test_an_engine_that_remembers_decides_as_one_that_asks_each_head(seed: int, fair_sharing: bool) -> None:
     drawn = Drawn(seed, fair_sharing)
     drawn.play(120)

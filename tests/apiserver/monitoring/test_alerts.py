@@ -156,7 +156,7 @@ def test_a_worker_is_cut_off_the_ledger_refuses_certificates_end_and_work_waits(
         seen(prometheus, {LEDGER})
         seen(prometheus, CERTIFICATES)
         world.admit("smuggled", "100")
-        wanted = {WORKER, CREDENTIALS, *CERTIFICATES, PENDING, PART_GONE, UNDECIDED, DIFFERS}
+        wanted = {WORKER, CREDENTIALS, *CERTIFICATES, PENDING, ONE_GONE, PART_GONE, UNDECIDED, DIFFERS}
         fired(prometheus, wanted, besides={LEDGER})  # one refusal counts for ten minutes, which are ten seconds here
         prometheus.scrape(WEBHOOK, webhook_target(world))
         prometheus.scrape(OBSERVER)

@@ -27,11 +27,11 @@ def main(kubeconfig: str, namespace: str, name: str, identity: str) -> None:
         lease.start()
         before = 0.0
         while not ended.wait(_LOOK):
-            now = time.monotonic()
+            asked = time.monotonic()
             held = lease.held()
             if held and before:
-                print(before, now, flush=True)
-            before = now if held else 0.0
+                print(before, asked, flush=True)
+            before = time.monotonic() if held else 0.0  # not `asked`, at which another one may have held it still
         lease.stop()
 
 

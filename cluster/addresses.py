@@ -1,4 +1,4 @@
-"""The address of a server: as a URL, and in the file that tells it to others."""
+"""The address of a server: as a URL, and in a file for others to read."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ def namespace_url(name: str) -> str:
     return f"/namespaces/{path_part(name)}"
 
 
-def object_url(thing: Mapping[str, Any]) -> str:
+def object_url(named: Mapping[str, Any]) -> str:
     """Of the page about an object that a finding names by kind, namespace and name; empty where there is none."""
-    kind, namespace, name = thing["kind"], thing.get("namespace") or "", thing["name"]
+    kind, namespace, name = named["kind"], named.get("namespace") or "", named["name"]
     match kind:
         case "ClusterQueue" | "Cohort":
             return queue_url("Kueue", kind, name)

@@ -111,7 +111,7 @@ class PlacementSteps:
         if after.cluster:
             self._snapshot.loads.choose(name, after.cluster)
         if after.checks_ready and not local.checks_ready:
-            after = sync_admitted(after, now)  # which the loop would write by itself soon after
+            after = sync_admitted(after, now)  # which the loop would write soon after
         patch = status_patch(local, after, MANAGER)
         if patch is None:
             return

@@ -17,8 +17,8 @@ LATE = 0.3
 class Partition:
     """Listens on `port` and passes bytes on to the port behind it; TLS goes through as it is.
 
-    refused: connections break and new ones are refused, as by a port that is closed. silent: nothing passes and nobody
-    is told, as by a network that is cut. late: all comes LATE. `used`: somebody came through.
+    refused: connections break and new ones are refused, as by a port that is closed. silent: nothing passes and no
+    connection ends, as by a network that is cut. late: all comes LATE. `used`: somebody came through.
     """
 
     def __init__(self, behind: int) -> None:

@@ -17,7 +17,7 @@ from tests.apiserver.processes import passed_on
 
 
 class ServerProcess:
-    """`command` starts it; it is told to write its address into the folder."""
+    """`command` starts it; an option has it write its address into the folder."""
 
     def __init__(self, folder: Path, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self._folder = folder

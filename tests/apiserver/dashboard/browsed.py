@@ -52,7 +52,7 @@ def browsed(folder: Path) -> Iterator[World]:
 
 
 def _audited(server: ControlPlane, folder: Path, opened: ExitStack) -> list[str]:
-    """An audit, and what tells the dashboard of it."""
+    """An audit, and the options of the dashboard that name it."""
     (folder / "manifests").mkdir()
     shipped_audit.apply(server, folder / "manifests")
     audit = shipped_audit.Replica(server, folder / "audit")

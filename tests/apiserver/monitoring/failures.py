@@ -61,7 +61,7 @@ def expiring_observer(world: Installation) -> Iterator[Replica]:
 
 @contextmanager
 def second_installation(world: Installation) -> Iterator[Replica]:
-    """With a Lease of its own: nobody told it of the first one."""
+    """With a Lease of its own, so that two write."""
     server, role = world.server, "second-lease"
     rights = ["--verb=get,update,patch,create", "--resource=leases.coordination.k8s.io"]
     server.kubectl("create", "role", role, *rights, "-n", SYSTEM)

@@ -117,8 +117,8 @@ class Installation:
         at = f"{KUEUE}/namespaces/default/workloads"
         self.server.request("POST", at, workload(name, cpu))
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told = {"status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": now}
-        conditions = [{"type": kind, **told} for kind in ("QuotaReserved", "Admitted")]
+        common = {"status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": now}
+        conditions = [{"type": kind, **common} for kind in ("QuotaReserved", "Admitted")]
         assigned = {"name": "main", "count": 1, "flavors": {"cpu": "plain"}, "resourceUsage": {"cpu": cpu}}
         admission = {"clusterQueue": "team", "podSetAssignments": [assigned]}
         body = {"status": {"admission": admission, "conditions": conditions}}

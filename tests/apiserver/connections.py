@@ -31,17 +31,16 @@ class Connections:
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
-        """The status of the answer and its body. Raises OSError where nobody answers within REQUEST_SECONDS."""
-        connection = self._take()
-        try:
-            connection.request(method, path, body, dict(headers or {}))
-            with connection.getresponse() as answer:
-                status, content = answer.status, answer.read()
-        except BaseException:
-            connection.close()
-            raise
-        self._give_back(connection)
-        return status, content
+        """The status of the answer and its body. Raises OSError where nobody answers within REQUEST_SECONDS.
+
+        One who is asked to come later does so: kube-apiserver answers 429 while it opens the storage of a changed CRD.
+        """
+        deadline = time.monotonic() + REQUEST_SECONDS
+        while True:
+            status, later, content = self._once(method, path, body, headers or {})
+            if status != 429 or later is None or time.monotonic() + later > deadline:
+                return status, content
+            time.sleep(later)
 
     def close(self) -> None:
         """Closes what is idle; what is in use closes once its answer is there."""
@@ -49,6 +48,22 @@ class Connections:
             self._closed = True
             while self._idle:
                 self._idle.pop()[0].close()
+
+    def _once(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, float | None, bytes]:
+        """The status of the answer, after how many seconds to ask again, and the body."""
+        connection = self._take()
+        try:
+            connection.request(method, path, body, dict(headers))
+            with connection.getresponse() as answer:
+                later = answer.headers.get("Retry-After")
+                found = answer.status, float(later) if later else None, answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection)
+        return found
 
     def _take(self) -> HTTPConnection:
         with self._lock:

@@ -23,6 +23,8 @@ class Server(ThreadingHTTPServer):
         self.open = 0
         self.together = threading.Barrier(1)
         """So many must ask at one moment before any is answered."""
+        self.refusals: list[str | None] = []
+        """Retry-After of each 429 that is the answer before the first other one."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -40,10 +42,20 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.together.wait(10)
+        if self.server.refusals:
+            self._refuse(self.server.refusals.pop(0))
+            return
         self.send_response(404 if self.path == "/absent" else 200)
         self.send_header("Content-Length", str(len(self.path)))
         self.end_headers()
         self.wfile.write(self.path.encode())
+
+    def _refuse(self, later: str | None) -> None:
+        self.send_response(429)
+        if later is not None:
+            self.send_header("Retry-After", later)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def log_message(self, *_: object) -> None:
         """Nobody reads it."""
@@ -74,6 +86,22 @@ def test_one_request_after_the_other_takes_the_same_connection(server: Server, a
         (200, b"/b"),
     ]
     assert server.opened == 1
+
+
+def test_who_is_asked_to_come_later_does_so(server: Server, asked: Connections) -> None:
+    server.refusals = ["0", "0.01"]
+
+    assert asked.send("GET", "/a") == (200, b"/a")
+    assert server.opened == 1
+
+
+@pytest.mark.parametrize("later", [None, "3600"])
+def test_who_is_asked_to_come_at_no_time_or_too_late_has_that_answer(
+    server: Server, asked: Connections, later: str | None
+) -> None:
+    server.refusals = [later]
+
+    assert asked.send("GET", "/a") == (429, b"")
 
 
 def test_two_at_one_moment_have_one_each(server: Server, asked: Connections) -> None:

@@ -208,4 +208,4 @@ def test_killed_again_and_again_nobody_passes_beyond_the_quota_and_nobody_is_for
         eventually(lambda: sum(map(world.used, limits)) == 4, world.log, seconds=60)
         assert all(world.used(name) <= cpu for name, cpu in limits.items())
     assert all(world.gated(name) for name in limits)
-    assert "403" not in world.log()
+    assert "403 Forbidden" not in world.log()

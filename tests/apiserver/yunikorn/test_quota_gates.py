@@ -183,4 +183,4 @@ def test_killed_again_and_again_nobody_passes_beyond_the_quota_and_nobody_is_for
     for name, cpu in spaces.items():
         assert world.used(name) == cpu
         assert world.gated(name)
-    assert "403" not in world.log()
+    assert "403 Forbidden" not in world.log()

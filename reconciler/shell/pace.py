@@ -18,14 +18,19 @@ _LONGEST = 0.1
 """Seconds."""
 _SHORTEST = 0.005
 """Seconds; about what the API server takes for a write."""
+_HEARD = 5.0
+"""Seconds of taking in after which it acts, where news comes faster than that."""
 
 
 class Pace:
-    """Used as a context manager around what is done in a round; `took` is how long that was, in seconds."""
+    """Used as a context manager around what is done in a round. `took` is how long the round was, in seconds: with what
+    was taken in before, without waiting for it.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.took = 0.0
         self._clock = clock
+        self._heard = 0.0
         self._began = 0.0
         self._until = 0.0
 
@@ -35,14 +40,21 @@ class Pace:
 
     def __exit__(self, *_: object) -> None:
         ended = self._clock()
-        self.took = ended - self._began
-        self._until = ended + min(_LONGEST, max(_SHORTEST, self.took))
+        acted = ended - self._began
+        self.took = self._heard + acted
+        self._until = ended + min(_LONGEST, max(_SHORTEST, acted))
 
     def listen(self, inbox: queue.SimpleQueue[T], take: Callable[[T], None], first: float, rest: float) -> None:
-        """Take in all there is. `first`: how long the first of it is waited for, in seconds; `rest`: at most so long
+        """Take in what there is. `first`: how long the first of it is waited for, in seconds; `rest`: at most so long
         for more of it.
         """
+        self._heard = 0.0
         with suppress(queue.Empty):
-            take(inbox.get(timeout=first))
-            while True:
-                take(inbox.get(timeout=max(0.0, min(rest, self._until - self._clock()))))
+            self._hear(take, inbox.get(timeout=first))
+            while self._heard < _HEARD:
+                self._hear(take, inbox.get(timeout=max(0.0, min(rest, self._until - self._clock()))))
+
+    def _hear(self, take: Callable[[T], None], news: T) -> None:
+        began = self._clock()
+        take(news)
+        self._heard += self._clock() - began

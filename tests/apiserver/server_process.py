@@ -17,15 +17,23 @@ from tests.apiserver.processes import passed_on
 
 
 class ServerProcess:
-    """`command` starts it; an option has it write its address into the folder."""
+    """`command` starts it; an option has it write its address into the folder. `output`: a file descriptor to log to,
+    in the place of a file.
+    """
 
-    def __init__(self, folder: Path, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        output: int | None = None,
+    ) -> None:
         self._folder = folder
         with (folder / "log").open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, f"--address-file={folder}/address.json"],
                 stdout=log,
-                stderr=log,
+                stderr=log if output is None else output,
                 env={"HOME": str(folder), **passed_on(), **(environment or {})},
             )
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from certs.pki import new_authority, new_server
 from tests.apiserver.harness import ApiError, ControlPlane
@@ -22,7 +26,38 @@ from tests.waiting import eventually
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+OF_A_SLOW_LOG = {("QuotreeReconcilerBehind", "warning"), ("QuotreeRoundsSlow", "warning")}
+"""Alerts that `SlowLog` brings about."""
 Rule = dict[str, Any]
+
+
+class SlowLog:
+    """A pipe to log to, which is read at once until it is `slow`, and then so many bytes a second.
+
+    As a context manager around the process that writes there.
+    """
+
+    def __init__(self, bytes_a_second: int) -> None:
+        self.slow = threading.Event()
+        self._piece = bytes_a_second // 10
+        self._reads, self.writes = os.pipe()
+        fcntl.fcntl(self.writes, fcntl.F_SETPIPE_SZ, 4096)
+        self._reader = threading.Thread(target=self._read)
+
+    def __enter__(self) -> Self:
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.slow.clear()
+        os.close(self.writes)
+        self._reader.join()
+        os.close(self._reads)
+
+    def _read(self) -> None:
+        while os.read(self._reads, self._piece):
+            if self.slow.is_set():
+                time.sleep(0.1)
 
 
 @contextmanager

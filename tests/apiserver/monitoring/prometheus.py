@@ -1,4 +1,7 @@
-"""A real Prometheus on loopback that scrapes processes every second and evaluates our alerts in scaled-down time."""
+"""A real Prometheus on loopback that scrapes processes and evaluates our alerts in scaled-down time.
+
+A minute of the rules is the time from one scrape to the next, `minute`, in seconds.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,8 @@ from tests.apiserver.processes import Processes, free_ports
 from tests.generated.alert_rules import SOURCES, groups
 from tests.waiting import eventually
 
-SCALE = 60
-"""A minute of the rules is a second here."""
-SHORTEST, LONGEST = 4.0, 8.0
-"""Seconds that a condition has to hold: two scrapes of a busy machine may come late, and half an hour is too long."""
+SHORTEST, LONGEST = 4, 8
+"""Scrapes that a condition has to hold: two of a busy machine may come late, and half an hour is too long."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?P<before>\[|offset )(?P<number>\d+)(?P<unit>[smhd])")
 _AGE = re.compile(r"(?P<before>quotree_reconciler_bypass_age_seconds > )(?P<seconds>\d+)")
@@ -32,44 +33,48 @@ _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 Sample = tuple[dict[str, str], float]
 
 
-def scaled(expression: str) -> str:
+def scaled(expression: str, minute: float) -> str:
     """With its ranges, its offsets and the age of a failure in scaled time; other numbers stay."""
 
     def shorter(found: re.Match[str]) -> str:
-        return f"{found['before']}{_milliseconds(int(found['number']) * _UNITS[found['unit']])}"
+        seconds = int(found["number"]) * _UNITS[found["unit"]]
+        return f"{found['before']}{_milliseconds(seconds * minute / 60)}"
 
     shortened = _DURATION.sub(shorter, expression)
-    return _AGE.sub(lambda found: f"{found['before']}{int(found['seconds']) / SCALE:g}", shortened)
+    return _AGE.sub(lambda found: f"{found['before']}{int(found['seconds']) * minute / 60:g}", shortened)
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{round(seconds * 1000 / SCALE)}ms"
+    return f"{round(seconds * 1000)}ms"
 
 
-def rules() -> dict[str, Any]:
+def rules(minute: float) -> dict[str, Any]:
     """A rules file of all our alerts in scaled time."""
     found = [group | {"interval": "1s"} for program in SOURCES for group in groups(program)]
     for group in found:
-        group["rules"] = [_scaled_rule(rule) for rule in group["rules"]]
+        group["rules"] = [_scaled_rule(rule, minute) for rule in group["rules"]]
     return {"groups": found}
 
 
-def _scaled_rule(rule: dict[str, Any]) -> dict[str, Any]:
+def _scaled_rule(rule: dict[str, Any], minute: float) -> dict[str, Any]:
     waits = re.fullmatch(r"(\d+)([smhd])", rule.get("for", "0s"))
     assert waits is not None
-    seconds = int(waits[1]) * _UNITS[waits[2]]
-    waiting = min(max(seconds, SHORTEST * SCALE), LONGEST * SCALE) if seconds else 0
-    return rule | {"expr": scaled(rule["expr"]), "for": _milliseconds(waiting)}
+    minutes = int(waits[1]) * _UNITS[waits[2]] / 60
+    waiting = min(max(minutes, SHORTEST), LONGEST) * minute if minutes else 0
+    return rule | {"expr": scaled(rule["expr"], minute), "for": _milliseconds(waiting)}
 
 
 class Prometheus:
     """As a context manager. `jobs`: by name what is scraped, `host:port`; `scraping`: more of its configuration."""
 
-    def __init__(self, jobs: dict[str, list[str]], scraping: Iterable[dict[str, Any]] = ()) -> None:
+    def __init__(
+        self, jobs: dict[str, list[str]], scraping: Iterable[dict[str, Any]] = (), minute: float = 1.0
+    ) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="quotree-prometheus-"))
         self._processes = Processes(self._folder)
         self._jobs = jobs
         self._scraping = list(scraping)
+        self._minute = minute
         (self._port,) = free_ports(1)
 
     def __enter__(self) -> Self:
@@ -94,7 +99,7 @@ class Prometheus:
     def query(self, expression: str) -> list[Sample]:
         """What it answers to an instant query. Raises AssertionError for one that it refuses."""
         path = "/api/v1/query?" + urllib.parse.urlencode({"query": expression})
-        answer = self._get(path, lambda body: json.loads(body))
+        answer = self._get(path, json.loads)
         assert answer is not None, self.log()
         assert answer["status"] == "success", f"{expression}: {answer['error']}"
         assert "warnings" not in answer, f"{expression}: {answer['warnings']}"
@@ -110,12 +115,13 @@ class Prometheus:
         return self._processes.log("prometheus")[-3000:]
 
     def _write(self) -> None:
-        (self._folder / "rules.yaml").write_text(yaml.safe_dump(rules()))
+        (self._folder / "rules.yaml").write_text(yaml.safe_dump(rules(self._minute)))
         for job, targets in self._jobs.items():
             self.scrape(job, *targets)
         found = [{"job_name": job, "file_sd_configs": [{"files": [f"{job}.json"]}]} for job in self._jobs]
+        every = _milliseconds(self._minute)
         configuration = {
-            "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+            "global": {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": "1s"},
             "rule_files": ["rules.yaml"],
             "scrape_configs": [*found, *self._scraping],
         }

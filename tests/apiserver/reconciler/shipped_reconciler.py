@@ -52,7 +52,9 @@ def dying(proxy: FaultProxy, folder: Path, settings: Mapping[str, Any]) -> Kille
 
 
 class Replica(ServerProcess):
-    """A process under the ServiceAccount of the manifests. `kubeconfig`: one that leads there another way."""
+    """A process under the ServiceAccount of the manifests. `kubeconfig`: one that leads there another way.
+    `output`: see `ServerProcess`.
+    """
 
     def __init__(
         self,
@@ -62,10 +64,11 @@ class Replica(ServerProcess):
         configuration: Mapping[str, Any] = CONFIGURATION,
         kubeconfig: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        output: int | None = None,
     ) -> None:
         folder.mkdir()
         login = kubeconfig or login_of(server)
-        super().__init__(folder, [*command_line(login, folder, configuration), *arguments], environment)
+        super().__init__(folder, [*command_line(login, folder, configuration), *arguments], environment, output)
 
     @property
     def writes(self) -> bool:

@@ -81,10 +81,34 @@ def test_who_has_no_patience_does_not_wait_either() -> None:
     assert heard(acted=0.05, waiting=2, rest=0.0) == 2
 
 
-def test_it_tells_how_long_the_act_was() -> None:
+def test_it_acts_even_where_news_comes_faster_than_it_is_taken_in() -> None:
+    clock, taken = Clock(), list[int]()
+
+    def take(news: int) -> None:
+        clock.now += 0.3
+        taken.append(news)
+
+    Pace(clock).listen(Inbox(clock, 1_000_000), take, 0.5, 0.5)
+    assert len(taken) == 17
+
+
+def test_it_tells_how_long_a_round_was_beside_its_waits() -> None:
     clock = Clock()
     pace = Pace(clock)
+
+    def take(_: int) -> None:
+        clock.now += 0.125
+
     with pace:
         clock.now += 0.25
-
     assert pace.took == 0.25
+
+    pace.listen(Inbox(clock, 2, between=60), take, 0.5, 0.5)
+    with pace:
+        clock.now += 0.5
+    assert pace.took == 0.75
+
+    pace.listen(Inbox(clock, between=60), take, 0.5, 0.5)
+    with pace:
+        clock.now += 0.5
+    assert pace.took == 0.5

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
-from textwrap import wrap
 from typing import Any
 
-from policies.judging.sentence import sentence, statement
+from policies.judging.sentence import assertion, sentence
 from policies.judging.verdict import Judged, Verdict
 from policies.model.findings import Profile, Severity
 from policies.model.printing import plain
 from webhook.review import API_VERSION, KIND, Review
+from webhook.warning_lines import warnings
 
 LINES = 5  # violations in a message: what fits a terminal
 CAUSES = 50  # in the details; nobody repairs more than that from an error text
-WARNING_LENGTH = 120  # characters of a line; the API server recommends this, and may cut at 256
-WARNING_LINES = 4  # per finding: enough for the fault, both numbers and the cure, but not for a cycle of fifty queues
-WARNINGS_LENGTH = 4096  # bytes for all warnings of a request, where the API server cuts
 RULES = 10  # ids in an audit annotation
 _REASONS = {
     HTTPStatus.FORBIDDEN: "Forbidden",
@@ -40,8 +37,8 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
     }
     if not verdict.allowed:
         response["status"] = _status(review, verdict.of(Severity.ERROR), profile)
-    if warnings := _warnings(verdict.of(Severity.WARNING)):
-        response["warnings"] = warnings
+    if warned := verdict.of(Severity.WARNING):
+        response["warnings"] = warnings(warned)
     return _body(response)
 
 
@@ -146,35 +143,8 @@ def _cause(judged: Judged) -> Mapping[str, str]:
     return {
         "reason": judged.rule.reason,
         "field": plain(judged.finding.field),
-        "message": f"{statement(judged)} [{judged.rule.id}]",
+        "message": f"{assertion(judged)} [{judged.rule.id}]",
     }
-
-
-def _warnings(warned: Sequence[Judged]) -> list[str]:
-    """The lines of the findings, worst first, as many whole findings as fit."""
-    kept: list[str] = []
-    room = WARNINGS_LENGTH - WARNING_LENGTH  # for the line that says how many were left out
-    for shown, judged in enumerate(warned):
-        lines = _warning(judged)
-        room -= sum(len(line.encode(errors="replace")) for line in lines)
-        if room < 0:
-            return [*kept, f"and {len(warned) - shown} more warnings (quotree validate shows all)"]
-        kept += lines
-    return kept
-
-
-def _warning(judged: Judged) -> list[str]:
-    """The sentence, wrapped at words. Each line ends in the rule's id, since lines of several webhooks may mix."""
-    mark = f" [{judged.rule.id}]"
-    lines = wrap(
-        sentence(judged),
-        WARNING_LENGTH - len(mark),
-        subsequent_indent="... ",
-        max_lines=WARNING_LINES,
-        placeholder="...",
-        break_on_hyphens=False,
-    )
-    return [line + mark for line in lines]
 
 
 def _body(response: Mapping[str, Any]) -> bytes:

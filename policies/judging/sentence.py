@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from policies.judging.verdict import Judged
+from policies.model.findings import Finding
 from policies.model.printing import plain
+
+_PREDICATES = ("is required", "is unknown", "is null", "is empty")
+"""How a message begins whose subject is the field itself."""
 
 
 def sentence(judged: Judged) -> str:
-    """`object: message; fix`, on one line.
+    """`object: field: message; fix`, on one line.
 
     A finding that was there before the change says so, since it does not refuse the change.
     """
@@ -16,6 +22,11 @@ def sentence(judged: Judged) -> str:
 
 def statement(judged: Judged) -> str:
     """The same without the object, for where that is shown beside it."""
+    return f"{_subject(judged.finding)}{assertion(judged)}"
+
+
+def assertion(judged: Judged) -> str:
+    """The same without object and field, for where both are shown beside it."""
     finding = judged.finding
     before = " (as before this change)" if judged.standing else ""
     fix = f"; {flat(finding.fix)}" if finding.fix else ""
@@ -25,3 +36,14 @@ def statement(judged: Judged) -> str:
 def flat(text: str) -> str:
     """On one line, of characters that print, without a full stop at its end."""
     return plain(" ".join(text.split())).rstrip(".")
+
+
+def _subject(finding: Finding) -> str:
+    """The field, unless the message names it already."""
+    if not finding.field or _names(finding.message, finding.field):
+        return ""
+    return f"{flat(finding.field)}{' ' if finding.message.startswith(_PREDICATES) else ': '}"
+
+
+def _names(message: str, field: str) -> bool:
+    return field in message and re.search(rf"(?<![\w.]){re.escape(field)}(?![\w\[]|\.\w)", message) is not None

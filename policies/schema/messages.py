@@ -133,7 +133,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
     if fault.keyword == "required":
         for name in fault.limit:
             if name not in fault.value:
-                yield (name,), Defect(fields.join("", *path, name), "is missing; it is required")
+                yield (name,), Defect(fields.join("", *path, name), "is required; add it")
     elif fault.keyword == "additionalProperties":
         known = fault.schema.get("properties", {})
         for name in fault.value:
@@ -150,7 +150,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
     elif fault.keyword == "anyOf":  # only the name of an object is asked for in two ways
         yield (
             ("name",),
-            Defect(fields.join("", *path, "name"), "is missing; it is required, unless there is a generateName"),
+            Defect(fields.join("", *path, "name"), "is required, unless there is a generateName; add one of the two"),
         )
     elif fault.schema.get("x-quantity") and fault.value is not None:
         yield (
@@ -204,7 +204,7 @@ def _words(fault: _Fault) -> str:
     value, limit = fault.value, fault.limit
     match fault.keyword:
         case "type" if value is None:
-            return "is null; it is required"
+            return "is null; write a value"
         case "type":
             wanted = " or ".join(_TYPES[name] for name in limit if name != "null")
             return f"{shown(value)} is {_type(value)}; it must be {wanted}"

@@ -16,8 +16,9 @@ from policies.model.change import Operation
 from policies.model.findings import Finding, Profile, Severity
 from policies.rules import find
 from tests.builders import queue
-from webhook.answer import WARNING_LENGTH, WARNING_LINES, audit_annotations, mutated, outcome, validated
+from webhook.answer import audit_annotations, mutated, outcome, validated
 from webhook.review import Review
+from webhook.warning_lines import LENGTH, LINES, TOTAL
 
 REVIEW = Review(uid="1", operation=Operation.CREATE, kind=QUEUE, name="eng", object=queue("eng"))
 
@@ -57,7 +58,8 @@ def test_a_refusal_has_a_line_and_a_cause_for_each_violation() -> None:
     assert refusal["status"] == {
         "code": 403,
         "reason": "Forbidden",
-        "message": "Queue eng: is odd; even it out [parent-cycle]\nQueue eng: is deep; even it out [depth-exceeded]",
+        "message": "Queue eng: spec.parent: is odd; even it out [parent-cycle]\n"
+        "Queue eng: spec.parent: is deep; even it out [depth-exceeded]",
         "details": {
             "name": "eng",
             "group": "scheduling.volcano.sh",
@@ -96,7 +98,7 @@ def test_five_violations_are_told_and_the_rest_is_counted() -> None:
     lines = response(*[judged("parent-cycle", f"is odd {i}") for i in range(7)])["status"]["message"].split("\n")
 
     assert len(lines) == 6
-    assert lines[4] == "Queue eng: is odd 4; even it out [parent-cycle]"
+    assert lines[4] == "Queue eng: spec.parent: is odd 4; even it out [parent-cycle]"
     assert lines[5] == "and 2 more (quotree validate shows all)"
 
 
@@ -104,30 +106,54 @@ def test_of_very_many_violations_the_causes_are_bounded() -> None:
     assert len(response(*[judged("parent-cycle", str(i)) for i in range(80)])["status"]["details"]["causes"]) == 50
 
 
-def test_a_long_warning_goes_on_in_more_lines_to_its_cure() -> None:
+def test_a_warning_is_one_sentence_where_that_fits() -> None:
     allowed = response(judged("parent-cycle", "has " + "many words " * 12, Severity.WARNING))
 
     assert allowed["allowed"] is True
-    assert allowed["warnings"] == [
-        "Queue eng: has" + " many words" * 8 + " [parent-cycle]",
-        "..." + " many words" * 4 + "; even it out [parent-cycle]",
+    assert allowed["warnings"] == ["Queue eng: spec.parent: has" + " many words" * 12 + "; even it out [parent-cycle]"]
+
+
+def test_a_longer_one_says_the_fix_in_a_warning_of_its_own() -> None:
+    assert response(judged("parent-cycle", "has " + "many words " * 19, Severity.WARNING))["warnings"] == [
+        "Queue eng: spec.parent: has" + " many words" * 19 + " [parent-cycle]",
+        "Queue eng: fix: even it out [parent-cycle]",
     ]
 
 
-def test_a_warning_that_is_longer_than_its_lines_is_cut_and_keeps_the_rule() -> None:
-    warnings = response(judged("parent-cycle", "long " * 200, Severity.WARNING))["warnings"]
+def test_a_warning_ends_with_a_clause_and_the_next_goes_on() -> None:
+    message = "has " + ", ".join(["many words"] * 30)
 
-    assert len(warnings) == WARNING_LINES
-    assert warnings[-1].endswith("long... [parent-cycle]")
+    assert response(judged("parent-cycle", message, Severity.WARNING))["warnings"] == [
+        "Queue eng: spec.parent: has" + " many words," * 17 + " [parent-cycle]",
+        "..." + " many words," * 12 + " many words [parent-cycle]",
+        "Queue eng: fix: even it out [parent-cycle]",
+    ]
 
 
-@given(st.text())
-def test_every_line_of_a_warning_fits_and_names_the_rule(text: str) -> None:
-    warnings = response(judged("parent-cycle", text, Severity.WARNING))["warnings"]
+def test_what_does_not_fit_is_left_out_in_whole_clauses_and_the_fix_stays() -> None:
+    found = response(judged("parent-cycle", "long ways, " * 200, Severity.WARNING))["warnings"]
 
-    assert 1 <= len(warnings) <= WARNING_LINES
-    assert all(len(warning) <= WARNING_LENGTH and warning.endswith(" [parent-cycle]") for warning in warnings)
-    assert warnings[0].startswith("Queue eng:")
+    assert len(found) == LINES + 1
+    assert found[LINES - 1].endswith("long ways, ... [parent-cycle]")
+    assert found[-1] == "Queue eng: fix: even it out [parent-cycle]"
+
+
+@given(st.text(), st.text())
+def test_every_warning_fits_and_names_the_rule(text: str, fix: str) -> None:
+    finding = replace(judged("parent-cycle", text, Severity.WARNING).finding, fix=fix)
+    found = response(Judged(find("parent-cycle"), Severity.WARNING, finding))["warnings"]
+
+    assert 1 <= len(found) <= 2 * LINES
+    assert all(len(warning) <= LENGTH and warning.endswith(" [parent-cycle]") for warning in found)
+    assert found[0].startswith("Queue eng:")
+
+
+@given(st.lists(st.text("aß砲", min_size=1, max_size=40), min_size=30, max_size=60))
+def test_no_word_is_cut(words: list[str]) -> None:
+    found = response(judged("parent-cycle", " ".join(words), Severity.WARNING))["warnings"]
+
+    said = {word for warning in found for word in warning.removesuffix(" [parent-cycle]").split()}
+    assert said <= {*words, "...", "Queue", "eng:", "spec.parent:", "fix:", "even", "it", "out", f"{words[-1]};"}
 
 
 def test_findings_for_the_record_only_are_neither_refusal_nor_warning() -> None:
@@ -147,7 +173,7 @@ def test_all_warnings_together_fit_what_the_api_server_passes_on() -> None:
         "warnings"
     ]
 
-    assert sum(len(warning.encode()) for warning in warnings) <= 4096
+    assert sum(len(warning.encode()) for warning in warnings) <= TOTAL
     reported = {warning for warning in warnings if warning.startswith("Queue")}
     assert len(reported) > 1
     assert warnings[-1] == f"and {100 - len(reported)} more warnings (quotree validate shows all)"
@@ -156,7 +182,7 @@ def test_all_warnings_together_fit_what_the_api_server_passes_on() -> None:
 def test_a_warning_has_no_control_characters() -> None:
     (warning,) = response(judged("parent-cycle", "a\x00b\x1bc", Severity.WARNING))["warnings"]
 
-    assert warning == r"Queue eng: a\x00b\x1bc; even it out [parent-cycle]"
+    assert warning == r"Queue eng: spec.parent: a\x00b\x1bc; even it out [parent-cycle]"
 
 
 def test_the_audit_log_gets_the_verdict_the_rules_and_what_was_not_judged() -> None:

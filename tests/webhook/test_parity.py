@@ -18,7 +18,7 @@ from cli.input.context import Context
 from cli.input.given import Given, gather
 from cli.judgement import judge
 from policies.configuration.settings import Configuration
-from policies.judging.sentence import statement
+from policies.judging.sentence import assertion
 from policies.judging.verdict import Verdict
 from policies.model.findings import Severity
 from policies.model.objects import Node
@@ -90,7 +90,7 @@ def _of_webhook(response: dict[str, Any]) -> object:
     return (
         response["allowed"],
         [(cause["reason"], cause["field"], cause["message"]) for cause in causes],
-        len([line for line in response.get("warnings", []) if not line.startswith("... ")]),  # goes on from the last
+        len([each for each in response.get("warnings", []) if not each.startswith("... ") and ": fix: " not in each]),
         response["auditAnnotations"].get("rules", ""),
     )
 
@@ -100,7 +100,7 @@ def _of_rules(verdict: Verdict) -> object:
     rules = dict.fromkeys(judged.rule.id for judged in verdict.findings)
     return (
         verdict.allowed,
-        [(j.rule.reason, j.finding.field, f"{statement(j)} [{j.rule.id}]") for j in errors],
+        [(j.rule.reason, j.finding.field, f"{assertion(j)} [{j.rule.id}]") for j in errors],
         len(verdict.of(Severity.WARNING)),
         ",".join(rules),
     )

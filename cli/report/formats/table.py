@@ -8,7 +8,7 @@ from itertools import zip_longest
 from cli.output import paint
 from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines
 from cli.report.model import Report
-from policies.judging.sentence import statement
+from policies.judging.sentence import assertion
 from policies.model.printing import plain
 
 _HEAD = ("SEVERITY", "RULE", "OBJECT", "FIELD", "PLACE", "MESSAGE")
@@ -22,7 +22,7 @@ def render(report: Report) -> str:
             plain(str(entry.judged.finding.object)),
             plain(entry.judged.finding.field),
             plain(str(entry.place)),
-            statement(entry.judged),
+            assertion(entry.judged),
         )
         for entry in report.entries
     ]

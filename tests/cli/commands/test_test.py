@@ -74,7 +74,9 @@ def test_what_is_missing_and_what_was_not_expected_is_told(tmp_path: Path) -> No
     assert result.exit_code == 1
     assert "FAILED: too much is refused" in lines[0]
     assert lines[1] == "    expected, not found: error[parent-cycle]: Queue ml, says 'a circle'"
-    assert lines[2].startswith(f"    found, not expected: error[{SUM}]: Queue eng: its children deserve cpu=5")
+    assert lines[2].startswith(
+        f"    found, not expected: error[{SUM}]: Queue eng: spec.deserved.cpu: its children deserve cpu=5"
+    )
     assert lines[-1] == "1 of 2 cases hold"
 
 

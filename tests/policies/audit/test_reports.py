@@ -56,7 +56,7 @@ def test_a_result_has_the_object_the_rule_and_the_words_of_the_webhook() -> None
     assert result["policy"] == "parent-cycle"
     assert (result["result"], result["severity"], result["category"]) == ("fail", "high", "kueue")
     assert result["resources"] == [{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "name": "a"}]
-    assert result["message"] == "its parents form a cycle: a -> b -> a; give a or b another parent"
+    assert result["message"] == "spec.parentName: its parents form a cycle: a -> b -> a; give a or b another parent"
     assert first["summary"] == {"pass": 0, "fail": 1, "warn": 1, "error": 0, "skip": 0}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from policies.dialects.volcano import queue_ref
-from policies.judging.sentence import sentence, statement
+from policies.judging.sentence import assertion, sentence, statement
 from policies.judging.verdict import Judged
 from policies.model.findings import Finding, Severity
 from policies.rules import find
@@ -16,18 +18,42 @@ def judged(finding: Finding, *, standing: bool = False) -> Judged:
 def test_the_object_comes_first_then_what_is_wrong_then_the_fix() -> None:
     finding = Finding(queue_ref("eng"), "spec.parent", "its parents form a cycle: eng -> eng.", fix="give eng another.")
 
-    assert sentence(judged(finding)) == "Queue eng: its parents form a cycle: eng -> eng; give eng another"
-    assert statement(judged(finding)) == "its parents form a cycle: eng -> eng; give eng another"
+    assert sentence(judged(finding)) == "Queue eng: spec.parent: its parents form a cycle: eng -> eng; give eng another"
+    assert statement(judged(finding)) == "spec.parent: its parents form a cycle: eng -> eng; give eng another"
+    assert assertion(judged(finding)) == "its parents form a cycle: eng -> eng; give eng another"
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("is required", "spec.parent is required"),
+        ("is odd", "spec.parent: is odd"),
+        ("spec.parent names no queue", "spec.parent names no queue"),
+        ("spec.parentName names no queue", "spec.parent: spec.parentName names no queue"),
+        ("spec.parent[0] names no queue", "spec.parent: spec.parent[0] names no queue"),
+        ("spec.parent.name is odd", "spec.parent: spec.parent.name is odd"),
+        ("write it in spec.parent.", "write it in spec.parent"),
+    ],
+)
+def test_the_field_is_named_once(message: str, said: str) -> None:
+    assert statement(judged(Finding(queue_ref("eng"), "spec.parent", message))) == said
+
+
+def test_a_finding_about_the_object_as_a_whole_names_no_field() -> None:
+    assert sentence(judged(Finding(queue_ref("eng"), "", "is odd"))) == "Queue eng: is odd"
 
 
 def test_without_a_fix_the_sentence_ends_with_the_message() -> None:
-    assert sentence(judged(Finding(queue_ref("eng"), "spec.parent", "is odd"))) == "Queue eng: is odd"
+    assert sentence(judged(Finding(queue_ref("eng"), "spec.parent", "is odd"))) == "Queue eng: spec.parent: is odd"
 
 
 def test_what_was_wrong_before_says_so() -> None:
     finding = Finding(queue_ref("eng"), "spec.parent", "is odd", fix="even it out")
 
-    assert sentence(judged(finding, standing=True)) == "Queue eng: is odd (as before this change); even it out"
+    assert (
+        sentence(judged(finding, standing=True))
+        == "Queue eng: spec.parent: is odd (as before this change); even it out"
+    )
 
 
 def test_a_text_of_many_lines_becomes_one_line() -> None:

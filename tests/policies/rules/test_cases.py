@@ -9,7 +9,7 @@ import jsonpatch
 import pytest
 
 from policies.judging.proposal import propose
-from policies.judging.sentence import statement
+from policies.judging.sentence import assertion
 from policies.judging.verdict import Judged
 from policies.model.change import Change
 from policies.model.findings import Severity
@@ -34,7 +34,7 @@ def test_the_rule_says_this_and_no_more(rule: str, subtests: pytest.Subtests) ->
             said = [known(finding) for finding in found]
             assert [(f["object"], f["field"], f["severity"]) for f in case["findings"]] == said
             for expected, finding in zip(case["findings"], found, strict=True):
-                assert expected["says"] in statement(finding)
+                assert expected["says"] in assertion(finding)
 
 
 @for_each_rule
@@ -43,7 +43,7 @@ def test_the_order_of_documents_means_nothing(rule: str, subtests: pytest.Subtes
         with subtests.test(case["name"]):
             backwards = judged(rule, proposed(case, backwards=True))
 
-            assert [(known(f), statement(f)) for f in forwards] == [(known(f), statement(f)) for f in backwards]
+            assert [(known(f), assertion(f)) for f in forwards] == [(known(f), assertion(f)) for f in backwards]
 
 
 @for_each_rule

@@ -70,8 +70,8 @@ def test_entries_are_ordered_by_number() -> None:
         (queue(type="a" * 254), f'"{"a" * 55} ... has 254 characters; it must have at most 253'),
         (workload(), "has 0 entries; it must have at least 1"),
         (flavor(nodeLabels={str(number): "" for number in range(9)}), "has 9 keys; it must have at most 8"),
-        (cohort(resourceGroups=[{"coveredResources": ["cpu"]}]), "is missing; it is required"),
-        (workload({"template": None}), "is null; it is required"),
+        (cohort(resourceGroups=[{"coveredResources": ["cpu"]}]), "is required; add it"),
+        (workload({"template": None}), "is null; write a value"),
         (
             queue(parent="A"),
             (

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from cli.report.as_text import without_fix
 from cli.report.model import Entry, Report
-from policies.judging.sentence import sentence
+from policies.judging.sentence import assertion, sentence
 from policies.model.printing import plain
 
 SEVERITIES = ("error", "warning", "info")
@@ -57,6 +57,11 @@ def brief(entry: Entry) -> str:
 
 def full(entry: Entry) -> str:
     return sentence(entry.judged)
+
+
+def apart(entry: Entry) -> str:
+    """The sentence where the field has a column of its own."""
+    return f"{plain(str(entry.judged.finding.object))}: {assertion(entry.judged)}"
 
 
 def raw(entry: Entry) -> str:
@@ -211,7 +216,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     "text": Format(of_text, brief),
-    "table": Format(of_table, full),
+    "table": Format(of_table, apart),
     "json": Format(of_json, raw),
     "yaml": Format(of_yaml, unpaired),
     "markdown": Format(of_markdown, brief),

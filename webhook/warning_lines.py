@@ -1,0 +1,77 @@
+"""Findings as the warnings of a response: whole sentences, within what an API server passes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from policies.judging.sentence import flat, sentence
+from policies.judging.verdict import Judged
+from policies.model.printing import plain
+
+LENGTH = 256  # characters of one warning, to which the API server cuts each where all are too long together
+TOTAL = 4096  # characters of all warnings, beyond which it cuts; counted here in bytes, so that no encoding matters
+LINES = 2  # warnings for what is wrong, and as many for the cure: a cycle of fifty queues needs no more
+_MORE = "and {} more warnings (quotree validate shows all)"
+_OMITTED = " ..."
+_GOES_ON = "... "
+_CLAUSES = re.compile(r"(?<=[;,]) ")
+
+
+def warnings(warned: Sequence[Judged]) -> list[str]:
+    """Those of the findings, worst first, as many whole findings as fit."""
+    kept: list[str] = []
+    room = TOTAL - len(_MORE) - len(str(len(warned)))
+    for shown, judged in enumerate(warned):
+        lines = warning(judged)
+        room -= sum(len(line.encode(errors="replace")) for line in lines)
+        if room < 0:
+            return [*kept, _MORE.format(len(warned) - shown)]
+        kept += lines
+    return kept
+
+
+def warning(judged: Judged) -> list[str]:
+    """The sentence; where it is too long, its clauses in several warnings, and the fix in one of its own.
+
+    Each ends in the rule's id, since warnings of several webhooks may mix.
+    """
+    mark = f" [{judged.rule.id}]"
+    room = LENGTH - len(mark)
+    whole = sentence(judged)
+    if len(whole) <= room:
+        return [whole + mark]
+    finding = judged.finding
+    lines = list(_lines(sentence(replace(judged, finding=replace(finding, fix=""))), room))
+    if finding.fix:
+        lines += _lines(f"{plain(str(finding.object))}: fix: {flat(finding.fix)}", room)
+    return [line + mark for line in lines]
+
+
+def _lines(text: str, room: int) -> Iterator[str]:
+    """At most LINES lines of whole clauses; words are parted only where one clause, or one word, exceeds a line."""
+    lines = [text] if len(text) <= room else _packed(text, room - len(_GOES_ON) - len(_OMITTED))
+    yield from lines[: LINES - 1]
+    if len(lines) >= LINES:
+        yield lines[LINES - 1] + _OMITTED * (len(lines) > LINES)
+
+
+def _packed(text: str, room: int) -> list[str]:
+    """Each line after the first begins with three dots, which are not counted."""
+    lines: list[str] = []
+    for part in _parts(text, room):
+        if lines and len(lines[-1]) + 1 + len(part) <= room:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"{_GOES_ON}{part}" if lines else part)
+    return lines
+
+
+def _parts(text: str, room: int) -> Iterator[str]:
+    for clause in _CLAUSES.split(text):
+        if len(clause) <= room:
+            yield clause
+        else:
+            for word in clause.split():
+                yield from (word[at : at + room] for at in range(0, len(word), room))

@@ -10,7 +10,8 @@ class Defect:
     """One fault of a manifest.
 
     `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
-    `warning` says that the API server accepts the manifest all the same and drops what is at `field`.
+    `warning` says that the API server accepts the manifest all the same and drops what is at `field`; `unknown` that
+    it is no field of this version, which kubectl refuses before that.
     Where one value is the cure for certain, `write` is what to write there, or `rename` the name that the field has.
     """
 
@@ -18,5 +19,6 @@ class Defect:
     message: str
     quantity: bool = False
     warning: bool = False
+    unknown: bool = False
     write: str | int | None = None
     rename: str = ""

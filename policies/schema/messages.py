@@ -144,6 +144,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
                         fields.join("", *path, name),
                         _unknown(name, known),
                         warning=True,
+                        unknown=path[:1] != ("status",),
                         rename=_present_name(name, known, fault.value),
                     ),
                 )
@@ -187,7 +188,7 @@ def _meant(fault: _Fault) -> str | int | None:
 
 
 def _unknown(name: str, known: Mapping[str, Any]) -> str:
-    return f"is unknown here, so the API server drops it; {suggest(name, sorted(known))}"
+    return f"is unknown in this version, so kubectl refuses it; {suggest(name, sorted(known))}"
 
 
 def _no_quantity(value: Any) -> str:

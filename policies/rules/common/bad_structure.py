@@ -24,14 +24,13 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     """The object does not match the schema of its kind.
 
     Why it is refused: the API server refuses it too, but only when it is applied. In a file every fault is reported at
-    once, before the merge. A field that no version of the kind has is a warning, since the API server drops it
-    silently. An immutable field, such as the clusterQueue of a LocalQueue, is compared with the stored object.
+    once, before the merge. A wrong status is a warning, since the API server drops it silently. An immutable field, such as the clusterQueue of a LocalQueue, is compared with the stored object.
     Example: a ClusterQueue whose `queueingStrategy` is `FIFO`.
     Fix: write a value that the message allows.
     """
     for change in proposal.changes:
         for defect in (*change.after.defects, *change.defects) if change.after else ():
-            if not defect.quantity:
+            if not (defect.quantity or defect.unknown):
                 message, fix = apart(defect.message, "change it so that this is true, or leave it as it was")
                 yield Finding(
                     change.ref,

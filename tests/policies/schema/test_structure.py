@@ -116,12 +116,12 @@ def test_other_faults_are_not_marked_as_quantities() -> None:
 def test_an_unknown_field_is_a_warning_that_names_the_nearest_known_one() -> None:
     (defect,) = defects(cluster_queue(cohort="org"))
     assert defect.field == "spec.cohort"
-    assert defect.warning
-    assert defect.message == "is unknown here, so the API server drops it; did you mean 'cohortName'?"
+    assert (defect.warning, defect.unknown) == (True, True)
+    assert defect.message == "is unknown in this version, so kubectl refuses it; did you mean 'cohortName'?"
 
 
 def test_where_no_known_field_is_near_all_are_named() -> None:
-    assert message(queue(guarantee={"zzz": 1})) == ("is unknown here, so the API server drops it; known here: resource")
+    assert message(queue(guarantee={"zzz": 1})) == "is unknown in this version, so kubectl refuses it; known here: resource"
 
 
 @pytest.mark.parametrize(

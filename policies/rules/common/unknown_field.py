@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from policies.dialects import READERS
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.change import Occasion
+from policies.model.cures import apart, patch
+from policies.model.findings import Finding
+from policies.model.objects import KubeObject
+
+
+@rule(
+    "unknown-field",
+    source="Kubernetes: strict field validation of kubectl",
+    kinds=READERS,
+    alone=True,
+    no_cel="the API server drops such a field before it asks anybody",
+    status=HTTPStatus.UNPROCESSABLE_ENTITY,
+    only=Occasion.DEFECT,
+)
+def unknown_field(proposal: Proposal) -> Iterator[Finding]:
+    """A field that the kind does not have in this version.
+
+    Why it is refused: kubectl refuses it. Other clients have the API server drop it silently, and then a limit or a
+    parent that somebody wrote does not exist. Only manifests in files can have such a field: what a webhook or an audit
+    sees has passed the CustomResourceDefinition. Pod templates are not looked into. If your definitions are newer than
+    this version of Quotree, set the rule to `warn`.
+    Example: `nominalQouta: 4`; `cohort` in kueue.x-k8s.io/v1beta2, where it is `cohortName`.
+    Fix: write the name that the message suggests, or remove the field.
+    """
+    if proposal.stored:
+        return
+    for _, obj in proposal.changed(KubeObject):
+        for defect in obj.defects:
+            if defect.unknown:
+                message, fix = apart(defect.message, "remove it")
+                yield Finding(obj.ref, defect.field, message, fix=fix, patch=patch(defect))

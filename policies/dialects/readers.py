@@ -19,6 +19,7 @@ from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_pods import marks as marks_of
 from policies.dialects.kueue_pods import sized
 from policies.dialects.kueue_workload import read_workload
+from policies.dialects.misnamed import read_misnamed
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
 from policies.dialects.quota_gates import mark_of
 from policies.dialects.reading import Manifest, exemptions, metadata
@@ -62,8 +63,12 @@ def group_kind(manifest: Manifest) -> GroupKind:
 
 
 def read(manifest: Manifest) -> KubeObject | None:
-    """The typed object, with the defects of its manifest; None for kinds that carry no quota."""
-    reader = READERS.get(group_kind(manifest))
-    obj = reader(manifest) if reader else None
+    """The typed object, with the defects of its manifest; None for kinds that carry no quota.
+
+    A kind that is nearly one of these is a Misnamed.
+    """
+    kind = group_kind(manifest)
+    reader = READERS.get(kind)
+    obj = reader(manifest) if reader else read_misnamed(manifest, kind)
     asked = exemptions(manifest) if obj else ()
     return replace(obj, exemptions=asked) if obj and asked else obj

@@ -61,7 +61,7 @@ class Proposal:
                 yield change.before
 
     def kinds(self) -> frozenset[GroupKind]:
-        return frozenset(change.ref.group_kind for change in self.changes)
+        return frozenset(change.object.judged_as for change in self.changes)
 
     def occasions(self) -> frozenset[Occasion]:
         """What of it rules are about that need not be asked otherwise."""

@@ -38,10 +38,14 @@ class Change:
     defects: tuple[Defect, ...] = ()
 
     @property
-    def ref(self) -> Ref:
+    def object(self) -> KubeObject:
         obj = self.after or self.before
         assert obj is not None
-        return obj.ref
+        return obj
+
+    @property
+    def ref(self) -> Ref:
+        return self.object.ref
 
     @property
     def operation(self) -> Operation:

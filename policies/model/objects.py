@@ -48,6 +48,11 @@ class KubeObject:
     exemptions: tuple[Exemption, ...] = ()
 
     @property
+    def judged_as(self) -> GroupKind:
+        """The kind by which it is known which rules judge it."""
+        return self.ref.group_kind
+
+    @property
     def is_work(self) -> bool:
         """Whether it asks for quota: it comes and goes, and no one keeps it in files."""
         return False

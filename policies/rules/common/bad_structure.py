@@ -24,7 +24,8 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     """The object does not match the schema of its kind.
 
     Why it is refused: the API server refuses it too, but only when it is applied. In a file every fault is reported at
-    once, before the merge. A wrong status is a warning, since the API server drops it silently. An immutable field, such as the clusterQueue of a LocalQueue, is compared with the stored object.
+    once, before the merge. A wrong status is a warning, since the API server drops it silently. An immutable field,
+    such as the clusterQueue of a LocalQueue, is compared with the stored object.
     Example: a ClusterQueue whose `queueingStrategy` is `FIFO`.
     Fix: write a value that the message allows.
     """

@@ -16,6 +16,7 @@ from policies.dialects.kueue import (
 )
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import PriorityClass, Workload
+from policies.dialects.misnamed import Misnamed
 from policies.model.objects import KubeObject, Ref, Share
 from policies.model.quantity import Quantity
 from tests.builders import cluster_queue, cohort, flavor, group, holding, kueue, local_queue, quota, typed
@@ -327,5 +328,7 @@ def test_a_resource_flavor_is_cluster_scoped(version: str) -> None:
     assert obj.defects == ()
 
 
-def test_kinds_that_kueue_does_not_have_carry_no_quota() -> None:
-    assert read({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "CohortTree", "metadata": {"name": "x"}}) is None
+def test_a_kind_that_kueue_does_not_have_is_misnamed() -> None:
+    found = read({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "CohortTree", "metadata": {"name": "x"}})
+
+    assert isinstance(found, Misnamed)

@@ -18,6 +18,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 SHOWN_IN = {Action.DENY: "refused", Action.WARN: "warned"}
 REFUSED_BEFORE = {
     "bad-structure": "the schema of the CRDs says the same, and the API server asks it before any webhook",
+    "unknown-kind": "the API server does not know the kind, so there is no webhook for it",
     "unknown-field": "kubectl asks for strict validation, which comes before any webhook",
 }
 """Rules of which a real API server never shows a refusal, with the reason."""

@@ -121,7 +121,10 @@ def test_an_unknown_field_is_a_warning_that_names_the_nearest_known_one() -> Non
 
 
 def test_where_no_known_field_is_near_all_are_named() -> None:
-    assert message(queue(guarantee={"zzz": 1})) == "is unknown in this version, so kubectl refuses it; known here: resource"
+    assert (
+        message(queue(guarantee={"zzz": 1}))
+        == "is unknown in this version, so kubectl refuses it; known here: resource"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""Manifests whose kind or group is nearly one of Kueue's or Volcano's: no API server knows them.
+
+Other projects have a Queue, a Job or a Workload too. So a kind alone says nothing: it is compared in our groups only,
+and a group that differs by more than a slip counts as somebody else's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from policies.dialects.kueue_kinds import GROUP as KUEUE
+from policies.dialects.newest import newest_version
+from policies.dialects.reading import Manifest, identity, metadata, text
+from policies.model.objects import GroupKind, KubeObject, Ref
+from policies.model.suggestion import close
+
+OTHER = GroupKind("", "any other kind")
+"""Stands for every kind that no reader has, where rules say which kinds they judge."""
+
+_SERVED = {
+    KUEUE: (
+        "AdmissionCheck",
+        "CapacityProvider",
+        "ClusterQueue",
+        "Cohort",
+        "DynamicQuotaOrchestrator",
+        "LocalQueue",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
+        "PreemptionConfig",
+        "ProvisioningRequestConfig",
+        "ResourceFlavor",
+        "Topology",
+        "Workload",
+        "WorkloadPriorityClass",
+    ),
+    "scheduling.volcano.sh": ("PodGroup", "Queue"),
+    "batch.volcano.sh": ("CronJob", "Job"),
+    "bus.volcano.sh": ("Command",),
+}
+"""Group -> its kinds, those that Quotree does not read among them. Source: Kueue v0.20, Volcano v1.15."""
+_MORE_GROUPS = (
+    f"config.{KUEUE}",
+    f"visibility.{KUEUE}",
+    "config.volcano.sh",
+    "flow.volcano.sh",
+    "nodeinfo.volcano.sh",
+    "shard.volcano.sh",
+    "topology.volcano.sh",
+    "training.volcano.sh",
+)
+"""Groups of the two projects whose kinds are not compared."""
+_OF_NOBODY_ELSE = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass", "ProvisioningRequestConfig")
+_WITHOUT_NAME = ("", "x-k8s.io", "k8s.io", "kueue")
+"""What is left of Kueue's group where its name was forgotten, or all else."""
+_NAMES = {"kueue": (KUEUE,), "volcano": ("scheduling.volcano.sh", "batch.volcano.sh")}
+_NEAR_GROUP = 0.85
+"""`scheduling.volcano.io` is as near to `.sh` as 0.9; the nearest group of anybody else, `jobset.x-k8s.io`, is 0.7."""
+_NEAR_KIND = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """What is wrong with group and kind; `meant` is None where no kind of the group is near."""
+
+    at_group: bool
+    meant: GroupKind | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misnamed(KubeObject):
+    """An object of a kind that nobody serves."""
+
+    slip: Slip
+
+    @property
+    def judged_as(self) -> GroupKind:
+        return OTHER
+
+
+def read_misnamed(manifest: Manifest, kind: GroupKind) -> Misnamed | None:
+    """The object; None for the kinds of others."""
+    api_version = text(manifest.get("apiVersion"))
+    slip = _slip(kind) if api_version else None
+    if api_version is None or slip is None:
+        return None
+    namespaced = text(metadata(manifest).get("namespace")) is not None
+    return Misnamed(ref=identity(manifest, kind, namespaced), api_version=api_version, slip=slip)
+
+
+def kinds_of(group: str) -> tuple[str, ...]:
+    return _SERVED[group]
+
+
+def version_of(kind: GroupKind) -> str:
+    """`kueue.x-k8s.io/v1beta2`: the newest version of a group that is served."""
+    return newest_version(Ref(*kind, "", ""))
+
+
+@lru_cache(maxsize=1024)
+def _slip(written: GroupKind) -> Slip | None:
+    group, kind = written
+    if group in _SERVED:
+        if kind in _SERVED[group] or kind.removesuffix("List") in _SERVED[group]:
+            return None
+        near = _near_kind(kind, group)
+        return Slip(False, GroupKind(group, near) if near else None)
+    if group in _MORE_GROUPS or not kind:
+        return None
+    meant = close(group, _SERVED, _NEAR_GROUP) or _named(group, kind)
+    return Slip(True, GroupKind(meant, _near_kind(kind, meant) or kind)) if meant else None
+
+
+def _named(group: str, kind: str) -> str | None:
+    """The group that has the kind, where the project's name is all that is right in the group, or all that lacks."""
+    if group in _WITHOUT_NAME:
+        return KUEUE if kind in _OF_NOBODY_ELSE else None
+    groups = (each for label in group.split(".") for each in _NAMES.get(label, ()))
+    return next((each for each in groups if kind in _SERVED[each]), None)
+
+
+def _near_kind(kind: str, group: str) -> str | None:
+    by_lower = {each.lower(): each for each in _SERVED[group]}
+    near = close(kind.lower(), by_lower, _NEAR_KIND)
+    return by_lower[near] if near else None

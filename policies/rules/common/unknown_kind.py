@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from policies.dialects.misnamed import OTHER, Misnamed, kinds_of, version_of
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Action, Finding
+
+
+@rule(
+    "unknown-kind",
+    source="Kubernetes: no matches for kind",
+    kinds=(OTHER,),
+    alone=True,
+    no_cel="an API server without the kind asks nobody",
+    status=HTTPStatus.UNPROCESSABLE_ENTITY,
+)
+def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
+    """A kind or a group that nobody serves, nearly that of Kueue or Volcano.
+
+    Why it is refused: no API server knows it, so the object can never be created. Left alone it would count as a kind
+    of somebody else, and nobody would look at it. A kind in a group of Kueue or Volcano that is like none of theirs is
+    a warning, since their next version may have it.
+    Example: `kind: ClusterQeue`; `apiVersion: kueue.k8s.io/v1beta2`; `apiVersion: batch.volcano.io/v1alpha1`.
+    Fix: write kind and apiVersion as the message suggests.
+    """
+    for _, obj in proposal.changed(Misnamed):
+        group, kind, meant = obj.ref.group, obj.ref.kind, obj.slip.meant
+        if obj.slip.at_group and meant is not None:
+            message = (
+                f"no API server knows {kind} in {group}" if group else f"{kind} is not a kind of Kubernetes itself"
+            )
+            as_kind = f"kind {meant.kind} of " if meant.kind != kind else ""
+            yield Finding(obj.ref, "apiVersion", message, fix=f"did you mean {as_kind}{version_of(meant)}?")
+        elif meant is not None:
+            yield Finding(obj.ref, "kind", f"{group} has no kind {kind}", fix=f"did you mean {meant.kind}?")
+        else:
+            message, fix = f"{group} has no kind {kind} that is known here", f"known are {', '.join(kinds_of(group))}"
+            yield Finding(obj.ref, "kind", message, fix=fix, action=Action.WARN)

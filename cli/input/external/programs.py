@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SECONDS = 60.0
@@ -23,8 +24,14 @@ class ProgramFailed(Exception):
 
 
 def find(*names: str) -> str | None:
-    """The first of these programs on the PATH."""
-    return next(filter(None, map(shutil.which, names)), None)
+    """The first of these programs in a folder that the PATH names in full.
+
+    Another entry, or Windows by itself, would mean the working directory, whose files may be those of a pull request.
+    """
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path = os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
+    found = (shutil.which(name, path=path) for name in names) if path else ()
+    return next((each for each in found if each is not None and Path(each).is_absolute()), None)
 
 
 def run(
@@ -32,14 +39,16 @@ def run(
     folder: str | Path | None = None,
     *,
     stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
     most: int = MAX_OUTPUT,
 ) -> bytes:
     """What the command writes to standard output. Raises ProgramFailed.
 
-    It gets no terminal, so that it asks for no password. All that it started is ended with it.
+    It gets no terminal, so that it asks for no password. All that it started is ended with it. Its environment is that
+    of this process unless one is given.
     """
-    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    variables = {**(os.environ if environment is None else environment), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
         given.write(stdin)
         given.seek(0)
@@ -47,7 +56,7 @@ def run(
             process = subprocess.Popen(  # noqa: S603, a list of arguments and no shell
                 command,
                 cwd=folder,
-                env=environment,
+                env=variables,
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -93,10 +102,12 @@ def _output(process: subprocess.Popen[bytes], seconds: float, most: int) -> byte
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
+    """With its process group; Windows has none, and ends the program alone."""
+    if not hasattr(os, "killpg"):
+        process.kill()
         return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _shortened(text: str) -> str:

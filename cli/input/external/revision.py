@@ -11,28 +11,15 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from cli.exits import Misused, OutOfReach
 from cli.input.context import Revision
 from cli.input.documents import EXTENSIONS, STDIN, expand
-from cli.input.external import programs
-from cli.input.external.programs import ProgramFailed
+from cli.input.external.git import LINK, Blob, Git
 from cli.input.given import Given, Placed
 from cli.input.selection import Selection, read
 from policies.model.objects import Ref
-
-_LINK = "120000"
-_FILES = ("100644", "100755", _LINK)
-_SHALLOW = "fetch more of the history first: git fetch --unshallow origin (actions/checkout: fetch-depth: 0)"
-
-
-class _Blob(NamedTuple):
-    mode: str
-    id: str
-    path: str
 
 
 def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | None = None) -> tuple[Revision, Given]:
@@ -42,95 +29,15 @@ def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | Non
     Places are in Git's own spelling, `REVISION:file`. `known` as for `identify`. Raises OutOfReach where Git cannot
     answer, and Misused for inputs that have no revision.
     """
-    git = _Git.around(selection)
+    if "-" in selection.paths and selection.stdin_name == STDIN:
+        raise Misused("--base: standard input has no other revision; name its file with --stdin-filename")
+    git = Git.around(next(iter(selection.places), "."))
     revision = git.ancestor(name)
     with tempfile.TemporaryDirectory(prefix="quotree-") as made:
         there = Path(made).resolve()
         mirror = _Mirror(git.root, there)
-        git.write([blob for blob in git.listed(revision.commit) if mirror.wants(selection, blob.path)], there)
+        mirror.fill(git, [blob for blob in git.listed(revision.commit) if mirror.wants(selection, blob.path)])
         return revision, _named(read(mirror.selection(selection), known), there, name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Git:
-    """The repository; `root` is the folder of its checkout."""
-
-    program: str
-    root: Path
-
-    @classmethod
-    def around(cls, selection: Selection) -> _Git:
-        """The repository that holds the first input."""
-        program = programs.find("git")
-        if program is None:
-            raise OutOfReach("--base: git is not on the PATH; install it")
-        if "-" in selection.paths and selection.stdin_name == STDIN:
-            raise Misused("--base: standard input has no other revision; name its file with --stdin-filename")
-        start = Path(next(iter(selection.places), ".")).absolute()
-        folder = next(each for each in (start, *start.parents) if each.is_dir())
-        try:
-            found = programs.run([program, "rev-parse", "--show-toplevel"], folder)
-        except ProgramFailed as failure:
-            raise OutOfReach(f"--base: {folder} is in no checkout of Git: {failure}") from failure
-        return cls(program, Path(os.fsdecode(found).rstrip("\n")).resolve())
-
-    def ancestor(self, name: str) -> Revision:
-        commit = self._line(
-            f"{name} is no revision here", "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"
-        )
-        ancestor = self._line(f"{name} and HEAD have no common ancestor here", "merge-base", commit, "HEAD")
-        seconds = self._line(f"{name} cannot be read", "show", "--no-patch", "--format=%ct", ancestor)
-        return Revision(name, ancestor, datetime.fromtimestamp(int(seconds), UTC))
-
-    def listed(self, commit: str) -> Iterator[_Blob]:
-        """The files and links of a commit; submodules are other repositories."""
-        for entry in self._run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
-            about, tab, path = entry.partition(b"\t")
-            if tab:
-                mode, _, id = about.decode().split()
-                if mode in _FILES:
-                    yield _Blob(mode, id, os.fsdecode(path))
-
-    def write(self, blobs: Sequence[_Blob], folder: Path) -> None:
-        """These files below the folder. Links come last, so that nothing is written through one."""
-        ids = list(dict.fromkeys(blob.id for blob in blobs))
-        contents = dict(zip(ids, self._contents(ids), strict=True)) if ids else {}
-        for blob in sorted(blobs, key=lambda blob: blob.mode == _LINK):
-            target = folder / blob.path
-            if not _is_inside(blob.path):
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if blob.mode != _LINK:
-                target.write_bytes(contents[blob.id])
-            elif _is_inside(str(Path(blob.path).parent / os.fsdecode(contents[blob.id]))):
-                target.symlink_to(os.fsdecode(contents[blob.id]))
-
-    def _contents(self, ids: Sequence[str]) -> Iterator[bytes]:
-        output = self._run("cat-file", "--batch", stdin="\n".join([*ids, ""]).encode())
-        start = 0
-        for _ in ids:
-            end = output.index(b"\n", start)
-            size = int(output[start:end].rpartition(b" ")[2])
-            yield output[end + 1 : end + 1 + size]
-            start = end + size + 2
-
-    def _line(self, problem: str, *arguments: str) -> str:
-        try:
-            return programs.run([self.program, *arguments], self.root).decode().strip()
-        except ProgramFailed as failure:
-            raise OutOfReach(f"--base: {problem} ({failure}); {_SHALLOW}") from failure
-
-    def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        try:
-            return programs.run([self.program, *arguments], self.root, stdin=stdin)
-        except ProgramFailed as failure:
-            raise OutOfReach(f"--base: git {arguments[0]}: {failure}") from failure
-
-
-def _is_inside(path: str) -> bool:
-    """Whether a path of a tree stays in it."""
-    parts = os.path.normpath(path).split("/")
-    return not path.startswith("/") and parts[0] not in ("..", ".git") and "\0" not in path
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +63,41 @@ class _Mirror:
             return True
         return any(self._within(each) == path for each in _files(selection))
 
+    def fill(self, git: Git, blobs: Sequence[Blob]) -> None:
+        """These files in the folder. Links come last, so that nothing is written through one; none leads out.
+
+        The entry `.git` says that the folder is the root of a checkout, for the renderers.
+        """
+        ids = list(dict.fromkeys(blob.id for blob in blobs))
+        contents = dict(zip(ids, git.contents(ids), strict=True)) if ids else {}
+        (self.there / ".git").mkdir()
+        links = []
+        try:
+            for blob in sorted(blobs, key=lambda blob: blob.mode == LINK):
+                target = self.there / blob.path
+                if not self._is_inside(target):
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if blob.mode == LINK:
+                    links.append(target)
+                    _link(target, contents[blob.id])
+                else:
+                    target.write_bytes(contents[blob.id])
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            raise OutOfReach(f"--base: the file {blob.path} cannot be written: {error}") from error
+        for link in links:
+            if link.is_symlink() and not Path(os.path.realpath(link)).is_relative_to(self.there):
+                link.unlink()
+
+    def _is_inside(self, target: Path) -> bool:
+        """Whether the path of a tree stays in it."""
+        within = Path(os.path.relpath(os.path.normpath(target), self.there))
+        return not within.is_absolute() and within.parts[:1] != ("..",) and within.parts[0].lower() != ".git"
+
     def _in_place(self, paths: Sequence[str]) -> Iterator[str]:
         """Moved where they are part of the checkout; a chart in a repository is the same in all revisions."""
         for path in paths:
-            if not os.path.lexists(path) or self._within(path).startswith(".."):
+            if not os.path.lexists(path) or _leads_out(self._within(path)):
                 yield path
             elif os.path.lexists(moved := self._moved(path)):
                 yield moved
@@ -167,7 +105,7 @@ class _Mirror:
     def _moved(self, path: str) -> str:
         """Raises Misused for what is outside of the checkout."""
         within = self._within(path)
-        if within.startswith(".."):
+        if _leads_out(within):
             raise Misused(f"--base: {path} is not in the checkout {self.root}; judge it without --base")
         folder = str(self.there)
         return f"{glob.escape(folder) if glob.has_magic(path) else folder}/{within}"
@@ -175,7 +113,21 @@ class _Mirror:
     def _within(self, path: str) -> str:
         """The path in the checkout; it begins with `..` where it is elsewhere. A link at its end is not followed."""
         whole = Path(os.path.normpath(Path(path).absolute()))
-        return os.path.relpath(whole.parent.resolve() / whole.name, self.root)
+        return Path(os.path.relpath(whole.parent.resolve() / whole.name, self.root)).as_posix()
+
+
+def _leads_out(within: str) -> bool:
+    return within.split("/", 1)[0] == ".."
+
+
+def _link(place: Path, target: bytes) -> None:
+    """As git does: where no links can be made, a file that holds the target."""
+    try:
+        place.symlink_to(os.fsdecode(target))
+    except FileExistsError:
+        raise
+    except (OSError, NotImplementedError):
+        place.write_bytes(target)
 
 
 def _files(selection: Selection) -> Iterator[str]:
@@ -186,7 +138,7 @@ def _named(inputs: Given, folder: Path, revision: str) -> Given:
     """The inputs with places in the revision in place of those in the folder."""
 
     def name(file: str) -> str:
-        return f"{revision}:{os.path.relpath(file, folder)}"
+        return f"{revision}:{Path(os.path.relpath(file, folder)).as_posix()}"
 
     objects = {
         ref: replace(placed, document=replace(placed.document, source=name(placed.document.source)))

@@ -1,0 +1,65 @@
+"""The checkout of Git that an input lies in, found by its entry `.git`, which no commit can hold.
+
+Git also takes a folder for a repository that only looks like one: HEAD, objects/ and refs/ are ordinary files, a pull
+request may bring them, and the configuration beside them names programs that git would run.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cli.exits import OutOfReach
+
+
+def checkout_of(path: str) -> Path:
+    """The root of the checkout that holds this input; the input itself need not be there.
+
+    Raises OutOfReach where there is none, and where a pull request may have chosen another repository than that of the
+    checkout: by a folder that looks like one, by a submodule, or by a link.
+    """
+    whole = Path(os.path.normpath(Path(path).absolute()))
+    place = whole.parent.resolve() / whole.name
+    folder = next(
+        each for each in (place, *place.parents) if each.is_dir() and not (each == place and each.is_symlink())
+    )
+    root = enclosing(folder)
+    for each in (folder, *folder.parents):
+        if _looks_bare(each):
+            raise OutOfReach(
+                f"--base: {each} looks like a bare repository of Git: HEAD, objects and refs are among its files, and"
+                " git would run the programs that they name; remove them"
+            )
+        if each == root:
+            break
+    if root is None:
+        raise OutOfReach(f"--base: {folder} is in no checkout of Git")
+    here = enclosing(Path.cwd())
+    if here is not None and whole.is_relative_to(here) and not place.is_relative_to(here):
+        raise OutOfReach(f"--base: {path} leads out of the checkout {here} through a link; name what it leads to")
+    outer = enclosing(root.parent)
+    if outer is not None and _is_submodule(root):
+        raise OutOfReach(
+            f"--base: {root} is a submodule of {outer}, and has its own revisions; judge it in a clone of its own"
+        )
+    return root
+
+
+def enclosing(folder: Path) -> Path | None:
+    """The nearest folder upward that has an entry `.git`; None where none has."""
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
+
+
+def _looks_bare(folder: Path) -> bool:
+    """As git sees it; with a file `commondir`, objects and refs may be anywhere."""
+    parts = (folder / "objects", folder / "refs")
+    return os.path.lexists(folder / "HEAD") and (all(map(os.path.lexists, parts)) or (folder / "commondir").exists())
+
+
+def _is_submodule(root: Path) -> bool:
+    """Whether `.git` is a file as git writes it for a submodule; that of a linked worktree leads to a `commondir`."""
+    try:
+        named = (root / ".git").read_text("utf-8", "surrogateescape").removeprefix("gitdir:").strip()
+    except OSError:  # a folder
+        return False
+    return not (root / named / "commondir").exists()

@@ -1,0 +1,134 @@
+"""Git, run in a checkout whose files somebody else may have written: it reads objects, and runs no other program."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from cli.exits import OutOfReach
+from cli.input.context import Revision
+from cli.input.external import programs
+from cli.input.external.checkout import checkout_of
+from cli.input.external.programs import ProgramFailed
+
+LINK = "120000"
+_FILES = ("100644", "100755", LINK)
+_SHALLOW = "fetch more of the history first: git fetch --unshallow origin (actions/checkout: fetch-depth: 0)"
+_PARTIAL = (
+    "this clone is partial, and nothing is fetched here; clone without --filter (actions/checkout: without filter)"
+)
+_OPTIONS = (
+    "--no-pager",
+    "--no-replace-objects",
+    "--no-optional-locks",
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "log.showSignature=false"),
+)
+_OFFLINE = {
+    "GIT_ALLOW_PROTOCOL": "none",  # stronger than any configuration, that of remotes and helpers included
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_GRAFT_FILE": os.devnull,
+}
+_KEPT = ("GIT_CONFIG_", "GIT_EXEC_PATH")
+"""Variables that say how git runs on this machine, such as which folders are safe. The others move the repository."""
+_RULES = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
+"""What a short name may stand for. Source: gitrevisions(7)."""
+
+
+class Blob(NamedTuple):
+    mode: str
+    id: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """A repository; `root` is the folder of its checkout."""
+
+    program: str
+    root: Path
+
+    @classmethod
+    def around(cls, path: str) -> Git:
+        """The repository of the checkout that holds this input. Raises OutOfReach."""
+        program = programs.find("git")
+        if program is None:
+            raise OutOfReach("--base: git is not on the PATH; install it")
+        git = cls(program, checkout_of(path))
+        git._line(f"{git.root} is not a checkout that git can read", "rev-parse", "--git-dir")
+        return git
+
+    def ancestor(self, name: str) -> Revision:
+        """The last common ancestor of this revision and HEAD. Raises OutOfReach, also for a name of two revisions."""
+        commit = self._line(f"{name} is no revision here", *_verified(name), cure=_SHALLOW)
+        self._refuse_ambiguous(name)
+        problem = f"{name} and HEAD have no common ancestor here"
+        ancestor = self._line(problem, "merge-base", commit, "HEAD", cure=_SHALLOW)
+        listed = self._line(f"{name} cannot be read", "rev-list", "--max-count=1", "--timestamp", ancestor)
+        try:
+            return Revision(name, ancestor, datetime.fromtimestamp(int(listed.split()[0]), UTC))
+        except (ValueError, OverflowError, OSError) as error:
+            raise OutOfReach(f"--base: the commit {ancestor} has no time that a calendar knows") from error
+
+    def _refuse_ambiguous(self, name: str) -> None:
+        """Of a tag and a branch of one name git takes the tag, and a pull request may bring either."""
+        short = re.split(r"[\^~:]|@\{", name, maxsplit=1)[0]
+        named = [rule.format(short) for rule in _RULES]
+        format = "--format=%(refname) %(objectname) %(*objectname)"
+        lines = [line.split() for line in self.run("for-each-ref", format, *named).decode().splitlines()]
+        found = {ref: peeled[-1] for ref, *peeled in lines if ref in named}
+        if len(set(found.values())) > 1:
+            raise OutOfReach(f"--base: {short} may be {' or '.join(sorted(found))}; write it in full")
+
+    def listed(self, commit: str) -> Iterator[Blob]:
+        """The files and links of a commit; submodules are other repositories."""
+        for entry in self.run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
+            about, tab, path = entry.partition(b"\t")
+            if tab:
+                mode, _, id = about.decode().split()
+                if mode in _FILES:
+                    yield Blob(mode, id, os.fsdecode(path))
+
+    def contents(self, ids: Sequence[str]) -> Iterator[bytes]:
+        """What these blobs hold, in their order, as it is stored. Raises OutOfReach where one is not in the clone."""
+        output = self.run("cat-file", "--batch", stdin="\n".join([*ids, ""]).encode())
+        start = 0
+        for id in ids:
+            end = output.index(b"\n", start)
+            about = output[start:end].split(b" ")
+            if len(about) != 3:  # `ID missing`
+                raise OutOfReach(f"--base: git has no object {id}; {_PARTIAL}")
+            size = int(about[2])
+            yield output[end + 1 : end + 1 + size]
+            start = end + size + 2
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """What a command of git's plumbing writes. Raises OutOfReach."""
+        try:
+            return self._output(*arguments, stdin=stdin)
+        except ProgramFailed as failure:
+            cure = f"; {_PARTIAL}" if "promisor" in str(failure) else ""
+            raise OutOfReach(f"--base: git {arguments[0]}: {failure}{cure}") from failure
+
+    def _line(self, problem: str, *arguments: str, cure: str = "") -> str:
+        try:
+            return self._output(*arguments).decode("utf-8", "surrogateescape").strip()
+        except ProgramFailed as failure:
+            raise OutOfReach(f"--base: {problem} ({failure}){cure and '; '}{cure}") from failure
+
+    def _output(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """The folder is the root, and no folder above it is looked at, so that git finds the repository there."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_KEPT)}
+        environment = {**kept, **_OFFLINE, "GIT_CEILING_DIRECTORIES": str(self.root.parent)}
+        return programs.run([self.program, *_OPTIONS, *arguments], self.root, stdin=stdin, environment=environment)
+
+
+def _verified(name: str) -> tuple[str, ...]:
+    return "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"

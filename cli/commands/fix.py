@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterator
 
@@ -11,10 +12,11 @@ import click
 from cli.exits import Exit, Misused, strongest
 from cli.input.against import Against
 from cli.input.context import load
-from cli.input.documents import read
+from cli.input.documents import STDIN, read
 from cli.input.given import identify
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
+from cli.input.owned import owned
 from cli.input.settings import settings
 from cli.output import emit, note
 from cli.report.fixing import Fixing, fixed
@@ -43,7 +45,7 @@ def fix(
 
     Only what a rule proposes as a patch is changed: legacy annotations, slips in names of fields, units, the order of
     resources, limits without effect. Comments, layout and all other documents stay as they are, to the byte. A patch
-    that would bring another finding is left out. Without --write nothing is written.
+    that would bring another finding is left out. Without --write nothing is written. No link is followed out of PATH.
 
     \b
     Examples:
@@ -63,12 +65,15 @@ def fix(
     context = load(against, kubeconfig, configuration.yunikorn, found.objects)
     for item in context.unreadable:
         note(str(item))
-    fixing = fixed(documents, faults, context, configuration)
+    files = {document.source: owned(document.source, every) for document in documents if document.source != STDIN}
+    foreign = {file for file, place in files.items() if place is None}
+    fixing = fixed(documents, faults, context, configuration, foreign)
     changed = {file: text for file, text in fixing.texts.items() if text != fixing.before[file]}
     if diff := "\n".join(line for file in changed for line in _diff(file, fixing.before[file], changed[file])):
         emit(diff)
     for file, text in changed.items() if write else ():
-        replace_text(file, fixing.before[file], text)
+        if place := files[file]:
+            replace_text(place, fixing.before[file], text)
     _notes(fixing, changed, write)
     codes = [Exit.UNREADABLE] if found.unreadable or context.unreadable else []
     click.get_current_context().exit(strongest([*codes, Exit.FINDINGS if check and changed else Exit.CLEAN]))
@@ -85,6 +90,9 @@ def _shown(line: str) -> str:
 
 
 def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
+    for file in fixing.foreign:
+        target = os.path.realpath(file)
+        note(f"{file}: not fixed: it leads to {target}, which is outside of what was named; name that file")
     for judged in fixing.left:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]")
     done = len(fixing.done)

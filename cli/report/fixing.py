@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -30,27 +30,35 @@ class Fixing:
     """`texts` are the files after the fixes, `before` what they were.
 
     `done` are the findings that are gone. The patch of those in `left` was not used: it has no place in the text as it
-    is laid out, or would bring another finding.
+    is laid out, or would bring another finding. `foreign` are files with a fix that are not to be changed.
     """
 
     before: dict[str, str]
     texts: dict[str, str]
     done: list[Judged] = field(default_factory=list)
     left: list[Judged] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
 
 
 def fixed(
-    documents: Sequence[Document], faults: Sequence[Unreadable], context: Context, configuration: Configuration
+    documents: Sequence[Document],
+    faults: Sequence[Unreadable],
+    context: Context,
+    configuration: Configuration,
+    foreign: Collection[str] = (),
 ) -> Fixing:
-    """Every patch that can be written, that ends its finding, and that brings no other."""
+    """Every patch that can be written, that ends its finding, and that brings no other; none in a `foreign` file."""
     work = _Work(_Files(documents, faults), context, configuration)
     before = work.files.texts()
+    elsewhere: set[str] = set()
     for _ in range(ROUNDS):
-        wanted = work.patchable()
+        found = [(work.files.source(each.finding.object), each) for each in work.patchable()]
+        elsewhere.update(source for source, _ in found if source in foreign)
+        wanted = [each for source, each in found if source not in foreign]
         if not wanted:
             break
         work.take(wanted)
-    return Fixing(before, work.files.texts(), work.done, work.left)
+    return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere))
 
 
 class _Work:
@@ -125,7 +133,7 @@ class _Files:
     def patched(self, patches: Mapping[Ref, Operations]) -> _Files:
         """Raises NoEdit."""
         refs = {id(placed.document): ref for ref, placed in self.inputs.objects.items()}
-        changed = {self.inputs.objects[ref].document.source for ref in patches}
+        changed = set(map(self.source, patches))
         documents: list[Document] = []
         for source, found in groupby(self.documents, key=lambda document: document.source):
             before = list(found)
@@ -136,6 +144,10 @@ class _Files:
             else:
                 documents += before
         return _Files(documents, self.faults)
+
+    def source(self, ref: Ref) -> str:
+        """The file of an object."""
+        return self.inputs.objects[ref].document.source
 
     def texts(self) -> dict[str, str]:
         """By file; without a byte order mark."""

@@ -4,36 +4,70 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cli.exits import OutOfReach
 from cli.input.documents import MAX_SIZE
+from cli.input.owned import Owned
 from cli.input.regular_file import read_regular
 
 _MARK = b"\xef\xbb\xbf"
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_BY_FOLDER = os.open in os.supports_dir_fd  # Windows has no descriptors of folders
 
 
-def replace_text(file: str, before: str, after: str) -> None:
-    """Links stay links, and the permissions stay. Raises OutOfReach, also where the file is no longer what it was."""
+def replace_text(file: Owned, before: str, after: str) -> None:
+    """The permissions stay. Raises OutOfReach, also where the file is no longer what it was.
+
+    Each folder on the way is opened without following a link, and the file is read and replaced in the last of them:
+    what takes the place of one meanwhile is not written to.
+    """
     try:
-        target = Path(file).resolve(strict=True)
-        data, status = read_regular(target, MAX_SIZE + 1)
-        mark = _MARK if data.startswith(_MARK) else b""
-        if data != mark + before.encode():
-            raise OutOfReach(f"{file}: it has changed since it was read; run the command again")
-        handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(mark + after.encode())
-                stream.flush()
-                os.fsync(stream.fileno())
-            with contextlib.suppress(PermissionError):  # a file of another owner becomes ours, as with any editor
-                os.chown(draft, status.st_uid, status.st_gid)
-            Path(draft).chmod(status.st_mode & 0o7777)
-            Path(draft).replace(target)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        with _opened(file.folder, file.path.parent.parts) as (folder, prefix):
+            _replace(folder, prefix + file.path.name, before, after)
     except OSError as error:
-        raise OutOfReach(f"{file}: cannot be written: {error.strerror or error}") from error
+        raise OutOfReach(f"{file.folder / file.path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _opened(folder: Path, parts: Sequence[str]) -> Iterator[tuple[int | None, str]]:
+    """The folder below a folder, as a descriptor; where there are none, None and the beginning of paths in it."""
+    if not _BY_FOLDER:
+        yield None, os.path.join(folder, *parts, "")  # noqa: PTH118, with a separator at its end
+        return
+    flags = os.O_RDONLY | os.O_DIRECTORY | _NO_LINK
+    handle = os.open(folder, flags)
+    try:
+        for part in parts:
+            outer, handle = handle, os.open(part, flags, dir_fd=handle)
+            os.close(outer)
+        yield handle, ""
+    finally:
+        os.close(handle)
+
+
+def _replace(folder: int | None, name: str, before: str, after: str) -> None:
+    data, status = read_regular(name, MAX_SIZE + 1, folder=folder, links=False)
+    mark = _MARK if data.startswith(_MARK) else b""
+    if data != mark + before.encode():
+        raise OSError(0, "it has changed since it was read; run the command again")
+    parent, base = os.path.split(name)
+    draft = os.path.join(parent, f".{base}.{secrets.token_hex(8)}")  # noqa: PTH118, from the descriptor
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_BINARY", 0)
+    handle = os.open(draft, flags, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(mark + after.encode())
+            stream.flush()
+            os.fsync(handle)
+            if hasattr(os, "fchown"):  # on Windows a file has neither
+                with contextlib.suppress(PermissionError):  # that of another owner becomes ours, as with any editor
+                    os.fchown(handle, status.st_uid, status.st_gid)
+                os.fchmod(handle, status.st_mode & 0o777)
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(draft, dir_fd=folder)
+        raise

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from cli.exits import OutOfReach
+from cli.input.owned import Owned
 from cli.report.replacing import replace_text
 from policies.judge import evaluate
 from policies.rules import registry
@@ -104,7 +105,7 @@ def test_links_permissions_line_ends_and_marks_stay(tmp_path: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + CLEAN.replace("\n", "\r\n").encode())
     file.chmod(0o640)
 
-    assert run("fix", link, "--write").exit_code == 0
+    assert run("fix", tmp_path, "--write").exit_code == 0
 
     assert link.is_symlink()
     assert file.stat().st_mode & 0o777 == 0o640
@@ -120,7 +121,7 @@ def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
     file.write_text("new")
 
     with pytest.raises(OutOfReach, match="has changed since it was read"):
-        replace_text(str(file), "old", "fixed")
+        replace_text(Owned(tmp_path, Path("a.yaml")), "old", "fixed")
 
     assert file.read_text() == "new"
 

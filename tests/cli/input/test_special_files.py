@@ -53,7 +53,7 @@ def test_the_same_holds_for_suites(folder: Path) -> None:
 
 
 def test_a_pipe_that_takes_the_place_of_a_file_is_no_trap(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.input.regular_file.other_kind", lambda _: "")  # it was a file a moment ago
+    monkeypatch.setattr("cli.input.regular_file.other_kind", lambda *_, **__: "")  # it was a file a moment ago
 
     ended = run("validate", folder / "pipe.yaml")
 

@@ -1,0 +1,130 @@
+"""`quotree fix` in a folder whose links somebody else has made: no file elsewhere is written or shown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.exits import OutOfReach
+from cli.input.owned import Owned
+from cli.report.replacing import replace_text
+from tests.cli.runs import run
+
+LEGACY = """\
+# a secret of this machine
+apiVersion: v1
+kind: Namespace
+metadata: {name: lab, annotations: {yunikorn.apache.org/namespace.max.cpu: "2"}}
+"""
+OWN = LEGACY.replace("lab", "own").replace("a secret of this machine", "our own")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file to fix outside of the checkout, which is the working directory and has one of its own."""
+    outside = tmp_path / "outside" / "lab.yaml"
+    for file, text in ((outside, LEGACY), (tmp_path / "checkout" / "trees" / "own.yaml", OWN)):
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    monkeypatch.chdir(tmp_path / "checkout")
+    return outside
+
+
+@pytest.mark.parametrize("named", [".", "trees", "trees/lab.yaml", "trees/*.yaml", "trees/**/*.yaml", "absolute"])
+@pytest.mark.parametrize("link", ["file", "folder"])
+def test_a_link_leads_to_nothing_that_is_written_or_shown(elsewhere: Path, named: str, link: str) -> None:
+    linked = Path("trees/lab.yaml") if link == "file" else Path("trees/linked")
+    linked.symlink_to(elsewhere if link == "file" else elsewhere.parent)
+    if link == "folder" and named == "trees/lab.yaml":
+        named = "trees/linked/lab.yaml"
+
+    shown = run("fix", Path("trees").resolve() if named == "absolute" else named, "--write")
+
+    assert elsewhere.read_text() == LEGACY
+    assert "a secret of this machine" not in shown.output
+    assert shown.exit_code == 0
+    if "lab.yaml" in shown.output:
+        assert f"not fixed: it leads to {elsewhere}, which is outside of what was named; name that file" in shown.stderr
+    if "lab.yaml" not in named:
+        assert "namespace.quota" in Path("trees/own.yaml").read_text()
+
+
+@pytest.mark.parametrize("named", ["linked", "linked/lab.yaml", "linked/*.yaml"])
+def test_nor_does_a_named_folder_that_is_a_link_out_of_the_working_directory(elsewhere: Path, named: str) -> None:
+    Path("linked").symlink_to(elsewhere.parent)
+
+    shown = run("fix", named, "--write")
+
+    assert elsewhere.read_text() == LEGACY
+    assert "a secret of this machine" not in shown.output
+    assert f"it leads to {elsewhere}, which is outside of what was named" in shown.stderr
+
+
+def test_what_the_link_leads_to_can_be_named(elsewhere: Path) -> None:
+    assert run("fix", elsewhere, "--write").exit_code == 0
+    assert "namespace.quota" in elsewhere.read_text()
+
+
+def test_links_within_the_folder_are_followed(elsewhere: Path) -> None:
+    Path("shared").mkdir()
+    Path("shared/own.yaml").write_bytes(Path("trees/own.yaml").read_bytes())
+    Path("trees/own.yaml").unlink()
+    Path("trees/own.yaml").symlink_to("../shared/own.yaml")
+
+    assert run("fix", ".", "--write").exit_code == 0
+
+    assert Path("trees/own.yaml").is_symlink()
+    assert "namespace.quota" in Path("shared/own.yaml").read_text()
+
+
+def test_another_name_of_the_same_file_keeps_its_text(elsewhere: Path) -> None:
+    os.link(elsewhere, "trees/lab.yaml")
+
+    run("fix", "trees", "--write")
+
+    assert "namespace.quota" in Path("trees/lab.yaml").read_text()
+    assert elsewhere.read_text() == LEGACY
+
+
+@pytest.mark.parametrize("swapped", ["sub", "sub/a.yaml"])
+def test_a_link_that_takes_the_place_of_what_was_read_is_not_followed(tmp_path: Path, swapped: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.yaml").write_text("old")
+    root = tmp_path / "root"
+    (root / swapped).parent.mkdir(parents=True)
+    (root / swapped).symlink_to(outside if swapped == "sub" else outside / "a.yaml")
+
+    with pytest.raises(OutOfReach, match="cannot be written"):
+        replace_text(Owned(root, Path("sub/a.yaml")), "old", "fixed")
+
+    assert (outside / "a.yaml").read_text() == "old"
+    assert [each.name for each in outside.iterdir()] == ["a.yaml"]
+
+
+def test_a_draft_that_cannot_take_its_place_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    with pytest.raises(OutOfReach, match="No space left on device"):
+        replace_text(Owned(tmp_path, Path("a.yaml")), "old", "fixed")
+
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.yaml", "old")]
+
+
+def test_where_folders_have_no_descriptors_it_is_written_by_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.report.replacing._BY_FOLDER", False)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.yaml").write_text("old")
+
+    replace_text(Owned(tmp_path, Path("sub/a.yaml")), "old", "fixed")
+
+    assert [(each.name, each.read_text()) for each in (tmp_path / "sub").iterdir()] == [("a.yaml", "fixed")]

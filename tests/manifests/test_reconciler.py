@@ -18,7 +18,7 @@ from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.core.watched import WATCHED_KINDS
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.shell.permit import KUEUE_LEASE
-from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, only
+from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, documents, only
 
 
 def pod() -> dict[str, Any]:
@@ -37,6 +37,15 @@ def test_the_webhook_alone_stays_the_default() -> None:
     assert "components" not in base
     assert (both["resources"], both["components"]) == (["../base"], ["../components/reconciler"])
     assert yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["kind"] == "Component"
+
+
+def test_jobs_wait_from_the_moment_at_which_they_are_created() -> None:
+    (patch,) = documents("reconciler", "jobs-wait.yaml")
+    (shipped,) = yaml.safe_load_all((MANIFESTS / "base" / "configuration.yaml").read_text())
+    text = yaml.safe_load(shipped["data"]["configuration.yaml"])
+
+    assert patch["metadata"] == shipped["metadata"]
+    assert yaml.safe_load(patch["data"]["configuration.yaml"]) == {**text, "kueue": {"manageJobs": True}}
 
 
 def test_it_may_follow_exactly_what_it_follows() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.apiserver import helm
 from tests.apiserver.chart import rendering
@@ -205,9 +206,29 @@ def test_without_yunikorn_the_webhook_has_no_rights_for_it() -> None:
     found = template({"webhook": {"configuration": {"yunikorn": {"follow": False}}}})
 
     assert not any(name == "quotree-webhook-yunikorn" for _, _, name in found)
-    text = found["ConfigMap", "quotree-system", "quotree-configuration"]["data"]["configuration.yaml"]
+    text = _configuration(found)
     assert "follow: false" in text
     assert "profile: strict" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"manageJobs": True}),
+        ({"managePods": True}, {"manageJobs": True, "managePods": True}),
+        ({"manageJobs": False}, {"manageJobs": False}),
+    ],
+)
+def test_jobs_wait_beside_the_reconciler_unless_the_values_say_otherwise(
+    given: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = template({**chosen(["reconciler"]), "webhook": {"configuration": {"kueue": given}}})
+
+    assert yaml.safe_load(_configuration(found)) == {**yaml.safe_load(_configuration(template())), "kueue": expected}
+
+
+def _configuration(objects: rendering.Objects) -> str:
+    return str(objects["ConfigMap", "quotree-system", "quotree-configuration"]["data"]["configuration.yaml"])
 
 
 @pytest.mark.parametrize(("kind", "side"), WEBHOOKS.items(), ids=WEBHOOKS.values())

@@ -29,7 +29,10 @@ QUOTREE = Path(sys.executable).with_name("quotree")
 
 
 class Guard:
-    """The installed webhook. As a context manager it installs, serves and stops; the manifests stay in place."""
+    """The installed webhook. As a context manager it installs, serves and stops; the manifests stay in place.
+
+    `configuration`: its text; empty for that of the installed ConfigMap.
+    """
 
     def __init__(self, control_plane: ControlPlane, configuration: str = "", *components: str) -> None:
         self.control_plane = control_plane
@@ -160,16 +163,20 @@ class Guard:
         return path
 
     def _config(self) -> list[str]:
-        if not self._configuration:
-            return []
         path = Path(self._folder.name) / "configuration.yaml"
-        path.write_text(self._configuration)
+        path.write_text(self._configuration or mounted(self.control_plane, "quotree-configuration"))
         return [f"--config={path}"]
 
     def _reachable(self, obj: dict[str, Any]) -> dict[str, Any]:
         if obj["kind"] == "CustomResourceDefinition" and "conversion" in obj["spec"]:
             self._converted.append(obj["metadata"]["name"])
         return reachable(obj, self.port)
+
+
+def mounted(server: ControlPlane, config_map: str) -> str:
+    """The file that a Pod of ours would see."""
+    found = server.request("GET", f"/api/v1/namespaces/quotree-system/configmaps/{config_map}")
+    return str(found["data"]["configuration.yaml"])
 
 
 def reachable(obj: dict[str, Any], port: int) -> dict[str, Any]:

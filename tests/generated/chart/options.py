@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -143,9 +144,11 @@ def _configured(
     folder: str, config: str, found: Mapping[str, list[source.Object]]
 ) -> Iterator[tuple[str, Any, Mapping[str, Any], str]]:
     if config:
-        text = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]["configuration.yaml"]
+        data = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]
         about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
-        yield ("configuration", yaml.safe_load(text), FREE, about)
+        for added in (each for each in data if isinstance(each, source.When)):
+            about += f" With {added.condition.removeprefix('.Values.')} {json.dumps(added.body)} is added unless given."
+        yield ("configuration", yaml.safe_load(data[source.CONFIGURATION]), FREE, about)
 
 
 def _many(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:

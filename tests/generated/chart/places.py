@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.generated.chart.options import PROCESSES, SUFFIX, WEBHOOKS, webhooks_of
-from tests.generated.chart.source import Object, replicas_of
+from tests.generated.chart.source import CONFIGURATION, Object, replicas_of
 from tests.generated.chart.template import Chunk, Code, When
 
 FOLLOWED = 'dig "yunikorn" "follow" true .Values.webhook.configuration'
@@ -138,8 +139,11 @@ def _verbatim(node: Any) -> Any:
 
 def _configuration(obj: Object, name: str) -> None:
     (process,) = (process for process, (_, config) in PROCESSES.items() if config == name)
-    text = f"configuration.yaml: |\n  {{{{- toYaml .Values.{process}.configuration | nindent 2 }}}}"
-    obj["data"] = {Chunk(text): None}
+    given = f".Values.{process}.configuration"
+    added = [each for each in obj["data"] if isinstance(each, When)]
+    more = " ".join(f"(ternary (fromJson `{json.dumps(each.body)}`) dict {each.condition})" for each in added)
+    text = f'include "quotree.completed" (list {given} {more})' if more else f"toYaml {given}"
+    obj["data"] = {Chunk(f"{CONFIGURATION}: |\n  {{{{- {text} | nindent 2 }}}}"): None}
 
 
 def _webhook(webhook: Object, side: str) -> None:

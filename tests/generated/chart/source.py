@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from policies.takeover.objects import difference
 from tests.generated.chart.template import When
 
 ROOT = Path(__file__).parents[3]
@@ -21,6 +22,8 @@ APART = {"cert-manager-crds"}
 COMPONENTS = sorted(each.name for each in (MANIFESTS / "components").iterdir() if each.name not in APART)
 PART = "batch"
 """The name in components/reconciler-part, in whose place the chart puts those of its values."""
+CONFIGURATION = "configuration.yaml"
+"""The key of a ConfigMap under which one of our configurations is, as a text."""
 BY_NAME = {"volumes": "name", "volumeMounts": "mountPath"}
 """Lists that a strategic merge joins by this key."""
 
@@ -129,7 +132,10 @@ def _merge(component: str, patch: Object, into: Object) -> None:
     """A strategic merge: webhooks, volumes and mounts are added to theirs, another list or scalar takes its place."""
     for key, ours in patch.items():
         theirs = into.get(key)
-        if key == "webhooks" or key in BY_NAME:
+        if key == CONFIGURATION:
+            more = difference(yaml.load(theirs, yaml.CSafeLoader), yaml.load(ours, yaml.CSafeLoader))
+            into[When(condition(component), more)] = None
+        elif key == "webhooks" or key in BY_NAME:
             into[key] = [*theirs, When(condition(component), ours)]
         elif key == "containers":
             (container,) = ours

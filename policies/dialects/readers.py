@@ -37,10 +37,14 @@ def _read_pod(manifest: Manifest) -> core.Pod:
     return replace(pod, owner=owner, marks=marks, sized=sized(manifest)) if owner or held else pod
 
 
+def _read_config_map(manifest: Manifest) -> KubeObject | None:
+    return configmap.read_config_map(manifest) or configmap.read_misnamed(manifest)
+
+
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     core.NAMESPACE: yunikorn_shares.read_namespace,
     core.POD: _read_pod,
-    configmap.CONFIG_MAP: configmap.read_config_map,
+    configmap.CONFIG_MAP: _read_config_map,
     kueue.COHORT: kueue.read_cohort,
     kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,
     kueue.LOCAL_QUEUE: kueue.read_local_queue,

@@ -24,7 +24,10 @@ NO_FINALIZERS = json.dumps({"metadata": {"finalizers": None}})
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A change to the organisation. `layer` is what answers it: webhook, or schema for the API server itself."""
+    """A change to the organisation.
+
+    `layer` is what answers it: webhook, schema for the API server itself, or files where only the command line does.
+    """
 
     folder: Path
     verb: str

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from policies.dialects.go_booleans import FALSE, TRUE
-from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
+from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.reading import read_config
@@ -23,6 +23,7 @@ from policies.dialects.yunikorn_config.settings import is_duration
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
+from policies.model.suggestion import close
 
 CONFIG_MAP = GroupKind("", "ConfigMap")
 DEFAULTS = "yunikorn-defaults"
@@ -48,6 +49,10 @@ _PATTERNS = (
     "admissionController.accessControl.externalGroups",
 )
 HOT_REFRESH = "service.enableConfigHotRefresh"
+_KEYS = ("queues.yaml", "service.", "log.", "admissionController.", "kubernetes.", "health.")
+"""How the keys begin that YuniKorn reads in these ConfigMaps."""
+_NEAR = 0.88
+"""`yunikorn-configmap` is as near as that."""
 _SWITCHES = (HOT_REFRESH, "service.disableGangScheduling")
 
 
@@ -65,6 +70,13 @@ class QueueConfigMap(KubeObject):
     """`settings` by key, unzipped."""
 
     settings: Mapping[str, Setting]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MisnamedConfigMap(KubeObject):
+    """Settings of YuniKorn under a name that YuniKorn does not read; `meant` is the one that it does."""
+
+    meant: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,16 @@ def read_config_map(manifest: Manifest) -> QueueConfigMap | None:
     }
     settings |= dict(_binary(texts(mapping(manifest.get("binaryData")))))
     return QueueConfigMap(ref=identity(manifest, CONFIG_MAP, namespaced=True), api_version="v1", settings=settings)
+
+
+def read_misnamed(manifest: Manifest) -> MisnamedConfigMap | None:
+    """The typed object where a ConfigMap has YuniKorn's keys and nearly the name of one that YuniKorn reads."""
+    keys = {**mapping(manifest.get("data")), **mapping(manifest.get("binaryData"))}
+    if not any(isinstance(key, str) and key.startswith(_KEYS) for key in keys):
+        return None
+    meant = close(text(metadata(manifest).get("name")) or "", (CONFIGS, DEFAULTS), _NEAR)
+    ref = identity(manifest, CONFIG_MAP, namespaced=True)
+    return MisnamedConfigMap(ref=ref, api_version="v1", meant=meant) if meant else None
 
 
 def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:

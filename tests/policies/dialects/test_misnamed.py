@@ -41,6 +41,20 @@ def test_nothing_is_said_of_the_kinds_of_others(written: str) -> None:
     assert not isinstance(read({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}}), Misnamed)
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("yunikorn-config", {"README.md": "How we run it"}),
+        ("yunikorn-config", None),
+        ("yunikorn-config-old", {"queues.yaml": ""}),
+        ("scheduler", {"queues.yaml": ""}),
+        (None, {"queues.yaml": ""}),
+    ],
+)
+def test_nothing_is_said_of_the_config_maps_of_others(name: str | None, data: dict[str, str] | None) -> None:
+    assert read({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}) is None
+
+
 def test_every_kind_that_is_read_is_known_in_its_group() -> None:
     for kind in READERS:
         if kind.group.endswith((".volcano.sh", "kueue.x-k8s.io")):

@@ -14,9 +14,9 @@ from cli.input.against import Against
 from cli.input.context import load
 from cli.input.documents import STDIN, read
 from cli.input.given import identify
+from cli.input.links import owned
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
-from cli.input.owned import owned
 from cli.input.settings import settings
 from cli.output import emit, note
 from cli.report.fixing import Fixing, fixed

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from cli.input.links import leads_out
 from cli.input.queue_config import as_config_map, is_queue_config, within_config_map
 from cli.input.regular_file import other_kind, read_regular
 from cli.output import note
@@ -151,6 +152,8 @@ def _files(path: str) -> Iterator[str | Unreadable]:
 
 def _read_file(source: str, files: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
     try:
+        if real := leads_out(source):  # else a pull request could show any file of the machine
+            raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
         data, status = read_regular(source, MAX_SIZE + 1)
         identity = (status.st_dev, status.st_ino)
         if identity in files:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cli.exits import OutOfReach
 from cli.input.documents import MAX_SIZE
-from cli.input.owned import Owned
+from cli.input.links import Owned
 from cli.input.regular_file import read_regular
 
 _MARK = b"\xef\xbb\xbf"

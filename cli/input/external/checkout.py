@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from cli.exits import OutOfReach
+from cli.input.links import enclosing, leads_out
 
 
 def checkout_of(path: str) -> Path:
@@ -34,20 +35,14 @@ def checkout_of(path: str) -> Path:
             break
     if root is None:
         raise OutOfReach(f"--base: {folder} is in no checkout of Git")
-    here = enclosing(Path.cwd())
-    if here is not None and whole.is_relative_to(here) and not place.is_relative_to(here):
-        raise OutOfReach(f"--base: {path} leads out of the checkout {here} through a link; name what it leads to")
+    if real := leads_out(whole.parent):
+        raise OutOfReach(f"--base: {path} leads out of the checkout through a link, to {real}; name what it leads to")
     outer = enclosing(root.parent)
     if outer is not None and _is_submodule(root):
         raise OutOfReach(
             f"--base: {root} is a submodule of {outer}, and has its own revisions; judge it in a clone of its own"
         )
     return root
-
-
-def enclosing(folder: Path) -> Path | None:
-    """The nearest folder upward that has an entry `.git`; None where none has."""
-    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
 
 
 def _looks_bare(folder: Path) -> bool:

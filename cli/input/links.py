@@ -1,4 +1,4 @@
-"""Which of the files that were read the user has named, themselves or by a folder, and which a link leads to."""
+"""Where links lead: somebody else may have made them, as in the checkout of a pull request."""
 
 from __future__ import annotations
 
@@ -7,6 +7,32 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+GIT = ".git"
+"""The entry of a folder that makes it the root of a checkout. No commit can hold it."""
+
+
+def enclosing(folder: Path) -> Path | None:
+    """The root of the nearest checkout upward; None where there is none."""
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / GIT)), None)
+
+
+def leads_out(path: str | Path) -> Path | None:
+    """Where links take a path that by its name is in a checkout; None unless that is outside of it or in its `.git`."""
+    whole = _whole(path)
+    real = Path(os.path.realpath(whole))
+    if real == whole:
+        return None
+    root: Path | None = None
+    for each in reversed((whole, *whole.parents)):
+        if root is not None and each.is_symlink():
+            break  # what a link leads to may be a checkout, but it is another one
+        if os.path.lexists(each / GIT):
+            root = each
+    if root is None:
+        return None
+    border = Path(os.path.realpath(root))
+    return None if real.is_relative_to(border) and GIT not in real.relative_to(border).parts else real
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +68,5 @@ def _folder(named: str) -> Path:
     return next((each for each in whole.parents if not glob.has_magic(str(each))), whole)
 
 
-def _whole(path: str) -> Path:
+def _whole(path: str | Path) -> Path:
     return Path(os.path.normpath(Path(path).absolute()))

@@ -1,0 +1,81 @@
+"""What links in a checkout lead to: files of the machine are neither read nor shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.input.links import leads_out
+from tests.builders import queue
+from tests.cli.runs import BAD, run, write
+
+SECRET = "password: *hunter2\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an entry `.git`, and the working directory."""
+    folder = tmp_path / "checkout"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text(SECRET)
+    (tmp_path / "secret").write_text(SECRET)
+    write(folder / "trees" / "a.yaml", BAD)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("target", ["../../secret", "../.git/config", "linked/secret"])
+@pytest.mark.parametrize("named", [".", "trees", "trees/link.yaml", "trees/*.yaml"])
+def test_no_file_of_the_machine_is_shown(checkout: Path, target: str, named: str) -> None:
+    (checkout / "trees" / "linked").symlink_to("../..")
+    (checkout / "trees" / "link.yaml").symlink_to(target)
+
+    result = run("validate", named)
+
+    assert "hunter2" not in result.output
+    assert result.exit_code == 3
+    assert "trees/link.yaml:1:1: unreadable: cannot be read: a link leads out of the checkout, to /" in result.stderr
+
+
+def test_nor_in_a_folder_that_a_link_stands_for(checkout: Path) -> None:
+    other = write(checkout.parent / "other" / "b.yaml", queue("web"))
+    (other.parent / ".git").mkdir()
+    (checkout / "linked").symlink_to(other.parent)
+
+    result = run("validate", "linked")
+
+    assert (result.exit_code, f"to {other}; name that file" in result.stderr) == (3, True)
+    assert run("validate", other).exit_code == 0
+
+
+def test_the_configuration_is_no_way_out(checkout: Path) -> None:
+    (checkout / ".quotree.yaml").symlink_to("../secret")
+
+    result = run("validate", "trees")
+
+    assert "hunter2" not in result.output
+    assert result.exit_code == 2
+
+
+def test_links_within_the_checkout_are_followed(checkout: Path) -> None:
+    write(checkout / "shared" / "b.yaml", queue("web"))
+    (checkout / "trees" / "b.yaml").symlink_to("../shared/b.yaml")
+
+    assert "2 objects" in run("validate", "trees").stdout
+
+
+def test_outside_of_a_checkout_there_is_no_border(tmp_path: Path) -> None:
+    """As kubelet mounts a ConfigMap."""
+    write(tmp_path / "..data" / "a.yaml", BAD)
+    (tmp_path / "a.yaml").symlink_to("..data/a.yaml")
+    (tmp_path / "linked").symlink_to("/")
+
+    assert leads_out(tmp_path / "a.yaml") is None
+    assert leads_out(tmp_path / "linked" / "etc") is None
+
+
+def test_a_checkout_behind_a_link_is_entered_where_it_is_not_within_another(checkout: Path) -> None:
+    (checkout.parent / "link").symlink_to(checkout)
+
+    assert leads_out(checkout.parent / "link" / "trees" / "a.yaml") is None

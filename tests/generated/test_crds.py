@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,12 +75,12 @@ def test_every_definition_says_whose_it_is(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "scope", "short", "columns"),
     [
-        ("cohorts.kueue.x-k8s.io", "Cluster", None, []),
+        ("cohorts.kueue.x-k8s.io", "Cluster", ["co"], ["Age"]),
         (
             "clusterqueues.kueue.x-k8s.io",
             "Cluster",
             ["cq"],
-            ["Cohort", "Strategy", "Pending Workloads", "Admitted Workloads"],
+            ["Cohort", "Pending Workloads"],
         ),
         (
             "localqueues.kueue.x-k8s.io",
@@ -93,19 +94,19 @@ def test_every_definition_says_whose_it_is(name: str) -> None:
             ["kwl", "kueueworkload", "kueueworkloads"],
             ["Queue", "Reserved in", "Admitted", "Finished", "Age"],
         ),
-        ("resourceflavors.kueue.x-k8s.io", "Cluster", ["flavor", "flavors", "rf"], []),
+        ("resourceflavors.kueue.x-k8s.io", "Cluster", ["flavor", "flavors", "rf"], ["Age"]),
         ("queues.scheduling.volcano.sh", "Cluster", ["q", "queue-v1beta1"], ["PARENT"]),
         (
             "podgroups.scheduling.volcano.sh",
             "Namespaced",
             ["pg", "podgroup-v1beta1"],
-            ["STATUS", "minMember", "RUNNINGS", "AGE", "QUEUE"],
+            ["STATUS", "minMember", "RUNNINGS", "AGE"],
         ),
         (
             "jobs.batch.volcano.sh",
             "Namespaced",
             ["vcjob", "vj"],
-            ["STATUS", "minAvailable", "RUNNINGS", "AGE", "QUEUE"],
+            ["STATUS", "minAvailable", "RUNNINGS", "AGE"],
         ),
     ],
 )
@@ -114,7 +115,42 @@ def test_names_scope_and_columns_are_those_of_the_projects(
 ) -> None:
     spec = CRDS[name]["spec"]
     assert (spec["scope"], spec["names"].get("shortNames")) == (scope, short)
-    assert [column["name"] for column in spec["versions"][0].get("additionalPrinterColumns", [])] == columns
+    shown = [
+        each["name"] for each in spec["versions"][0].get("additionalPrinterColumns", []) if not each.get("priority")
+    ]
+    assert shown == columns, "what is beyond the project's own columns comes with -o wide"
+
+
+_BASES = (
+    Path(__file__).parents[2].parent / "shared" / "repositories" / "kueue" / "config" / "components" / "crd" / "bases"
+)
+_OF_KUEUE = {
+    path.stem.split("_")[-1] + ".kueue.x-k8s.io": path for path in sorted(_BASES.glob("kueue.x-k8s.io_*.yaml"))
+}
+"""Kueue's own definitions; none where their folder is absent."""
+_AGE = ("Age", ".metadata.creationTimestamp", "date", 0)
+
+if _OF_KUEUE:
+
+    @pytest.mark.parametrize("name", [name for name in CRDS if name.endswith(".kueue.x-k8s.io")])
+    def test_names_and_columns_are_kueues_and_ours_come_after_them_with_wide(name: str) -> None:
+        """Scripts that read Kueue's tables read ours. What has no columns there shows its age."""
+        kueue, ours = yaml.safe_load(_OF_KUEUE[name].read_text())["spec"], CRDS[name]["spec"]
+        for part in ("shortNames", "categories"):
+            assert ours["names"].get(part) == kueue["names"].get(part)
+        for theirs in kueue["versions"]:
+            (version,) = (each for each in ours["versions"] if each["name"] == theirs["name"])
+            shown, wanted = _columns(version), _columns(theirs)
+            wanted = wanted or ([_AGE] if shown else [])
+            assert shown[: len(wanted)] == wanted
+            assert all(priority == 1 for *_, priority in shown[len(wanted) :])
+
+
+def _columns(version: dict[str, Any]) -> list[tuple[str, str, str, int]]:
+    return [
+        (each["name"], each["jsonPath"], each["type"], each.get("priority", 0))
+        for each in version.get("additionalPrinterColumns", [])
+    ]
 
 
 def test_only_kinds_without_a_state_of_their_own_lack_the_status_subresource() -> None:

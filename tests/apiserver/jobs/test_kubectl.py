@@ -1,0 +1,81 @@
+"""What the real kubectl says of jobs and queues: the Events of `describe`, the columns of `get`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.jobs.tenant_world import nothing_is_left, runs, submit, workload_of
+from tests.apiserver.kueue_world import KUEUE, queue
+from tests.builders import kueue
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def server(shipped: ControlPlane) -> Iterator[ControlPlane]:
+    yield shipped
+    nothing_is_left(shipped)
+
+
+def events(server: ControlPlane, *what: str, user: str = "admin") -> list[str]:
+    """The Events that `kubectl describe` shows, each as its type, reason and message."""
+    said = server.kubectl("describe", *what, user=user).stdout
+    _, _, table = said.partition("\nEvents:")
+    lines = [line.split(None, 4) for line in table.splitlines()[3:]]
+    return [f"{parts[0]} {parts[1]} {parts[4]}" for parts in lines]
+
+
+def table(server: ControlPlane, *what: str) -> list[dict[str, str]]:
+    """The rows of `kubectl get`, by the names of their columns. Columns are two blanks apart at least."""
+    head, *rows = server.kubectl("get", *what).stdout.splitlines()
+    starts = [at for at, sign in enumerate(head) if sign != " " and (at == 0 or head[at - 2 : at] == "  ")]
+    ends = [*starts[1:], None]
+    cut = [[line[start:end].strip() for start, end in zip(starts, ends, strict=True)] for line in (head, *rows)]
+    return [dict(zip(cut[0], row, strict=True)) for row in cut[1:]]
+
+
+def test_describe_shows_why_a_cluster_queue_stopped_and_that_it_goes_on(server: ControlPlane) -> None:
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "bare", queue("other", "1")))
+    server.kubectl("patch", "clusterqueue", "bare", "--type=merge", "-p", '{"spec": {"stopPolicy": "Hold"}}')
+    try:
+        eventually(lambda: any("Stopped" in each for each in events(server, "clusterqueue", "bare")))
+    finally:
+        server.kubectl("delete", "clusterqueue", "bare")
+
+
+def test_get_has_the_columns_of_kueue_and_with_wide_the_reasons(server: ControlPlane) -> None:
+    submit(server, "first", "2")
+    eventually(lambda: runs(server, "first"))
+    submit(server, "second", "2")
+    eventually(lambda: "Pending" in server.kubectl("get", "workloads", "-n", "team", "-o", "wide").stdout)
+
+    first, second = sorted(table(server, "workloads", "-n", "team", "-o", "wide"), key=lambda row: row["NAME"])
+    assert first["NAME"] == workload_of(server, "first")
+    assert (first["QUEUE"], first["RESERVED IN"], first["ADMITTED"], first["REASON"]) == (
+        "main",
+        "team",
+        "True",
+        "QuotaReserved",
+    )
+    assert (second["QUEUE"], second["RESERVED IN"], second["ADMITTED"], second["REASON"]) == ("main", "", "", "Pending")
+    assert "2 more needed" in second["MESSAGE"]
+    eventually(lambda: table(server, "cq", "team")[0]["PENDING WORKLOADS"] == "1")
+    assert table(server, "cq", "team") == [{"NAME": "team", "COHORT": "org", "PENDING WORKLOADS": "1"}]
+    (team,) = table(server, "cq", "team", "-o", "wide")
+    assert (team["STRATEGY"], team["ADMITTED WORKLOADS"], team["ACTIVE"], team["REASON"]) == (
+        "BestEffortFIFO",
+        "1",
+        "True",
+        "Ready",
+    )
+    (main,) = table(server, "lq", "-n", "team", "-o", "wide")
+    assert (main["CLUSTERQUEUE"], main["PENDING WORKLOADS"], main["ACTIVE"], main["REASON"]) == (
+        "team",
+        "1",
+        "True",
+        "Ready",
+    )
+    for each in ("co", "rf", "ac", "mkc", "mkconf", "prc", "topo", "wpc", "q.scheduling.volcano.sh"):
+        server.kubectl("get", each, "-o", "wide")

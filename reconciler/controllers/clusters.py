@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from cluster.expiry import Expiry
-from policies.dialects.kueue_kinds import GROUP
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
-from reconciler.core.watched import VERSION, by_kind
+from reconciler.core.watched import by_kind
 from reconciler.multikueue.conditions import check_condition, check_patch, cluster_condition, cluster_patch
 from reconciler.multikueue.connections import Worker
 from reconciler.multikueue.kubeconfigs import Login
@@ -18,7 +17,7 @@ from reconciler.objects.activity import Condition, news, same
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
 from reconciler.objects.workers import Connection, DropWorker, FollowWorker, FromWorker, WorkerCommand, WorkerCondition
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
@@ -26,7 +25,6 @@ from scheduling.objects.times import SECOND
 K = TypeVar("K")
 T = TypeVar("T")
 CHECKS = by_kind()["AdmissionCheck"]
-_API_VERSION = f"{GROUP}/{VERSION}"
 
 
 class ClustersController(Controller):
@@ -108,7 +106,7 @@ class ClustersController(Controller):
         if stored is None or wanted is None or same(stored, wanted):
             return
         patch = (cluster_patch if kind == CLUSTERS.kind else check_patch)(name, stored, wanted, now)
-        about = ObjectReference(_API_VERSION, kind, "", name)
+        about = refer_to(KUEUE_VERSION, kind, name, stored)
         event = (wanted.reason, wanted.message) if news(stored, wanted) else ("", "")
         yield WantedWrite((kind, name), patch, about, *event, warning=not wanted.holds)
 

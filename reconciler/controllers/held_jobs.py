@@ -12,7 +12,7 @@ from reconciler.jobs.superseded import idle
 from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from reconciler.parts.partition import WORK_AT
 from scheduling.objects.workload import Workload
 
@@ -42,16 +42,17 @@ def awaited(job: Key, held: Held, *, there: bool) -> tuple[Key, ...]:
     return job, (WORKLOAD, held.workload), *(() if there else ((WORK_AT, held.queue),))
 
 
-def wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:
-    """What is written is the job or its Workload; the Event is about the job."""
+def wanted(kind: JobKind, job: Key, uid: str, workload: str, step: Step) -> WantedWrite:
+    """What is written is the job or its Workload; the Event is about the job, which has this `uid`."""
     of_job = step.action is not None and step.action.resource == kind.resource
     key = job if of_job else (WORKLOAD, workload)
-    return WantedWrite(key, step.action, about(kind, job), step.reason, step.message, step.warning, workload=workload)
+    return WantedWrite(
+        key, step.action, about(kind, job, uid), step.reason, step.message, step.warning, workload=workload
+    )
 
 
-def about(kind: JobKind, job: Key) -> ObjectReference:
-    namespace, _, name = job[1].partition("/")
-    return ObjectReference(f"{kind.shape.kind.group}/{kind.shape.version}", kind.shape.kind.kind, namespace, name)
+def about(kind: JobKind, job: Key, uid: str) -> ObjectReference | None:
+    return refer(f"{kind.shape.kind.group}/{kind.shape.version}", kind.shape.kind.kind, job[1], uid)
 
 
 def deletion(workload: Workload) -> Delete:

@@ -261,7 +261,7 @@ class JobsController(Controller):
             elif held is not None:
                 look = partial(self._steps, key, held, busy, now)
                 there = self._stored(held.workload) is not None
-                keys, concerned = awaited(key, held, there=there), about(self._kinds[key[0]], key)
+                keys, concerned = awaited(key, held, there=there), about(self._kinds[key[0]], key, held.uid)
                 yield from self._errors.attempt(key, keys, look, concerned, busy, now)
         names, self._loose = {**self._loose, **dict.fromkeys(self._jobless.due(now))}, {}
         for name in names:
@@ -299,7 +299,7 @@ class JobsController(Controller):
             return
         if read is not None and self._orphans.lost(read, held.uid, going=held.going):
             ended = owner_not_found(whole, read, self.inputs, whole_second(now)) if held.going else []
-            yield from (wanted(kind, key, held.workload, step) for step in ended)
+            yield from (wanted(kind, key, held.uid, held.workload, step) for step in ended)
             return
         above = self._kin.top(held.uid)
         found = steps(kind, job, whole, read, self.inputs, whole_second(now), self._asked.asked)
@@ -311,14 +311,14 @@ class JobsController(Controller):
             found = child_steps(kind, job, carries(self._workloads.read(parent.workload), gated=gated))
         self._halting.looked(key, any(step.undoes for step in found), now)
         for step in (*found, *self._kin.warnings(held.uid)):
-            yield wanted(kind, key, held.workload, step)
+            yield wanted(kind, key, held.uid, held.workload, step)
         if not managed(kind, job, self.inputs):
             for name in self._owned.of(held.uid):
                 self._jobless.unqueued(name)
         elif not held.going:
             parts = (self._jobs[each].packed.manifest() for each in self._kin.held_back(held.uid))
             for name, step in self._slicing.steps(kind, grown(kind, job, parts), self.inputs, busy, whole_second(now)):
-                yield wanted(kind, key, name, step)
+                yield wanted(kind, key, held.uid, name, step)
             yield from self._superseded(key, held, job, busy)
 
     def _runs(self, workload: str) -> bool:
@@ -334,7 +334,9 @@ class JobsController(Controller):
             whole, _ = self._workloads.whole(name)
             if controller(whole or {}) == held.uid and may_go(other, kind, job, chosen, self.inputs):
                 message = f"Deleted not matching Workload: {name}"
-                yield WantedWrite((_WORKLOAD, name), deletion(other), about(kind, key), "DeletedWorkload", message)
+                yield WantedWrite(
+                    (_WORKLOAD, name), deletion(other), about(kind, key, held.uid), "DeletedWorkload", message
+                )
 
     def _let_go(self, name: str, now: int) -> Iterator[WantedWrite]:
         """A Workload whose job is not queued any more, or that is being deleted while it stands for no job.

@@ -11,7 +11,7 @@ from reconciler.core.records import WORKLOAD, Records
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
 from reconciler.objects.stored import Stored
-from reconciler.objects.wanted import KUEUE_VERSION, ObjectReference, WantedWrite
+from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
 from reconciler.parts.claims import Claim, claim_patch, next_claim
 from reconciler.parts.partition import Partition, Tree
 from scheduling.objects.times import SECOND
@@ -60,9 +60,8 @@ class PartsController(Controller):
         stored = self._records.detail(key)
         if isinstance(stored, Stored):
             patch = claim_patch(RESOURCES[CLUSTER_QUEUE], name, stored, after, whole_second(now))
-            yield WantedWrite(
-                key, patch, ObjectReference(KUEUE_VERSION, CLUSTER_QUEUE, "", name), *_news(before, after)
-            )
+            about = refer_to(KUEUE_VERSION, CLUSTER_QUEUE, name, stored)
+            yield WantedWrite(key, patch, about, *_news(before, after))
 
     def _idle(self, tree: Tree) -> bool:
         """Whether no write about work of the tree is under way, which would come after the handover."""

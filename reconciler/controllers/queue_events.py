@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconciler.controllers.queue_status import Ready, cohort_readiness, readiness_of
-from reconciler.objects.wanted import KUEUE_VERSION, ObjectReference, WantedWrite
+from reconciler.core.records import Records
+from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, Touch
 from scheduling.world.world import World
 
 
 class QueueEvents:
-    """Remembers why each queue stopped, since not every Cohort's status can hold it."""
+    """Remembers why each queue stopped, since not every Cohort's status can hold it. `records` has the queues."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: Records) -> None:
+        self._records = records
         self._stopped: dict[Touch, str] = {}
 
     def of(self, world: World, touched: Iterable[Touch]) -> Iterator[WantedWrite]:
@@ -22,10 +24,15 @@ class QueueEvents:
             if ready is None:
                 self._stopped.pop(touch, None)
             elif ready.active and self._stopped.pop(touch, None) is not None:
-                yield _event(touch, ready)
+                yield self._event(touch, ready)
             elif not ready.active and self._stopped.get(touch) != ready.message:
                 self._stopped[touch] = ready.message
-                yield _event(touch, ready)
+                yield self._event(touch, ready)
+
+    def _event(self, touch: Touch, ready: Ready) -> WantedWrite:
+        """A Cohort that ClusterQueues name need not exist; there is no Event about it then."""
+        about = refer_to(KUEUE_VERSION, *touch, self._records.detail(touch))
+        return WantedWrite(touch, None, about, ready.reason, ready.message, warning=not ready.active)
 
 
 def _readiness(world: World, touch: Touch) -> Ready | None:
@@ -36,9 +43,3 @@ def _readiness(world: World, touch: Touch) -> Ready | None:
     if kind == COHORT and name in world.state.tree.cohorts:
         return cohort_readiness(world, world.state.tree.cohorts[name])
     return None
-
-
-def _event(touch: Touch, ready: Ready) -> WantedWrite:
-    kind, name = touch
-    about = ObjectReference(KUEUE_VERSION, kind, "", name)
-    return WantedWrite(touch, None, about, ready.reason, ready.message, warning=not ready.active)

@@ -34,6 +34,7 @@ class StartedPod(NamedTuple):
     gates: tuple[str, ...] = ()
     leaving: bool = False
     bound: bool = False
+    uid: str = ""
 
 
 def _started_pod(pod: Manifest) -> StartedPod | None:
@@ -49,7 +50,7 @@ def _started_pod(pod: Manifest) -> StartedPod | None:
     pod_set = texts(meta.get("labels")).get(POD_SET, "")
     workload, leaving = f"{text(meta.get('namespace')) or ''}/{name}", bool(meta.get("deletionTimestamp"))
     held = gates if ELASTIC_GATE in gates else ()
-    return StartedPod(workload, pod_set, held, leaving, bool(spec.get("nodeName")))
+    return StartedPod(workload, pod_set, held, leaving, bool(spec.get("nodeName")), text(meta.get("uid")) or "")
 
 
 STARTED_PODS = WatchedKind("StartedPod", PODS, _started_pod, ignore, ignore, label_selector=POD_SET, relist=True)

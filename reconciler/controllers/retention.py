@@ -18,7 +18,7 @@ from policies.model.objects import GroupKind
 from reconciler.core.controller import Busy, Controller, Lookup, Wanted
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import WORKLOADS
-from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
+from reconciler.objects.wanted import WantedWrite, refer, reference
 from scheduling.objects.submission import kind_of
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
@@ -102,9 +102,10 @@ class RetentionController(Controller):
                 continue
             (kind, resource), uid = known, text(owner.get("uid")) or ""
             action = Delete(resource, workload.namespace, name, uid=uid, background=True)
-            about = ObjectReference(str(owner["apiVersion"]), str(owner["kind"]), workload.namespace, name, uid)
+            key = f"{workload.namespace}/{name}"
+            about = refer(str(owner["apiVersion"]), str(owner["kind"]), key, uid)
             message = f"Deleted job: its workload {workload.key} was deactivated, and is kept no longer"
-            yield WantedWrite((kind, f"{workload.namespace}/{name}"), action, about, "Deleted", message)
+            yield WantedWrite((kind, key), action, about, "Deleted", message)
 
 
 def end_of(workload: Workload, retention: Retention) -> int | None:

@@ -51,7 +51,7 @@ class StatusController(Controller):
         self.prunes_cohorts = False
         self._world = world
         self._records = records
-        self._events = QueueEvents()
+        self._events = QueueEvents(records)
         self._later: dict[Touch, None] = {}
         self._line = Line()
         self._leaving: dict[Touch, None] = {}

@@ -13,7 +13,7 @@ from policies.mutation.kueue_pod_defaults import GATE, TOPOLOGY_GATE
 from reconciler.jobs.pod_changes import PodChanges, started
 from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
 from reconciler.objects.patches import differences
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import written
 
 KIND = "Pod"
@@ -26,8 +26,8 @@ _LONGEST_GRACE = 30
 """Seconds to end for a Pod that has no quota: what Kubernetes gives a Pod that asks for nothing else."""
 
 
-def about(member: Member) -> ObjectReference:
-    return ObjectReference("v1", KIND, member.namespace, member.name, member.uid)
+def about(member: Member) -> ObjectReference | None:
+    return refer("v1", KIND, member.key, member.uid)
 
 
 def start(member: Member, assigned: PodChanges, message: str, *, placed: bool) -> WantedWrite:

@@ -25,6 +25,7 @@ class Stored:
     deleting: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    uid: str = ""
 
 
 def read_stored(manifest: Manifest) -> Stored:
@@ -38,6 +39,7 @@ def read_stored(manifest: Manifest) -> Stored:
         bool(meta.get("deletionTimestamp")),
         texts(meta.get("labels")),
         {key: value for key, value in texts(meta.get("annotations")).items() if key != _LAST_APPLIED},
+        text(meta.get("uid")) or "",
     )
 
 

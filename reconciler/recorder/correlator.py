@@ -146,6 +146,7 @@ def _body(subject: _Subject, series: _Series, name: str, source: str) -> dict[st
         "namespace": about.namespace,
         "name": about.name,
         "uid": about.uid,
+        "resourceVersion": about.version,
     }
     return {
         "apiVersion": "v1",

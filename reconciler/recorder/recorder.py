@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cluster.actions import Create, Delete, Patch
 from cluster.errors import ApiError
 from reconciler.objects.following import workload_trace
@@ -23,8 +25,12 @@ class EventRecorder:
         self._events = EventCorrelator()
         self._journal = Journal()
 
-    def _record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
+    def _record(
+        self, about: ObjectReference | None, reason: str, message: str, now: int, *, warning: bool = False
+    ) -> None:
         """It happened, again or not."""
+        if about is None:
+            return
         self._events.record(about, reason, message, now, warning=warning)
         self._journal.note(about, reason, message, now, warning=warning)
 
@@ -77,7 +83,7 @@ class EventRecorder:
 
 def concerning(about: ObjectReference, workload: Workload | None) -> ObjectReference:
     """With the trace of its Workload, where that is known."""
-    return about if workload is None or about.trace else about._replace(trace=workload_trace(workload))
+    return about if workload is None or about.trace else replace(about, trace=workload_trace(workload))
 
 
 def _said(error: Exception) -> str:

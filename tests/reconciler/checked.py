@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from cluster.actions import Action
+from cluster.actions import Action, Create
 from cluster.tracing.span import SpanRecorder
 from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.pods import PodsController
@@ -18,7 +18,7 @@ from reconciler.core.events import Event
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WatchedKind
 from reconciler.core.writes import EVENT
-from reconciler.objects.observed import Key
+from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from reconciler.observer.observer import NullObserver
 from reconciler.observer.spans import SpanObserver
@@ -86,12 +86,18 @@ class CheckedCore(Core):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._unanswered: set[Key] = set()
+        self._uids: dict[Key, set[str]] = {}
 
     def handle(self, events: Any, now: int) -> list[Command]:
         given: list[Event] = [*events]
         for event in given:
             if isinstance(event, Written | Failed | ObjectRead):
                 self._unanswered.discard(event.key)
+            if isinstance(event, Written | ObjectRead) and event.key[0] in self.informer.watched:
+                self._see(self.informer.watched[event.key[0]].observed(event.manifest))
+            for observed in event.objects if isinstance(event, Listed) else (event,):
+                if isinstance(observed, Observed):
+                    self._see(observed)
         commands = super().handle(given, now)
         for command in commands:
             self._sent(command)
@@ -100,6 +106,8 @@ class CheckedCore(Core):
         return commands
 
     def _sent(self, command: Command) -> None:
+        if isinstance(command, Write) and command.key[0] == EVENT:
+            assert self._is_found(command.action), f"kubectl describe does not find {command.action}"
         if not isinstance(command, Write | ReadObject) or command.key[0] == EVENT:
             return
         assert command.key not in self._unanswered, f"{command.key}: a second request is sent before the answer"
@@ -108,6 +116,19 @@ class CheckedCore(Core):
         assert record is not None
         assert record.in_flight is not None
         assert record.in_flight.request == command
+
+    def _is_found(self, event: Action) -> bool:
+        """Whether the Event names its object as kubectl describe looks for it; where uids were seen, by one of them."""
+        assert isinstance(event, Create)
+        about = event.body["involvedObject"]
+        name = "/".join(filter(None, (about.get("namespace"), about["name"])))
+        known = self._uids.get((about["kind"], name), {about["uid"]})
+        return bool(about["apiVersion"] and about["uid"]) and about["uid"] in known
+
+    def _see(self, observed: Observed) -> None:
+        uid = getattr(observed.value, "uid", "") or getattr(observed.detail, "uid", "")
+        if uid:
+            self._uids.setdefault(observed.key, set()).add(uid)
 
 
 def loop(

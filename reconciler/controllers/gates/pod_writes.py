@@ -10,7 +10,7 @@ from cluster.resource import PODS
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.model.printing import plain
 from reconciler.objects.observed import Observed
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 
 MANAGER = "quotree-quota-gates"
 _LONGEST = 1000
@@ -32,9 +32,8 @@ class AtGate(Protocol):
     def waits(self) -> str: ...
 
 
-def about(pod: AtGate) -> ObjectReference:
-    namespace, _, name = pod.key.partition("/")
-    return ObjectReference("v1", "Pod", namespace, name, pod.uid)
+def about(pod: AtGate) -> ObjectReference | None:
+    return refer("v1", "Pod", pod.key, pod.uid)
 
 
 def passes(observed: Observed, queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:

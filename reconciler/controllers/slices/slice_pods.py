@@ -17,7 +17,7 @@ from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt
 from reconciler.jobs.pod_writes import EXCESS
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import WantedWrite, refer
 from scheduling.objects.requests import counts_after_reclaim
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
@@ -110,7 +110,7 @@ class SlicePodsController(Controller):
             return
         for each in excess:
             namespace, _, name = each.key[1].partition("/")
-            about = ObjectReference("v1", "Pod", namespace, name)
+            about = refer("v1", "Pod", each.key[1], each.value.uid, version=each.version)
             message = "It ran beyond what its elastic job was admitted with"
             yield WantedWrite(each.key, Delete(PODS, namespace, name, each.version), about, EXCESS, message, True)
             yield WaitFor((_CHAIN, first), each.key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.controllers.gates.pod_writes import places
 from reconciler.controllers.volcano.gate_kinds import GATED_GROUP
 from reconciler.core.records import Records
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import WantedWrite, refer
 
 _VERSION = f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}"
 
@@ -48,12 +48,5 @@ class GroupNews:
         observed = self._records.get(key)
         if observed is None or observed.value is None:
             return
-        namespace, _, name = group.partition("/")
-        about = ObjectReference(
-            f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}",
-            "PodGroup",
-            namespace,
-            name,
-            observed.value.uid,
-        )
+        about = refer(_VERSION, "PodGroup", group, observed.value.uid, version=observed.version)
         self._news.append(WantedWrite(key, None, about, reason, text, warning=warning))

@@ -22,7 +22,7 @@ from reconciler.controllers.volcano.queue_writes import command_gone, metadata_p
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import SECOND
 from scheduling.volcano_queues.life import Wanted as Wish
 from scheduling.volcano_queues.queue_object import QueueObject
@@ -186,8 +186,8 @@ class VolcanoQueuesController(Controller):
         self._waiting = waiting
 
 
-def reference(queue: QueueObject) -> ObjectReference:
-    return ObjectReference("scheduling.volcano.sh/v1beta1", "Queue", "", queue.name, queue.uid)
+def reference(queue: QueueObject) -> ObjectReference | None:
+    return refer("scheduling.volcano.sh/v1beta1", "Queue", queue.name, queue.uid)
 
 
 def _why(queue: QueueObject, wish: Wish) -> str:

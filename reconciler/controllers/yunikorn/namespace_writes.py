@@ -15,7 +15,7 @@ from reconciler.controllers.gates.pod_writes import MANAGER
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Observed
 from reconciler.objects.stored import Stored, with_condition
-from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.wanted import WantedWrite, refer_to
 from scheduling.yunikorn.gates.gated_namespace import Usage
 
 UNREADABLE = "quotree.dev/QuotaUnreadable"
@@ -49,7 +49,7 @@ def conditions(observed: Observed, flaw: str, usage: Usage | None, now: int) -> 
     event = next((each for each in wanted if _is_event(before.get(each.kind), each)), None)
     if event is None:
         return WantedWrite(observed.key, patch)
-    about, wrong = ObjectReference("v1", "Namespace", "", observed.key[1], ""), event.kind == UNREADABLE and event.holds
+    about, wrong = refer_to("v1", "Namespace", observed.key[1], stored), event.kind == UNREADABLE and event.holds
     return WantedWrite(observed.key, patch, about, event.reason, event.message, warning=wrong)
 
 

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from reconciler.controllers.queue_events import QueueEvents
+from reconciler.core.records import Records
+from reconciler.core.watched import by_kind
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.queue_settings import CohortSettings
 from tests.reconciler.two_queues import NOW, world
+
+
+def stored() -> Records:
+    """The queues and Cohorts of the world; "top" is only named by one of them."""
+    records, kinds = Records(), by_kind()
+    for kind, name in (("ClusterQueue", "q"), ("ClusterQueue", "r"), ("Cohort", "c")):
+        manifest = {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}}
+        records.record((kind, name)).stored = kinds[kind].observed(manifest)
+    return records
 
 
 def about(found: list[WantedWrite]) -> list[str]:
@@ -13,23 +24,24 @@ def about(found: list[WantedWrite]) -> list[str]:
 
 
 def test_a_cycle_is_told_at_every_node_and_so_is_its_end() -> None:
-    made, events = world(), QueueEvents()
+    made, events = world(), QueueEvents(stored())
     assert [*events.of(made, made.take_touched())] == []
 
     made.put_cohort(CohortSettings("top", "c", {}), NOW)
     touched = made.take_touched()
     found = [*events.of(made, touched), *events.of(made, touched)]
-    assert about(found) == ["c", "q", "r", "top"]
+    assert about(found) == ["c", "q", "r"], "top has no object that an Event could be about"
     assert {(each.reason, each.warning, each.action) for each in found} == {("CohortCycleDetected", True, None)}
 
     made.put_cohort(CohortSettings("top", None, {}), NOW)
     found = [*events.of(made, made.take_touched())]
-    assert about(found) == ["c", "q", "r", "top"]
+    assert about(found) == ["c", "q", "r"]
+    assert {each.about and each.about.uid for each in found} == {"uid-c", "uid-q", "uid-r", None}
     assert {(each.reason, each.warning) for each in found} == {("Ready", False)}
 
 
 def test_a_node_that_is_gone_is_forgotten() -> None:
-    made, events = world(), QueueEvents()
+    made, events = world(), QueueEvents(stored())
     made.drop_flavor("spot")
     assert len([*events.of(made, [("ClusterQueue", "q")])]) == 1
     made.drop_queue("q", NOW)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from cluster.actions import Create
-from reconciler.objects.wanted import ObjectReference
+from reconciler.objects.wanted import ObjectReference, refer
 from reconciler.recorder.correlator import BURST, EVENTS, PAUSE, QUIET, RATE, EventCorrelator
 from scheduling.objects.times import SECOND, written
 
@@ -46,10 +49,29 @@ def test_an_event_names_its_object_and_lies_in_its_namespace() -> None:
 
 def test_an_event_about_what_is_in_no_namespace_lies_in_default() -> None:
     events = EventCorrelator()
-    events.record(ObjectReference("v", "ClusterQueue", "", "q"), "Stopped", "is stopped", NOW, warning=True)
+    events.record(ObjectReference("v", "ClusterQueue", "", "q", "u2", "41"), "Stopped", "is stopped", NOW, warning=True)
     (found,) = events.due(NOW)
     assert (found.namespace, found.body["type"]) == ("default", "Warning")
-    assert found.body["involvedObject"] == {"apiVersion": "v", "kind": "ClusterQueue", "name": "q"}
+    assert found.body["involvedObject"] == {
+        "apiVersion": "v",
+        "kind": "ClusterQueue",
+        "name": "q",
+        "uid": "u2",
+        "resourceVersion": "41",
+    }
+
+
+def test_there_is_no_event_about_what_kubectl_describe_would_not_find() -> None:
+    assert refer("v1", "Pod", "ns/p", "") is None
+    with pytest.raises(ValueError, match="an Event about Pod p needs the uid of that object"):
+        ObjectReference("v1", "Pod", "ns", "p", "")
+
+
+def test_an_object_at_another_version_is_the_same_object() -> None:
+    events = EventCorrelator()
+    for version in ("1", "2"):
+        events.record(replace(W, version=version), "Admitted", "m", NOW)
+    assert shown(events.due(NOW)) == [("Admitted", "m", 2)]
 
 
 def test_what_does_not_print_is_told_by_an_escape() -> None:
@@ -84,7 +106,7 @@ def test_of_changing_messages_the_last_is_told_after_a_pause() -> None:
 
 def test_reasons_and_objects_are_told_each_by_itself_and_under_names_of_their_own() -> None:
     events = EventCorrelator()
-    other = W._replace(name="v", uid="u2")
+    other = replace(W, name="v", uid="u2")
     for about, reason in ((W, "QuotaReserved"), (W, "Admitted"), (other, "Admitted")):
         events.record(about, reason, "m", NOW)
     found = events.due(NOW)
@@ -95,7 +117,7 @@ def test_reasons_and_objects_are_told_each_by_itself_and_under_names_of_their_ow
 def test_many_at_once_take_turns_at_a_rate() -> None:
     events = EventCorrelator()
     for number in range(BURST + 3 * RATE):
-        events.record(W._replace(name=f"w{number}"), "Admitted", "m", NOW)
+        events.record(replace(W, name=f"w{number}"), "Admitted", "m", NOW)
     assert len(events.due(NOW)) == BURST
     assert events.due(NOW) == []
     assert len(events.due(NOW + SECOND)) == RATE
@@ -106,7 +128,7 @@ def test_many_at_once_take_turns_at_a_rate() -> None:
 def test_more_than_can_ever_be_told_is_dropped_and_counted() -> None:
     events = EventCorrelator()
     for number in range(30_000):
-        events.record(W._replace(name=f"w{number}"), "Admitted", "m", NOW)
+        events.record(replace(W, name=f"w{number}"), "Admitted", "m", NOW)
     left = [each for minute in range(30) for each in events.due(NOW + minute * 60 * SECOND)]
     assert events.dropped + len(left) == 30_000
     assert left[-1].body["involvedObject"]["name"] == "w29999"
@@ -116,7 +138,7 @@ def test_what_is_remembered_has_bounds_also_when_all_is_written() -> None:
     events, moment = EventCorrelator(), NOW
     for number in range(12_000):
         moment += SECOND // 10
-        events.record(W._replace(name=f"w{number}"), "Admitted", "m", moment)
+        events.record(replace(W, name=f"w{number}"), "Admitted", "m", moment)
         events.due(moment)
     sizes: list[Any] = [events._series, events._waiting]
     assert max(map(len, sizes)) <= 10_000
@@ -133,7 +155,7 @@ def test_a_long_message_is_shortened_to_what_the_api_server_takes() -> None:
 def test_while_much_else_is_written_events_trickle_and_the_rest_follows_at_once_afterwards() -> None:
     events = EventCorrelator()
     for number in range(300):
-        events.record(W._replace(name=f"w{number}"), "Admitted", "m", NOW)
+        events.record(replace(W, name=f"w{number}"), "Admitted", "m", NOW)
 
     busy = [len(events.due(NOW + tenth * SECOND // 10, calm=False)) for tenth in range(20)]
     assert sum(busy) == 7  # one in three tenths of a second, the first at once

@@ -55,3 +55,7 @@ class OutOfReach(_Told):
     """Something outside is not available: a cluster, a port, a folder."""
 
     exit_code = Exit.UNJUDGED
+
+
+class NotAllowed(OutOfReach):
+    """The API server says that you may not."""

@@ -1,8 +1,8 @@
 """A client for one API server, with plain dicts. One object per cluster, no global state."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -66,13 +66,16 @@ class Cluster:
         kubeconfig: str | None = None,
         timeouts: Timeouts | None = None,
         attempts: int = 3,
+        headers: tuple[tuple[str, str], ...] = (),
     ) -> "Cluster":
-        """The cluster of a kubeconfig context; in a pod without a kubeconfig, the pod's own. Raises NotConfigured."""
-        if context is None and kubeconfig is None and in_pod():
-            return cls(from_service_account(), relogin=from_service_account, timeouts=timeouts, attempts=attempts)
+        """The cluster of a kubeconfig context; in a pod without a kubeconfig, the pod's own. Raises NotConfigured.
+
+        `headers` go with each request, such as those of impersonation.
+        """
+        own = context is None and kubeconfig is None and in_pod()
 
         def login() -> Endpoint:
-            return from_kubeconfig(context, kubeconfig)
+            return replace(from_service_account() if own else from_kubeconfig(context, kubeconfig), headers=headers)
 
         return cls(login(), relogin=login, timeouts=timeouts, attempts=attempts)
 
@@ -113,6 +116,10 @@ class Cluster:
         except NotFound:
             return False
         return any(entry.get("name") == resource.plural for entry in answer.get("resources") or ())
+
+    def newest(self, versions: Sequence[Resource]) -> Resource:
+        """The first of these versions of a kind that is served; the first of all where none is."""
+        return next((each for each in versions if self.served(each)), versions[0])
 
     def list(
         self,

@@ -42,6 +42,9 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
 }
 """The kinds that rules read, each with the versions that its project serves or has served, the newest first."""
 
+WORKLOADS = _kueue("workloads", "v1beta2", "v1beta1", namespaced=True)
+"""Kueue's, which only decisions and people read."""
+
 _OF_YUNIKORN = (PRIORITY_CLASS, CONFIG_MAP, core.POD)
 
 AT_WORK = f"spec.schedulerName={yunikorn.SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"

@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 import click
 
 from cli.input import baseline as baselines
-from cli.input.against import Against, AgainstType
+from cli.input.against import Against
 from cli.input.context import load
 from cli.input.exit_options import ExitOptions
 from cli.input.exit_options import exits as exit_options
-from cli.input.options import configured
-from cli.input.options import kubeconfig as kubeconfig_option
+from cli.input.options import against_of, configured
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.output import note
@@ -25,14 +24,7 @@ from policies.model.forest import Forest
 
 
 @click.command()
-@kubeconfig_option
-@click.option(
-    "--against",
-    type=AgainstType(),
-    default="cluster",
-    show_default=True,
-    help="What is audited: a cluster, a snapshot of one, or the files of a folder.",
-)
+@against_of("cluster", "What is audited: a cluster, a snapshot of one, or the files of a folder.")
 @configured
 @click.option("--root", metavar="NAME", help="Only the trees whose root has this name.")
 @outputs(tuple(OF_AUDITS))
@@ -42,7 +34,6 @@ from policies.model.forest import Forest
 )
 def audit(
     against: Against,
-    kubeconfig: str | None,
     config: str | None,
     profile: str | None,
     root: str | None,
@@ -66,7 +57,7 @@ def audit(
     """
     old = baselines.read(baseline) if baseline is not None else None
     configuration = settings(config, [against.name] if against.kind == "files" else [], profile)
-    found = _audited(against, kubeconfig, configuration)
+    found = _audited(against, configuration)
     for item in found.unreadable:
         note(str(item))
     if old is not None:
@@ -82,9 +73,9 @@ def audit(
     click.get_current_context().exit(code)
 
 
-def _audited(against: Against, kubeconfig: str | None, configuration: Configuration) -> Audited:
+def _audited(against: Against, configuration: Configuration) -> Audited:
     """Raises OutOfReach where it cannot be read."""
-    context = load(against, kubeconfig, configuration.yunikorn)
+    context = load(against, configuration.yunikorn)
     world: Forest = context.world
     if against.kind == "files":  # what was read from a cluster is stored already
         world = stored_state(State(world, context.manifests), configuration).world

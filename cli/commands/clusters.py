@@ -9,8 +9,9 @@ import click
 
 from cli.exits import Misused, OutOfReach
 from cli.input import reconciler_api
-from cli.input.against import Against, AgainstType
-from cli.input.options import kubeconfig, output
+from cli.input.against import Against
+from cli.input.options import against_of, output
+from cli.input.visibility import understood
 from cli.output import emit, json_text
 from policies.model.printing import plain
 
@@ -18,13 +19,11 @@ _NONE = "there are no MultiKueueClusters"
 
 
 @click.command()
-@click.option("--against", type=AgainstType(), default="cluster", show_default=True, help="The manager cluster.")
-@kubeconfig
+@against_of("cluster", "The manager cluster.")
 @reconciler_api.options
 @output
 def clusters(
     against: Against,
-    kubeconfig: str | None,
     reconciler: reconciler_api.Server | None,
     output: str,
 ) -> None:
@@ -40,32 +39,26 @@ def clusters(
     """
     if against.kind != "cluster":
         raise Misused("--against: name the manager cluster; files do not say which worker clusters are connected")
-    if reconciler is not None:
-        found = reconciler_api.get(reconciler, "/v1/clusters", against, kubeconfig)
-    else:
-        found = _read(against, kubeconfig)
+    found = _read(against) if reconciler is None else reconciler_api.get(reconciler, "/v1/clusters", against.login)
     emit(json_text(found) if output == "json" else "\n".join(_text(found)) or _NONE)
 
 
-def _read(against: Against, kubeconfig: str | None) -> dict[str, Any]:
+def _read(against: Against) -> dict[str, Any]:
     """Raises OutOfReach."""
-    from cluster.client import Cluster  # here, since these take long to load
-    from cluster.errors import ClusterError
+    from cluster.errors import ClusterError  # here, since these take long to load
     from reconciler.multikueue.stored_clusters import stored_clusters
 
     try:
-        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+        with against.login.connect() as cluster:
             return stored_clusters(cluster)
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
 
 
 def _text(found: dict[str, Any]) -> Iterator[str]:
-    try:
+    with understood():
         for each in found["items"]:
             yield from map(plain, _lines(each))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise OutOfReach("the answer is not that of a reconciler of Quotree, or of another version of it") from error
 
 
 def _lines(each: dict[str, Any]) -> Iterator[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import Misused
-from cli.input.against import Against, AgainstType
-from cli.input.options import kubeconfig as kubeconfig_option
+from cli.input.against import Against
+from cli.input.options import against_of
 from cli.input.reconciler_api import Server, endpoint
 from cli.input.reconciler_api import options as reconciler_options
 from cli.output import note
@@ -20,20 +20,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--against",
-    type=AgainstType(),
-    default="cluster",
-    show_default=True,
-    help="What to show: a cluster, or files:DIR, simulated until nothing moves.",
-)
-@kubeconfig_option
+@against_of("cluster", "What to show: a cluster, or files:DIR, simulated until nothing moves.")
 @reconciler_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def dashboard(
     against: Against,
-    kubeconfig: str | None,
     reconciler: Server | None,
     port: int,
     no_browser: bool,
@@ -59,25 +51,25 @@ def dashboard(
         raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
     if reconciler and against.kind == "files":
         raise Misused("--reconciler has nothing to say of files")
-    reader = _of_files(against) if against.kind == "files" else _of_cluster(against, kubeconfig, reconciler)
+    reader = _of_files(against) if against.kind == "files" else _of_cluster(against, reconciler)
     cookie = cookie_name(port, secure=False)
     settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
-    what_if = _what_if(against, kubeconfig)
+    what_if = _what_if(against)
     click.get_current_context().exit(run_own(settings, lambda: reader, what_if, browser=not no_browser, say=note))
 
 
-def _what_if(against: Against, kubeconfig: str | None) -> Callable[[], WhatIf]:
+def _what_if(against: Against) -> Callable[[], WhatIf]:
     from cli.serving.connection import Connection
     from cli.serving.file_reader import NoWhatIf
     from cli.what_if.processes import Processes
 
     if against.kind == "files":
         return NoWhatIf
-    own = Connection(by_kubeconfig=True, kubeconfig=kubeconfig or "", context=against.name)
+    own = Connection(login=against.login)
     return lambda: Processes(lambda _: own)
 
 
-def _of_cluster(against: Against, kubeconfig: str | None, server: Server | None) -> Reader:
+def _of_cluster(against: Against, server: Server | None) -> Reader:
     """Raises OutOfReach where the cluster does not answer."""
     from cli.exits import OutOfReach
     from cli.report.whole_trees import of_cluster
@@ -86,11 +78,11 @@ def _of_cluster(against: Against, kubeconfig: str | None, server: Server | None)
     from cluster.errors import ClusterError
 
     try:
-        cluster = Cluster.connect(against.name or None, kubeconfig)
+        cluster = against.login.connect()
         cluster.get("/version")
         if server is not None:
-            return own_dashboard.of_cluster(cluster, Cluster(endpoint(server, against, kubeconfig)))
-        once = own_dashboard.ReadOnce(cluster, lambda: of_cluster(against, kubeconfig))
+            return own_dashboard.of_cluster(cluster, Cluster(endpoint(server, against.login)))
+        once = own_dashboard.ReadOnce(cluster, lambda: of_cluster(against))
         return own_dashboard.of_cluster(cluster, once)
     except ClusterError as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
@@ -110,4 +102,4 @@ def _of_files(against: Against) -> Reader:
     played = play(given, settings(None, [against.name], None), EngineOptions())
     played.note_problems()
     forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in given.objects.values())
-    return FilesReader(given, played, answer(forest, context_of(against, None), users_of(played)))
+    return FilesReader(given, played, answer(forest, context_of(against), users_of(played)))

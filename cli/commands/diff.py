@@ -37,7 +37,7 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
     """
     configuration = settings(engine.config, request.selection.places, engine.profile)
     change = read_change(request, configuration.yunikorn)
-    found = impact(change, configuration, engine, request.kubeconfig)
+    found = impact(change, configuration, engine)
     note_problems(found.files, found.simulation)
     deliver(outputs, OF_IMPACTS, found)
     click.get_current_context().exit(strongest(exit_codes(found.files, found.simulation)))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import Exit, Misused, OutOfReach, strongest
-from cli.input.options import context, kubeconfig, output
+from cli.input.login import Login
+from cli.input.login import login as login_option
+from cli.input.options import output
 from cli.output import emit, json_text, paint
 from policies.model.printing import plain
 from policies.takeover.objects import Names
@@ -21,9 +23,8 @@ _FAILING = {"failure": ("failure",), "warning": ("failure", "warning"), "never":
 
 
 @click.command()
-@context
-@kubeconfig
-@click.option("--namespace", default="quotree-system", show_default=True, help="Where Quotree is.")
+@login_option
+@click.option("-n", "--namespace", default="quotree-system", show_default=True, help="Where Quotree is.")
 @click.option("--webhook", metavar="HOST:PORT", help="Where the webhook can be reached from here, for its certificate.")
 @click.option(
     "--metrics", metavar="URL", help="Where its metrics can be read from here. Default: the API server's proxy."
@@ -37,8 +38,7 @@ _FAILING = {"failure": ("failure",), "warning": ("failure", "warning"), "never":
 )
 @output
 def doctor(
-    context: str | None,
-    kubeconfig: str | None,
+    login: Login,
     namespace: str,
     webhook: str | None,
     metrics: str | None,
@@ -60,18 +60,17 @@ def doctor(
     from cli.doctor.checks import CHECKS  # here, since these take long to load
     from cli.doctor.diagnosis import diagnose
     from cli.doctor.target import Target
-    from cluster.client import Cluster
     from cluster.errors import NotConfigured
 
     if webhook is not None and not webhook.rpartition(":")[2].isdecimal():
         raise Misused(f"--webhook {webhook}: write HOST:PORT")
     try:
-        with Cluster.connect(context, kubeconfig) as cluster:
+        with login.connect() as cluster:
             found = diagnose(Target(cluster, Names(namespace=namespace), webhook, metrics), CHECKS)
             host = cluster.host
     except NotConfigured as error:
         raise OutOfReach(str(error)) from error
-    emit(json_text(_json(found, context, host)) if output == "json" else "\n".join(_text(found, host)))
+    emit(json_text(_json(found, login.context, host)) if output == "json" else "\n".join(_text(found, host)))
     click.get_current_context().exit(strongest(_codes(found, fail_on)))
 
 

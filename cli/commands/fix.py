@@ -35,7 +35,6 @@ def fix(
     paths: tuple[str, ...],
     filenames: tuple[str, ...],
     against: Against,
-    kubeconfig: str | None,
     profile: str | None,
     config: str | None,
     write: bool,
@@ -62,7 +61,7 @@ def fix(
     found = identify(documents, faults)
     for item in found.unreadable:
         note(str(item))
-    context = load(against, kubeconfig, configuration.yunikorn, found.objects)
+    context = load(against, configuration.yunikorn, found.objects)
     for item in context.unreadable:
         note(str(item))
     files = {document.source: owned(document.source, every) for document in documents if document.source != STDIN}

@@ -36,7 +36,6 @@ def migrate(
     total: tuple[str, ...],
     flavor: str,
     against: Against,
-    kubeconfig: str | None,
     output: str,
 ) -> None:
     """Write Kueue's objects (v1beta2) for the queues in PATH..., and list what of them cannot be kept.
@@ -57,7 +56,7 @@ def migrate(
     if not is_domain(flavor):
         raise Misused(f"--flavor {flavor}: the name of an object has lower-case letters, digits, - and .")
     every = tuple(dict.fromkeys([*paths, *filenames]))
-    found = migrated(Origin(origin), every, against, kubeconfig, Wish(totals(total), flavor))
+    found = migrated(Origin(origin), every, against, Wish(totals(total), flavor))
     for item in found.unreadable:
         note(str(item))
     if not found.migration.objects and not found.migration.lost and output == "text":

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import click
 
-from cli.exits import Misused
+from cli.exits import Misused, NotAllowed
 from cli.input import snapshot
-from cli.input.against import Against, AgainstType
-from cli.input.options import EngineOptions, kubeconfig, output
+from cli.input.against import Against
+from cli.input.login import Login
+from cli.input.options import EngineOptions, against_of, namespaces, output
 from cli.input.options import engine as engine_options
-from cli.input.snapshot import Names
+from cli.input.reconciler_api import Server
+from cli.input.reconciler_api import options as reconciler_options
+from cli.input.visibility import Ask, asked, local_queues, understood
 from cli.output import emit, json_text
 from cli.report.simulations.beside import Pending
+from cli.report.simulations.waiting_text import job_text
 from cli.watching.again import watchable
 from policies.model.printing import plain
+from policies.model.suggestion import close
 from reconciler.api.pending import Row, homeless, item, local_rows, rows
+from scheduling.visibility.as_json import owners_job
 from scheduling.world.world import World
 
 _EMPTY = "no pending workloads"
+Item = dict[str, Any]
+"""An entry of PendingWorkloadsSummary."""
 
 
 @click.command()
 @watchable
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE | QUEUE]", default="")
-@click.option(
-    "--against",
-    type=AgainstType(),
-    default="cluster",
-    show_default=True,
-    help="Where the queues are: a cluster as it is now, or files:DIR, simulated until nothing moves.",
-)
-@kubeconfig
+@against_of("cluster", "Where the queues are: a cluster as it is now, or files:DIR, simulated until nothing moves.")
+@namespaces
+@reconciler_options
 @click.option(
     "--limit",
     type=click.IntRange(1),
@@ -45,27 +49,63 @@ _EMPTY = "no pending workloads"
 @output
 @engine_options
 def pending(
-    queue: str, against: Against, kubeconfig: str | None, limit: int, output: str, engine: EngineOptions
+    queue: str,
+    against: Against,
+    namespace: str | None,
+    everywhere: bool,
+    reconciler: Server | None,
+    limit: int,
+    output: str,
+    engine: EngineOptions,
 ) -> None:
     """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues.
 
+    With -n QUEUE is a LocalQueue of that namespace; without QUEUE all of them are listed. Who may not read the whole
+    cluster is answered by its reconciler: about the LocalQueues of a namespace, by default that of the context.
     Also what waits in the queues of Volcano and of YuniKorn, or at and below one of them; a snapshot has no such work.
 
     \b
     Examples:
       quotree pending
       quotree pending research
+      quotree pending -n ml
       quotree pending ml/main -o json
       quotree pending --watch
     """
-    found = snapshot.take(against, kubeconfig, engine)
-    others = Pending(found.others, queue)
+    if namespace is not None and queue and "/" not in queue:
+        queue = f"{namespace}/{queue}"
+    if reconciler is not None and against.kind != "cluster":
+        raise Misused("--reconciler has nothing to say of files and snapshots")
+    refused = None
+    if reconciler is None:
+        try:
+            _from_world(queue, against, namespace, limit, output, engine)
+            return
+        except NotAllowed as error:
+            if everywhere:
+                raise
+            refused = error
+    with asked(against.login, reconciler, refused) as ask, understood():
+        queues = list(_answered(ask, against.login, queue, namespace, limit))
+        emit(json_text(_json(queues)) if output == "json" else "\n".join(_text(_job_of, queues)) or _EMPTY)
+
+
+def _from_world(
+    queue: str, against: Against, namespace: str | None, limit: int, output: str, engine: EngineOptions
+) -> None:
+    """Raises NotAllowed where the cluster may not be read."""
+    found = snapshot.take(against, engine)
+    others = Pending(found.others if namespace is None else None, queue)
     of_others = others.named and queue not in found.world.queues.pending
-    queues = [] if of_others else list(_queues(found.world, queue, limit))
+    queues = [] if of_others else list(_queues(found.world, queue, namespace, limit))
+
+    def job(row: Item) -> str:
+        return found.names.job(f"{row['metadata']['namespace']}/{row['metadata']['name']}")
+
     if output == "json":
         emit(json_text({**_json(queues), **others.as_json()}))
     else:
-        emit("\n".join([*_text(found.names, queues), *others.lines()]) or _EMPTY)
+        emit("\n".join([*_text(job, queues), *others.lines()]) or _EMPTY)
     click.get_current_context().exit(found.exit)
 
 
@@ -75,57 +115,95 @@ class _Queue:
 
     kind: str
     name: str
-    shown: list[Row]
+    shown: list[Item]
     count: int
 
 
-def _queues(world: World, queue: str, limit: int) -> Iterator[_Queue]:
+def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
     """Raises Misused where there is no such queue."""
     if "/" in queue:
         yield _local_queue(world, queue, limit)
     elif queue:
         if queue not in world.queues.pending:
-            raise Misused(f"there is no ClusterQueue {queue}; for a LocalQueue write NAMESPACE/NAME")
+            raise Misused(
+                _missing("ClusterQueue", queue, world.queues.pending, "for a LocalQueue write NAMESPACE/NAME")
+            )
         yield _cluster_queue(world, queue, limit)
+    elif namespace is not None:
+        names = (name for name in sorted(world.queues.local_queues) if name.startswith(f"{namespace}/"))
+        yield from (each for each in (_local_queue(world, name, limit) for name in names) if each.count)
     else:
         found = (_cluster_queue(world, name, limit) for name in sorted(world.queues.pending))
         yield from (each for each in found if each.count)
-        if in_no_queue := homeless(world):
-            yield _Queue("", "", in_no_queue[:limit], len(in_no_queue))
+    if not queue:
+        lost = [row for row in homeless(world) if _is_lost(world, row, namespace)]
+        yield from [_Queue("", "", list(map(item, lost[:limit])), len(lost))] if lost else []
+
+
+def _is_lost(world: World, row: Row, namespace: str | None) -> bool:
+    """Whether no queue lists it: of a namespace its LocalQueues do, also where they have no ClusterQueue."""
+    if namespace is None:
+        return True
+    return row.workload.namespace == namespace and row.workload.local_queue not in world.queues.local_queues
+
+
+def _missing(kind: str, name: str, known: Iterable[str], otherwise: str) -> str:
+    near = close(name, known)
+    return f"there is no {kind} {name}; " + (f"did you mean {near}?" if near else otherwise)
 
 
 def _cluster_queue(world: World, name: str, limit: int) -> _Queue:
-    return _Queue("ClusterQueue", name, rows(world, name, 0, limit), len(world.queues.pending[name]))
+    shown = list(map(item, rows(world, name, 0, limit)))
+    return _Queue("ClusterQueue", name, shown, len(world.queues.pending[name]))
 
 
 def _local_queue(world: World, name: str, limit: int) -> _Queue:
-    if name not in world.queues.local_queues:
-        raise Misused(f"there is no LocalQueue {name}; for a ClusterQueue write its name alone")
-    return _Queue("LocalQueue", name, local_rows(world, name, 0, limit), sum(1 for _ in world.queues.waiting_at(name)))
+    known = world.queues.local_queues
+    if name not in known:
+        raise Misused(_missing("LocalQueue", name, known, "for a ClusterQueue write its name alone"))
+    shown = list(map(item, local_rows(world, name, 0, limit)))
+    return _Queue("LocalQueue", name, shown, sum(1 for _ in world.queues.waiting_at(name)))
+
+
+def _answered(ask: Ask, login: Login, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
+    """What a reconciler says of one queue, or of the LocalQueues of a namespace."""
+    if queue and "/" not in queue:
+        items = ask(f"/v1/clusterqueues/{quote(queue, safe='')}/pendingworkloads?limit={limit}")["items"]
+        yield _Queue("ClusterQueue", queue, items, len(items))
+        return
+    within, _, name = queue.partition("/")
+    within = within or namespace or login.namespace()
+    for local in [name] if name else local_queues(login, within):
+        path = f"/v1/namespaces/{quote(within, safe='')}/localqueues/{quote(local, safe='')}/pendingworkloads"
+        items = ask(f"{path}?limit={limit}")["items"]
+        yield _Queue("LocalQueue", f"{within}/{local}", items, len(items))
 
 
 def _json(queues: list[_Queue]) -> dict[str, Any]:
-    items = [
-        {"kind": each.kind, "name": each.name, "pending": each.count, "items": list(map(item, each.shown))}
-        for each in queues
-    ]
+    items = [{"kind": each.kind, "name": each.name, "pending": each.count, "items": each.shown} for each in queues]
     return {"apiVersion": "quotree.dev/v1alpha1", "kind": "PendingWorkloads", "queues": items}
 
 
-def _text(names: Names, queues: list[_Queue]) -> Iterator[str]:
+def _job_of(row: Item) -> str:
+    meta = row["metadata"]
+    owners = [(each["kind"], each["name"]) for each in meta.get("ownerReferences", ())]
+    return job_text(owners_job(owners, meta["namespace"], meta["name"]))
+
+
+def _text(job: Callable[[Item], str], queues: list[_Queue]) -> Iterator[str]:
     for each in queues:
         queue = f"{each.kind} {each.name}" if each.kind else "in no ClusterQueue"
         yield plain(f"{queue}: {each.count} pending" if each.count else f"{queue}: {_EMPTY}")
-        yield from (f"  {plain(_line(names, each.kind, row))}" for row in each.shown)
+        yield from (f"  {plain(_line(job, each.kind, row))}" for row in each.shown)
         if each.count > len(each.shown):
             yield f"  and {each.count - len(each.shown)} more"
 
 
-def _line(names: Names, kind: str, row: Row) -> str:
-    job = names.job(row.workload.key)
-    text = f"{job}, priority {row.workload.priority}: {row.reason}: {row.message}"
-    if row.place is None or row.place_in_local is None:
+def _line(job: Callable[[Item], str], kind: str, row: Item) -> str:
+    text = f"{job(row)}, priority {row['priority']}: {row['reason']}: {row['message']}"
+    place, in_local = row.get("positionInClusterQueue"), row.get("positionInLocalQueue")
+    if place is None or in_local is None:
         return text
     if kind == "LocalQueue":
-        return f"{row.place_in_local + 1:>3}  {text} (number {row.place + 1} of its ClusterQueue)"
-    return f"{row.place + 1:>3}  {text}"
+        return f"{in_local + 1:>3}  {text} (number {place + 1} of its ClusterQueue)"
+    return f"{place + 1:>3}  {text}"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cli.exits import Exit, Misused, OutOfReach
-from cli.input.options import kubeconfig
+from cli.exits import Exit, Misused
+from cli.input.login import Login
+from cli.input.login import login as login_option
 from cli.input.settings import settings as read_settings
 from cli.output import emit
 from policies.model.printing import plain
@@ -39,10 +40,13 @@ def _acting(command: F) -> F:
                 help="Seconds without progress until it gives up.",
             ),
             click.option(
-                "--namespace", default="default", show_default=True, help="Where Commands to the controller are put."
+                "-n",
+                "--namespace",
+                default="default",
+                show_default=True,
+                help="Where Commands to the controller are put.",
             ),
-            click.option("--context", metavar="NAME", help="A context of the kubeconfig. Default: the current one."),
-            kubeconfig,
+            login_option,
             click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG."),
         )
     ):
@@ -148,14 +152,13 @@ def _run(
     dry_run: bool,
     timeout: float,
     namespace: str,
-    context: str | None,
-    kubeconfig: str | None,
+    login: Login,
     config: str | None,
 ) -> None:
     from reconciler.controllers.volcano.by_hand import ByHand  # here, since it takes long to load
 
     configuration = read_settings(config, [])
-    with _connected(context, kubeconfig) as cluster:
+    with login.connected() as cluster:
         hand = ByHand(cluster, configuration, namespace, timeout, lambda step: emit(plain(f"{step} ...")))
         tree = hand.read()
         plan = planned(tree)
@@ -182,24 +185,11 @@ def _carry_out(hand: ByHand, tree: QueueTree, name: str, plan: Plan) -> None:
             click.get_current_context().exit(Exit.FINDINGS)
 
 
-@contextmanager
-def _connected(context: str | None, kubeconfig: str | None) -> Iterator[Cluster]:
-    """Raises OutOfReach for what the cluster answers."""
-    from cluster.client import Cluster
-    from cluster.errors import ClusterError
-
-    try:
-        with Cluster.connect(context, kubeconfig) as cluster:
-            yield cluster
-    except ClusterError as error:
-        raise OutOfReach(str(error)) from error
-
-
 # -- as vcctl has them -------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _asked(kubeconfig: str | None, request: Callable[[], T]) -> Iterator[tuple[Cluster, T]]:
+def _asked(login: Login, request: Callable[[], T]) -> Iterator[tuple[Cluster, T]]:
     """The cluster and what is asked of it. Raises Misused for what vcctl refuses, before anything is opened."""
     from scheduling.volcano_queues.vcctl import BadRequest
 
@@ -207,13 +197,13 @@ def _asked(kubeconfig: str | None, request: Callable[[], T]) -> Iterator[tuple[C
         wanted = request()
     except BadRequest as error:
         raise Misused(str(error)) from error
-    with _connected(None, kubeconfig) as cluster:
+    with login.connected() as cluster:
         yield cluster, wanted
 
 
 @queue.command("list")
-@kubeconfig
-def list_queues(kubeconfig: str | None) -> None:
+@login_option
+def list_queues(login: Login) -> None:
     """List all queues with their PodGroups by phase, as vcctl queue list does.
 
     \b
@@ -223,7 +213,7 @@ def list_queues(kubeconfig: str | None) -> None:
     from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUES
     from scheduling.volcano_queues.vcctl import counts_by_queue, listed
 
-    with _connected(None, kubeconfig) as cluster:
+    with login.connected() as cluster:
         text = listed(cluster.list(QUEUES), counts_by_queue(cluster.list(POD_GROUP.resource)))
     emit("\n".join(map(plain, text.splitlines())))
 
@@ -232,8 +222,8 @@ def list_queues(kubeconfig: str | None) -> None:
 @click.option("-n", "--name", default="", help="The queue.")
 @click.option("-a", "--action", default="", help="open, close or update.")
 @click.option("-w", "--weight", type=int, default=0, help="The weight, for update.")
-@kubeconfig
-def operate_queue(name: str, action: str, weight: int, kubeconfig: str | None) -> None:
+@login_option
+def operate_queue(name: str, action: str, weight: int, login: Login) -> None:
     """Open or close a queue, or update its weight, as vcctl queue operate does.
 
     \b
@@ -248,7 +238,7 @@ def operate_queue(name: str, action: str, weight: int, kubeconfig: str | None) -
     from scheduling.volcano_queues.states import Action
     from scheduling.volcano_queues.vcctl import requested
 
-    with _asked(kubeconfig, partial(requested, name, action, weight)) as (cluster, wanted):
+    with _asked(login, partial(requested, name, action, weight)) as (cluster, wanted):
         if isinstance(wanted, Action):
             hand = ByHand(cluster, Configuration(), "default", 0, emit)
             found = hand.read().queues.get(name)
@@ -261,8 +251,8 @@ def operate_queue(name: str, action: str, weight: int, kubeconfig: str | None) -
 
 @queue.command("delete")
 @click.option("-n", "--name", default="", help="The queue.")
-@kubeconfig
-def delete_queue(name: str, kubeconfig: str | None) -> None:
+@login_option
+def delete_queue(name: str, login: Login) -> None:
     """Delete a queue, as vcctl queue delete does.
 
     \b
@@ -274,5 +264,5 @@ def delete_queue(name: str, kubeconfig: str | None) -> None:
     from reconciler.controllers.volcano.kinds import QUEUES
     from scheduling.volcano_queues.vcctl import check_name
 
-    with _asked(kubeconfig, partial(check_name, name)) as (cluster, _):
+    with _asked(login, partial(check_name, name)) as (cluster, _):
         perform(cluster, Delete(QUEUES, None, name))

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 def review(
     file: str,
     against: Against,
-    kubeconfig: str | None,
     output: str,
     webhook: str,
     profile: str | None,
@@ -74,20 +73,17 @@ def review(
             f"no {webhook} webhook is asked about {asked.kind.kind} of group {asked.kind.group!r}: it carries no quota"
         )
         click.get_current_context().exit(Exit.UNREADABLE)
-    context = load(against, kubeconfig, configuration.yunikorn)
+    context = load(against, configuration.yunikorn)
     for item in context.unreadable:
         note(str(item))
-    answered = _answer(asked, much, context, kubeconfig, configuration, mutating)
+    answered = _answer(asked, much, context, configuration, mutating)
     emit(json_text(json.loads(answered.body)) if output == "json" else words(asked, against, answered))
     allowed = json.loads(answered.body)["response"]["allowed"]
     codes = [Exit.UNREADABLE] if context.unreadable else []
     click.get_current_context().exit(strongest([*codes, Exit.CLEAN if allowed else Exit.FINDINGS]))
 
 
-def _answer(
-    asked: Review, much: str, context: Context, kubeconfig: str | None, configuration: Configuration, mutating: bool
-) -> Replay:
-    from cluster.client import Cluster
+def _answer(asked: Review, much: str, context: Context, configuration: Configuration, mutating: bool) -> Replay:
     from cluster.errors import ClusterError, NotFound
     from cluster.resource import Resource
     from cluster.stream import Manifest
@@ -104,7 +100,7 @@ def _answer(
             """The owner of a job or Pod; only a cluster proves one, by its UID."""
             if context.against.kind != "cluster":
                 return None
-            cluster = stack.enter_context(Cluster.connect(context.against.name or None, kubeconfig))
+            cluster = stack.enter_context(context.against.login.connect())
             try:
                 return cluster.get(resource.item(name, namespace))
             except NotFound:

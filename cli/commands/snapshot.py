@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.input.against import Against, AgainstType
+from cli.input.against import Against
 from cli.input.context import collect
-from cli.input.options import kubeconfig as kubeconfig_option
+from cli.input.options import against_of
 from cli.input.settings import settings
 from cli.input.snapshot_file import MAX_SIZE, Snapshot
 from cli.output import emit, note
@@ -21,14 +21,11 @@ from policies.model.objects import Ref
 
 
 @click.command()
-@click.option(
-    "--against", type=AgainstType(), default="cluster", show_default=True, help="What it is taken of: a cluster."
-)
-@kubeconfig_option
+@against_of("cluster", "What it is taken of: a cluster.")
 @click.option("--file", metavar="FILE", help="Where to write it. Default: standard output.")
 @click.option("--hash-names", is_flag=True, help="Hash the names of work: Workloads, jobs, Pods and their groups.")
 @click.option("--config", metavar="FILE", help="Quotree's configuration; it says where YuniKorn's objects are.")
-def snapshot(against: Against, kubeconfig: str | None, file: str | None, hash_names: bool, config: str | None) -> None:
+def snapshot(against: Against, file: str | None, hash_names: bool, config: str | None) -> None:
     """Write a snapshot of a cluster: queues, quota, usage, and running and pending work as requests.
 
     It holds no Secret and no specification of a Pod: of a Pod only what it requests and what chooses its flavor. The
@@ -50,7 +47,7 @@ def snapshot(against: Against, kubeconfig: str | None, file: str | None, hash_na
             found[ref] = redacted
 
     now = datetime.now(UTC)
-    complete = collect(against, kubeconfig, yunikorn, keep)
+    complete = collect(against, yunikorn, keep)
     objects = tuple(manifest for _, manifest in sorted(found.items(), key=lambda each: each[0]))
     text = snapshot_json(Snapshot(now, against.name, complete, objects, hash_names))
     if len(text) > MAX_SIZE:

@@ -2,40 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 
-from cli.exits import Exit, strongest
+from cli.exits import Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.context import Context
+from cli.input.documents import EXTENSIONS, expand
 from cli.input.given import NO_FILES, Given, gather, joined
-from cli.input.options import EngineOptions, input_paths, inputs, output
-from cli.input.options import against as against_option
+from cli.input.options import EngineOptions, against_of, input_paths, output
 from cli.input.settings import settings
 from cli.input.simulation import Simulations, has_work, play
 from cli.output import emit, json_text, note
 from cli.report.drawing import glyphs, lines, row_text
+from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.simulations.yunikorn_text import counts_notes, queues_text
 from cli.report.tree_json import DIALECTS
+from cli.report.tree_view import UnknownNode, View, view_of, wanted
 from cli.report.trees import walk
-from cli.report.whole_trees import answer, context_of, users, users_of, with_quota
+from cli.report.whole_trees import answer, context_of, users, users_of
 from cli.watching.again import watchable
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
 from policies.model.printing import plain
 
 
+def is_file(argument: str) -> bool:
+    """Whether an argument is a file, a folder or a pattern, rather than the name of a node."""
+    if argument == "-" or expand(argument) or any(sign in argument for sign in "*?["):
+        return True
+    return argument.lower().endswith(EXTENSIONS) or ("/" in argument and not wanted(argument).kind)
+
+
+def _files(options: Mapping[str, Any]) -> list[str]:
+    return [*filter(is_file, options["paths"]), *options["filenames"]]
+
+
+def _default(options: Mapping[str, Any]) -> str:
+    return "nothing" if _files(options) else "cluster"
+
+
 @click.command()
+@against_of(_default, "What exists besides the input files. Default: the cluster, if no files are named.")
 @watchable
-@inputs
-@against_option
+@click.argument("paths", metavar="[PATH | NODE]...", nargs=-1)
+@click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    metavar="FILE",
+    multiple=True,
+    help="A file or folder, repeatable; - is standard input.",
+)
+@click.option(
+    "--node",
+    "nodes",
+    metavar="NODE",
+    multiple=True,
+    help="Only this node, its ancestors and what is below; repeatable.",
+)
+@click.option("--children", is_flag=True, help="Of each NODE only itself and its direct children.")
 @output
 def tree(
-    paths: tuple[str, ...], filenames: tuple[str, ...], against: Against, kubeconfig: str | None, output: str
+    paths: tuple[str, ...],
+    filenames: tuple[str, ...],
+    nodes: tuple[str, ...],
+    children: bool,
+    against: Against,
+    output: str,
 ) -> None:
-    """Draw the quota trees of PATH..., together with the objects of --against.
+    """Draw the quota trees of the cluster, or of the files in PATH... together with the objects of --against.
+
+    A NODE is a Cohort, a queue, or a Namespace with a quota of YuniKorn: its name, or KIND/NAME such as cohort/lab.
+    Then only that node is drawn, with its ancestors and all below it. An argument that is a file, or looks like one,
+    is a PATH; --node names a node that is called like a file.
 
     Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
@@ -46,27 +90,53 @@ def tree(
 
     \b
     Examples:
+      quotree tree
+      quotree tree research
+      quotree tree research --children
       quotree tree trees/
+      quotree tree trees/ research
       quotree tree work.yaml --against files:trees/
-      quotree tree --against cluster -o json
+      quotree tree --context prod -o json
       quotree tree trees/ --watch
     """
-    named = bool(paths or filenames) or against.kind == "nothing"
-    given = gather(input_paths(paths, filenames)) if named else NO_FILES
-    files = joined(gather([against.name]), given) if against.kind == "files" else given
-    context = context_of(against, kubeconfig)
-    forest = context.world.put_all(placed.obj for placed in files.objects.values())
-    played = _played(files, [against.name, *paths, *filenames]) if not against.of_cluster and has_work(files) else None
+    files, every = (
+        _files({"paths": paths, "filenames": filenames}),
+        [*(each for each in paths if not is_file(each)), *nodes],
+    )
+    if children and not every:
+        raise Misused("--children needs a NODE, as in quotree tree research --children")
+    given = gather(input_paths(files, ())) if files or against.kind == "nothing" else NO_FILES
+    held = joined(gather([against.name]), given) if against.kind == "files" else given
+    context = _context(against, every)
+    forest = context.world.put_all(placed.obj for placed in held.objects.values())
+    played = _played(held, [against.name, *files]) if not against.of_cluster and has_work(held) else None
     if played is not None:
         played.note_problems()
         use = users_of(played)
     else:
-        for item in files.unreadable + context.unreadable:
+        for item in held.unreadable + context.unreadable:
             note(str(item))
-        use = users(against, kubeconfig, forest)
-    emit(_json(forest, context, use) if output == "json" else "\n".join(_text(forest, use)))
-    unreadable = Exit.UNREADABLE if files.unreadable + context.unreadable else Exit.CLEAN
+        use = users(against, forest)
+    try:
+        view = view_of(list(map(wanted, every)), children, forest, use)
+    except UnknownNode as error:
+        raise Misused(str(error)) from error
+    emit(json_text(answer(forest, context, use, view)) if output == "json" else "\n".join(_text(forest, use, view)))
+    unreadable = Exit.UNREADABLE if held.unreadable + context.unreadable else Exit.CLEAN
     click.get_current_context().exit(strongest([unreadable, *([played.exit] if played is not None else [])]))
+
+
+def _context(against: Against, nodes: list[str]) -> Context:
+    """Raises OutOfReach; where the cluster is asked because no file was named, it says so."""
+    try:
+        return context_of(against)
+    except OutOfReach as error:
+        missing = [each for each in nodes if not Path(each).exists()]
+        named = (
+            f"there is no file {missing[0]}, so a cluster is asked for the node" if missing else "no files are named"
+        )
+        cure = "name files, as in quotree tree trees/, or a cluster with --kubeconfig or KUBECONFIG"
+        raise OutOfReach(f"{error.message}; {named}: {cure}") from error
 
 
 def _played(files: Given, paths: list[str]) -> Simulations:
@@ -75,10 +145,10 @@ def _played(files: Given, paths: list[str]) -> Simulations:
     return play(files, settings(None, places, None), EngineOptions())
 
 
-def _text(forest: Forest, use: Users) -> Iterator[str]:
+def _text(forest: Forest, use: Users, view: View) -> Iterator[str]:
     shapes, heading = glyphs(), ""
-    drawn = list(walk(forest))
-    quotas = use.quotas(forest, [each.ref for each in drawn])
+    drawn = view.drawn(forest)
+    quotas = use.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
     for group, dialect in DIALECTS.items():
         for each in drawn:
             if each.ref.group != group:
@@ -87,24 +157,23 @@ def _text(forest: Forest, use: Users) -> Iterator[str]:
                 heading = dialect
                 yield dialect
             yield from lines(forest, quotas[group], each, shapes)
-    of_yunikorn = list(_yunikorn_text(forest, use))
+    of_yunikorn = list(_yunikorn_text(forest, use, view))
     if of_yunikorn:
         yield from ("YuniKorn", *of_yunikorn)
     if not drawn and not of_yunikorn:
         yield "no quota trees here"
 
 
-def _yunikorn_text(forest: Forest, use: Users) -> Iterator[str]:
+def _yunikorn_text(forest: Forest, use: Users, view: View) -> Iterator[str]:
     if use.yunikorn is not None:
-        yield from queues_text(use.yunikorn)
+        for top in view.tops_of_yunikorn:
+            yield from queues_text(use.yunikorn, top, view.shows_queue)
     spaces = NamespacesInUse(use.yunikorn) if use.yunikorn is not None and use.yunikorn.has_work else None
     for namespace, quota in with_quota(forest):
         name, parent = namespace.ref.name, namespace.annotations.get(PARENT_QUEUE)
+        if not view.shows_namespace(name):
+            continue
         notes = [f"below {parent}"] if parent else []
         notes += counts_notes(spaces.applications(name)) if spaces else []
         yield plain(f"{namespace.ref}" + (f" ({', '.join(notes)})" if notes else ""))
         yield from (f"   {row_text(row)}" for row in (spaces.rows(name, quota) if spaces else quota))
-
-
-def _json(forest: Forest, context: Context, use: Users) -> str:
-    return json_text(answer(forest, context, use))

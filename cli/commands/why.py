@@ -3,54 +3,111 @@
 from __future__ import annotations
 
 import time
+from functools import partial
+from typing import Any
+from urllib.parse import quote
 
 import click
 
-from cli.exits import Misused
+from cli.exits import Misused, NotAllowed
 from cli.input import snapshot
-from cli.input.against import Against, AgainstType
-from cli.input.options import EngineOptions, kubeconfig, output
+from cli.input.against import Against
+from cli.input.login import Login
+from cli.input.named import Named, named
+from cli.input.options import EngineOptions, against_of, namespace, output
 from cli.input.options import engine as engine_options
+from cli.input.reconciler_api import Server
+from cli.input.reconciler_api import options as reconciler_options
 from cli.input.simulation import Others, Simulations, start
+from cli.input.visibility import asked, find_workload, understood
 from cli.output import emit, json_text
 from cli.report.simulations import beside
 from cli.report.simulations.simulation_json import API_VERSION, why_json
 from cli.report.simulations.simulation_text import why_text
-from cli.report.simulations.waiting_text import elsewhere_lines, running_text, waiting_lines
+from cli.report.simulations.waiting_text import explained_lines
 from policies.model.errors import PolicyError
-from policies.model.printing import plain
-from scheduling.placement.objects import multikueue_state
-from scheduling.visibility.workloads import holding, waits
 
 
 @click.command()
-@click.argument("workload", metavar="NS/NAME")
-@click.option(
-    "--against",
-    type=AgainstType(),
-    default="cluster",
-    show_default=True,
-    help="Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing moves.",
-)
-@kubeconfig
+@click.argument("workload", metavar="[NS/]NAME")
+@against_of("cluster", "Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing moves.")
+@namespace
+@reconciler_options
 @output
 @engine_options
-def why(workload: str, against: Against, kubeconfig: str | None, output: str, engine: EngineOptions) -> None:
-    """Explain why the workload or job NS/NAME waits: in a cluster now, or in a simulation of files.
+def why(
+    workload: str,
+    against: Against,
+    namespace: str | None,
+    reconciler: Server | None,
+    output: str,
+    engine: EngineOptions,
+) -> None:
+    """Explain why a workload or job waits: in a cluster now, or in a simulation of files.
 
-    The answer has its ClusterQueue and its position there, what is short, in which flavor and at which node of the
-    tree, who uses it, and which limit to raise. For work of MultiKueue it also has the worker clusters that were
-    nominated, and why none of them admits it.
+    Name it as NAME, as KIND/NAME such as job/train, or as NAMESPACE/NAME.
+    The answer has its ClusterQueue and its position there, who is ahead, what is short, in which flavor and at which
+    node of the tree, who uses it, and which limit to raise. For work of MultiKueue it also has the worker clusters that
+    were nominated, and why none of them admits it.
+    Who may not read the whole cluster is answered by its reconciler, with what they may see.
 
     \b
     Examples:
+      quotree why train
+      quotree why job/train -n ml
       quotree why ml/train
       quotree why ml/train --against files:cluster/
     """
     if against.kind == "files":
-        _from_files(workload, against.name, output, engine)
-    else:
-        _from_cluster(workload, against, kubeconfig, output, engine)
+        if reconciler is not None:
+            raise Misused("--reconciler has nothing to say of files")
+        _from_files(_of_files(workload, namespace), against.name, output, engine)
+        return
+    wanted, refused = named(workload, namespace, partial(_namespace, against)), None
+    if reconciler is None:
+        try:
+            emit(_from_cluster(workload, wanted, against, output, engine))
+            return
+        except NotAllowed as error:
+            refused = error
+    emit(_shown(_from_reconciler(wanted, against.login, reconciler, refused), output))
+
+
+def _of_files(workload: str, namespace: str | None) -> str:
+    return f"{namespace}/{workload.rpartition('/')[2]}" if namespace else workload
+
+
+def _namespace(against: Against) -> str:
+    """The default. Raises Misused."""
+    if against.kind != "cluster":
+        raise Misused("write NAMESPACE/NAME, or name the namespace with -n: only a kubeconfig has a default")
+    return against.login.namespace()
+
+
+def _from_cluster(written: str, wanted: Named, against: Against, output: str, engine: EngineOptions) -> str:
+    """With the rights of the caller. Raises NotAllowed where these do not suffice."""
+    from reconciler.api.explanation import explanation_json
+    from reconciler.api.placement import placement_json  # here, since files do not need them
+
+    found = snapshot.take(against, engine)
+    for name in (written, wanted.key):
+        if found.others is not None and (said := _of_others(found.others, name, output)):
+            return said
+    key = snapshot.key_of(found.world, wanted)
+    return _shown({**explanation_json(found.world, key, time.time_ns()), **placement_json(found.world, key)}, output)
+
+
+def _from_reconciler(wanted: Named, login: Login, server: Server | None, refused: NotAllowed | None) -> dict[str, Any]:
+    with asked(login, server, refused) as ask:
+        name = find_workload(login, wanted)
+        return ask(f"/v1/namespaces/{quote(wanted.namespace, safe='')}/workloads/{quote(name, safe='')}/explanation")
+
+
+def _shown(found: dict[str, Any], output: str) -> str:
+    if output == "json":
+        return json_text(found)
+    with understood():
+        return "\n".join(explained_lines(found))
 
 
 def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
@@ -85,27 +142,3 @@ def _json_of(simulations: Simulations, workload: str) -> str:
         return json_text(why_json(simulations.kueue, workload))
     except PolicyError as error:
         raise Misused(str(error)) from error
-
-
-def _from_cluster(name: str, against: Against, kubeconfig: str | None, output: str, engine: EngineOptions) -> None:
-    found = snapshot.take(against, kubeconfig, engine)
-    if found.others is not None and (said := _of_others(found.others, name, output)):
-        emit(said)
-        return
-    world, names = found.world, found.names
-    key, now = snapshot.key_of(world, name), time.time_ns()
-    if output == "json":
-        from reconciler.api.explanation import explanation_json
-        from reconciler.api.placement import placement_json  # here, since files do not need them
-
-        answer = {**explanation_json(world, key, now), **placement_json(world, key)}
-        emit(json_text(answer))
-        return
-    pending, workload = waits(world, key, now, consider=True), world.workloads[key]
-    if pending is not None:
-        lines = [*waiting_lines(names, pending)]
-    elif workload.finished:
-        lines = [plain(f"{names.job(key)} is finished")]
-    else:
-        lines = [running_text(names, holding(workload))]
-    emit("\n".join([*lines, *elsewhere_lines(workload, multikueue_state(workload.checks, world.checks))]))

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from cli.exits import Misused
 from cli.input.contexts import complete_context
+from cli.input.login import Login, read_login
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
     """What --against names: `kind` is nothing, files, snapshot or cluster.
 
-    `name` is a folder, a file or a kubeconfig context; it may be empty for a cluster.
+    `name` is a folder, a file or a kubeconfig context; it may be empty for a cluster. `login` is how a cluster is
+    reached, with that context.
     """
 
     kind: str = "nothing"
     name: str = ""
+    login: Login = field(default=Login(), compare=False)
 
     @property
     def of_cluster(self) -> bool:
@@ -34,6 +39,30 @@ class Against:
         if self.kind == "snapshot":
             return f"snapshot {self.name}"
         return f"the files in {self.name}" if self.kind == "files" else f"cluster {self.name or '(current context)'}"
+
+
+def reached(against: Against, options: Mapping[str, Any]) -> Against:
+    """With the login of the other options, as click has them. Raises Misused where they contradict --against."""
+    login = read_login(options)
+    if against.kind != "cluster":
+        if login != Login():
+            raise Misused(f"{_first(login)} is for a cluster: use it with --against cluster, not with {against}")
+        return against
+    if against.name and login.context not in (None, against.name):
+        raise Misused(f"--context {login.context} and --against cluster:{against.name} name two contexts; keep one")
+    context = login.context or against.name or None
+    return replace(against, name=context or "", login=replace(login, context=context))
+
+
+def _first(login: Login) -> str:
+    """The first option that was given."""
+    given = {
+        "--context": login.context,
+        "--kubeconfig": login.kubeconfig,
+        "--as": login.user,
+        "--request-timeout": login.timeout,
+    }
+    return next(option for option, value in given.items() if value is not None)
 
 
 _KINDS = ("nothing", "files:", "snapshot:", "cluster", "cluster:")

@@ -31,7 +31,6 @@ class ChangeRequest:
 
     selection: Selection
     against: Against
-    kubeconfig: str | None
     base: str | None
     prune: bool
 
@@ -70,14 +69,13 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any,
         selection: Selection,
         against: Against,
-        kubeconfig: str | None,
         base: str | None,
         prune: bool,
         **others: Any,
     ) -> Any:
         if base is None and against.kind == "nothing":
             raise Misused("name what the files are compared with: --base REVISION or files:DIR, or --against a context")
-        request = ChangeRequest(selection, against, kubeconfig, base, prune)
+        request = ChangeRequest(selection, against, base, prune)
         return command(*arguments, request=request, **others)
 
     prune = click.option(
@@ -98,7 +96,7 @@ def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     cluster = Context(against, Forest(frozenset(DECLARED)))
     if against.of_cluster:
-        cluster = load(against, request.kubeconfig, yunikorn, after.objects)
+        cluster = load(against, yunikorn, after.objects)
     deleted = {ref: placed.obj for ref, placed in base.objects.items() if ref not in after.objects}
     if request.prune:
         of_files = Forest.of(placed.obj for placed in held.objects.values())

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from cli.exits import OutOfReach
 from cli.input import snapshot_file
 from cli.input.against import Against
 from cli.input.documents import Unreadable
 from cli.input.given import gather
+from cli.input.login import unavailable
 from cli.input.snapshot_file import WORK, Snapshot
 from policies import dialects
 from policies.configuration.settings import YuniKornSettings
@@ -70,7 +70,6 @@ class Context:
 
 def load(
     against: Against,
-    kubeconfig: str | None = None,
     yunikorn: YuniKornSettings | None = None,
     wanted: Container[Ref] = (),
 ) -> Context:
@@ -89,7 +88,7 @@ def load(
         return _of_snapshot(against, wanted)
     kept: dict[Ref, Manifest] = {}
     now = datetime.now(UTC)
-    world = _of_cluster(against, kubeconfig, yunikorn or YuniKornSettings(), wanted, kept)
+    world = _of_cluster(against, yunikorn or YuniKornSettings(), wanted, kept)
     return Context(against, world, manifests=kept, as_of=now)
 
 
@@ -105,7 +104,6 @@ def _of_snapshot(against: Against, wanted: Container[Ref]) -> Context:
 
 def _of_cluster(
     against: Against,
-    kubeconfig: str | None,
     yunikorn: YuniKornSettings,
     wanted: Container[Ref],
     manifests: dict[Ref, Manifest],
@@ -116,15 +114,14 @@ def _of_cluster(
         if ref in wanted:
             manifests[ref] = manifest
 
-    from cluster.client import Cluster  # here, since it takes long and only this needs it
-    from cluster.errors import ClusterError
+    from cluster.errors import ClusterError  # here, since these take long to load and only this needs them
     from cluster.sources import sources
 
     try:
-        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+        with against.login.connect() as cluster:
             return followed(cluster, sources(yunikorn), keep)
     except ClusterError as error:
-        raise OutOfReach(f"cannot read {against}: {error}") from error
+        raise unavailable(error, f"cannot read {against}") from error
 
 
 def followed(cluster: Cluster, following: Iterable[Source], keep: Keep) -> Forest:
@@ -134,19 +131,18 @@ def followed(cluster: Cluster, following: Iterable[Source], keep: Keep) -> Fores
     return read_all(cluster, [_noticed(source, keep) for source in following])
 
 
-def collect(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
+def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
     """Show `keep` each object of a cluster that rules or decisions read; the kinds of which every object was read.
 
     Raises OutOfReach.
     """
-    from cluster.client import Cluster  # here, since these take long to load
-    from cluster.errors import ClusterError
+    from cluster.errors import ClusterError  # here, since it takes long to load
 
     try:
-        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+        with against.login.connect() as cluster:
             return followed(cluster, read_kinds(yunikorn), keep).known
     except ClusterError as error:
-        raise OutOfReach(f"cannot read {against}: {error}") from error
+        raise unavailable(error, f"cannot read {against}") from error
 
 
 def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[Source]:

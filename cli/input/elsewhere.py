@@ -31,15 +31,14 @@ _OF_CONTAINERS = ("name", "resources", "restartPolicy")
 _NOT_READ = ("volumes", "ephemeralContainers")
 
 
-def of_cluster(against: Against, kubeconfig: str | None, configuration: Configuration) -> Others:
+def of_cluster(against: Against, configuration: Configuration) -> Others:
     """Raises OutOfReach where the cluster cannot be reached; what may not be read is noted, and left out."""
-    from cluster.client import Cluster  # here, since these take long to load and files need none of them
-    from cluster.errors import ClusterError
+    from cluster.errors import ClusterError  # here, since it takes long to load and files need none of it
 
     now = time.time_ns()
     found = Others(Volcano(now), YuniKorn(now, strict=False))  # as YuniKorn decides, not as it should
     try:
-        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+        with against.login.connect() as cluster:
             around = cache(partial(_surroundings, cluster))
             found.volcano.change(_noted("Volcano", _of_volcano(cluster, around)))
             found.yunikorn.change(_noted("YuniKorn", _of_yunikorn(cluster, around, configuration.yunikorn.namespace)))

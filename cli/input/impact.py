@@ -59,10 +59,10 @@ class Impact:
         return self.prediction.settled and all(each.settled for each in self.elsewhere)
 
 
-def impact(change: ChangeSet, configuration: Configuration, engine: EngineOptions, kubeconfig: str | None) -> Impact:
+def impact(change: ChangeSet, configuration: Configuration, engine: EngineOptions) -> Impact:
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
     files = SimulatedFiles(configuration, trees=False)
-    simulation = _existing(change, files, engine, kubeconfig)
+    simulation = _existing(change, files, engine)
     return played(change, simulation, files, _beside(simulation, files) if not change.against.of_cluster else [])
 
 
@@ -86,11 +86,11 @@ def _beside(kueue: Simulation, files: SimulatedFiles) -> list[Played]:
     return [*others]
 
 
-def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions, kubeconfig: str | None) -> Simulation:
+def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions) -> Simulation:
     """What there is before the change, at rest."""
     settings = engine_settings(engine, files.configuration)
     if change.against.of_cluster:
-        simulation = of_cluster(read(change.against, kubeconfig, settings), change.cluster.world, settings, files)
+        simulation = of_cluster(read(change.against, settings), change.cluster.world, settings, files)
         simulation.add(files.accept(change.before))
         return simulation
     manifests = files.accept(change.before)

@@ -64,14 +64,14 @@ class Migrated:
     unreadable: tuple[Unreadable, ...]
 
 
-def migrated(origin: Origin, paths: Sequence[str], against: Against, kubeconfig: str | None, wish: Wish) -> Migrated:
+def migrated(origin: Origin, paths: Sequence[str], against: Against, wish: Wish) -> Migrated:
     """Raises Misused without any input, and OutOfReach where a cluster or a snapshot cannot be read.
 
     In a cluster YuniKorn's configuration is where Quotree's says that it is.
     """
     if not paths and against.kind == "nothing":
         raise Misused("no input: name files or folders, -f - for standard input, or --against cluster")
-    context, unreadable = _context(origin, paths, against, kubeconfig)
+    context, unreadable = _context(origin, paths, against)
     given = gather(paths) if paths else Given({}, (), 0)
     own = {ref: placed.document.manifest for ref, placed in given.objects.items()}
     rest = [document.manifest for document in given.rest]
@@ -80,7 +80,7 @@ def migrated(origin: Origin, paths: Sequence[str], against: Against, kubeconfig:
 
 
 def _context(
-    origin: Origin, paths: Sequence[str], against: Against, kubeconfig: str | None
+    origin: Origin, paths: Sequence[str], against: Against
 ) -> tuple[dict[Ref, Manifest], tuple[Unreadable, ...]]:
     kinds = _KINDS[origin]
     found: dict[Ref, Manifest] = {}
@@ -90,7 +90,7 @@ def _context(
             found[ref] = manifest
 
     if against.kind == "cluster":
-        collect(against, kubeconfig, settings(None, paths, None).yunikorn, keep)
+        collect(against, settings(None, paths, None).yunikorn, keep)
     elif against.kind == "snapshot":
         for manifest in read_snapshot(against.name).objects:
             if (each := dialects.read(manifest)) is not None:

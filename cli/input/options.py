@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from cli.exits import Misused
-from cli.input.against import AgainstType
+from cli.input.against import Against, AgainstType, reached
 from cli.input.contexts import complete_context
+from cli.input.login import LOGIN, login_options
 from policies.model.findings import Profile
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,20 +49,35 @@ def input_paths(paths: Sequence[str], filenames: Sequence[str]) -> list[str]:
     return every
 
 
-def against(command: F) -> F:
-    """--against and what a cluster needs."""
-    command = kubeconfig(command)
-    return click.option(
-        "--against",
-        type=AgainstType(),
-        default="nothing",
-        show_default=True,
-        help="What exists besides the input files; they override it.",
-    )(command)
+Default = str | Callable[[Mapping[str, Any]], str]
+
+
+def against_of(default: Default, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--against and what a cluster needs; the command gets an `against` with its login.
+
+    `default` may depend on the other parameters.
+    """
+    fixed = default if isinstance(default, str) else None
+
+    def with_option(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_against(*arguments: Any, **options: Any) -> Any:
+            if options["against"] is None and not isinstance(default, str):
+                options["against"] = Against(default(options))
+            options["against"] = reached(options["against"], options)
+            return command(*arguments, **{key: value for key, value in options.items() if key not in LOGIN})
+
+        option = click.option("--against", type=AgainstType(), default=fixed, show_default=bool(fixed), help=text)
+        return option(login_options(with_against))
+
+    return with_option
+
+
+against = against_of("nothing", "What exists besides the input files; they override it.")
 
 
 def kubeconfig(command: F) -> F:
-    return click.option("--kubeconfig", metavar="FILE", help="The kubeconfig for --against cluster.")(command)
+    return click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, then ~/.kube/config.")(command)
 
 
 def context(command: F) -> F:
@@ -120,3 +136,22 @@ def engine(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         with_engine = option(with_engine)
     return configured(with_engine)
+
+
+def namespace(command: F) -> F:
+    return click.option("-n", "--namespace", metavar="NAMESPACE", help="The namespace. Default: that of the context.")(
+        command
+    )
+
+
+def namespaces(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-n and -A; the command gets `namespace` and `everywhere`."""
+
+    @wraps(command)
+    def with_namespaces(*arguments: Any, namespace: str | None, everywhere: bool, **others: Any) -> Any:
+        if namespace is not None and everywhere:
+            raise Misused("-n names one namespace, -A means all of them; keep one")
+        return command(*arguments, namespace=namespace, everywhere=everywhere, **others)
+
+    everywhere = click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+    return namespace(everywhere(with_namespaces))

@@ -20,7 +20,6 @@ class Question:
     """Against what, by which configuration, and what the change deletes. `revision` is that of --base."""
 
     against: Against
-    kubeconfig: str | None = None
     config: str | None = None
     profile: str | None = None
     prune: bool = False
@@ -34,7 +33,6 @@ def asked(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_question(
         *arguments: Any,
         against: Against,
-        kubeconfig: str | None,
         config: str | None,
         profile: str | None,
         prune: bool,
@@ -45,7 +43,7 @@ def asked(command: Callable[..., Any]) -> Callable[..., Any]:
             raise Misused("--prune: --base says what the change deletes; leave one of them out")
         if prune and against.kind == "nothing":
             raise Misused("--prune deletes objects of the context: name it with --against")
-        question = Question(against, kubeconfig, config, profile, prune, revision)
+        question = Question(against, config, profile, prune, revision)
         return command(*arguments, question=question, **others)
 
     for option in (

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import click
 
 from cli.exits import Misused, OutOfReach
-from cli.input.against import Against
+from cli.input.login import Login
 
 if TYPE_CHECKING:
     from cluster.endpoint import Endpoint
@@ -58,25 +58,27 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_server
 
 
-def get(server: Server, path: str, against: Against, kubeconfig: str | None) -> dict[str, Any]:
+def get(server: Server, path: str, login: Login) -> dict[str, Any]:
     """Its answer. Raises Misused, OutOfReach."""
     from cluster.client import Cluster  # here, since these take long to load
     from cluster.errors import ClusterError
 
     try:
-        with Cluster(endpoint(server, against, kubeconfig)) as client:
+        with Cluster(endpoint(server, login)) as client:
             return client.get(path)
     except ClusterError as error:
         raise OutOfReach(f"cannot ask the reconciler at {server.url}: {error}") from error
 
 
-def endpoint(server: Server, against: Against, kubeconfig: str | None) -> Endpoint:
+def endpoint(server: Server, login: Login) -> Endpoint:
     """Where it is asked, with a token. Raises Misused and ClusterError."""
     from cluster.endpoint import Endpoint  # here, since it takes long to load
 
     tls = _tls(server)
-    header = _from_file(server.token_file) if server.token_file else _of_kubeconfig(against, kubeconfig)
-    return Endpoint(server.url.rstrip("/"), tls, server.server_name, authorization=lambda: header)
+    header = _from_file(server.token_file) if server.token_file else _of_kubeconfig(login)
+    return Endpoint(
+        server.url.rstrip("/"), tls, server.server_name, authorization=lambda: header, headers=login.headers
+    )
 
 
 def _tls(server: Server) -> ssl.SSLContext | None:
@@ -111,12 +113,9 @@ def _from_file(name: str) -> str:
     return f"Bearer {token}"
 
 
-def _of_kubeconfig(against: Against, kubeconfig: str | None) -> str:
+def _of_kubeconfig(login: Login) -> str:
     """Raises ClusterError."""
-    from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
-
-    own = not against.name and kubeconfig is None and in_pod()
-    header = (from_service_account() if own else from_kubeconfig(against.name or None, kubeconfig)).authorization()
+    header = login.endpoint().authorization()
     if header is None:
         hint = "use --token-file with a token of `kubectl create token`"
         raise Misused(f"the reconciler authenticates callers by token, and your kubeconfig has none; {hint}")

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cli.exits import Exit, Misused, OutOfReach
+from cli.exits import Exit, Misused
 from cli.input import elsewhere, snapshot_file
 from cli.input.against import Against
+from cli.input.login import unavailable
+from cli.input.named import Named, workload_of
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import Others, engine_settings, start
@@ -38,22 +40,21 @@ class Snapshot:
     others: Others | None = None
 
 
-def take(against: Against, kubeconfig: str | None, engine: EngineOptions) -> Snapshot:
+def take(against: Against, engine: EngineOptions) -> Snapshot:
     """The cluster now, or the files of a folder once nothing moves any more. Raises Misused, OutOfReach."""
     if against.kind == "files":
         return _of_files(against.name, engine)
     if against.kind == "nothing":
         raise Misused("--against: name a cluster or a snapshot, or files:DIR to simulate the files of a folder")
     configuration = settings(engine.config, (), engine.profile)
-    world = read(against, kubeconfig, engine_settings(engine, configuration))
-    others = elsewhere.of_cluster(against, kubeconfig, configuration) if against.kind == "cluster" else None
+    world = read(against, engine_settings(engine, configuration))
+    others = elsewhere.of_cluster(against, configuration) if against.kind == "cluster" else None
     return _of_cluster(world, others)
 
 
-def read(against: Against, kubeconfig: str | None, settings: Settings | None = None) -> World:
+def read(against: Against, settings: Settings | None = None) -> World:
     """What decisions read, in a cluster or in a snapshot of one. Raises OutOfReach."""
-    from cluster.client import Cluster  # here, since these take long to load and files need none of them
-    from cluster.errors import ClusterError
+    from cluster.errors import ClusterError  # here, since these take long to load and files need none of them
     from reconciler.api.snapshot import of_manifests, snapshot
     from reconciler.process import Settings as ReconcilerSettings
 
@@ -62,10 +63,10 @@ def read(against: Against, kubeconfig: str | None, settings: Settings | None = N
     if against.kind == "snapshot":
         return of_manifests(snapshot_file.read(against.name).objects, decisions)
     try:
-        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+        with against.login.connect() as cluster:
             return snapshot(cluster, decisions)
     except ClusterError as error:
-        raise OutOfReach(f"cannot read {against}: {error}") from error
+        raise unavailable(error, f"cannot read {against}") from error
 
 
 def _of_cluster(world: World, others: Others | None) -> Snapshot:
@@ -87,18 +88,8 @@ def _of_files(folder: str, engine: EngineOptions) -> Snapshot:
     return Snapshot(simulation.world, names, simulations.exit, simulations)
 
 
-def key_of(world: World, name: str) -> str:
-    """The Workload `namespace/name`, or that of the job of this name. Raises Misused."""
-    namespace, slash, own = name.partition("/")
-    if not (namespace and slash and own) or "/" in own:
-        raise Misused(f"{name!r} names no workload; write NAMESPACE/NAME")
-    if name in world.workloads:
-        return name
-    there = (each for each in world.workloads.values() if each.namespace == namespace)
-    keys = sorted(each.key for each in there if any(owner.name == own for owner in each.owners))
-    if len(keys) == 1:
-        return keys[0]
-    if keys:
-        raise Misused(f"{len(keys)} jobs are named {name}; name a Workload instead: {', '.join(keys)}")
-    hint = "a job without the label kueue.x-k8s.io/queue-name has no Workload"
-    raise Misused(f"there is no Workload {name}, and none of a job with this name; {hint}")
+def key_of(world: World, wanted: Named) -> str:
+    """The Workload `namespace/name` that is meant. Raises Misused."""
+    there = [each for each in world.workloads.values() if each.namespace == wanted.namespace]
+    owners = {each.name: [(owner.kind, owner.name) for owner in each.owners] for each in there}
+    return f"{wanted.namespace}/{workload_of(owners, wanted)}"

@@ -30,7 +30,7 @@ def answer(selection: Selection, question: Question) -> Answer:
     files = read(selection)
     try:
         base = _base(question.revision, selection, files)
-        context = load(question.against, question.kubeconfig, configuration.yunikorn, files.objects)
+        context = load(question.against, configuration.yunikorn, files.objects)
         former = base[1] if base else None
         judgement = judge(files, context, configuration, prune=question.prune, base=former)
     except OutOfReach as error:

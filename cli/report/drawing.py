@@ -36,8 +36,7 @@ def lines(forest: Forest, quotas: Quotas, drawn: DrawnNode, glyphs: Glyphs) -> I
     notes += ["continued below"] if drawn.cut else []
     notes += [mark] if (mark := quotas.mark(drawn.ref)) else []
     yield _before(drawn, glyphs) + plain(str(drawn.ref)) + (f" ({plain('; '.join(notes))})" if notes else "")
-    has_branches = forest.has_children(drawn.ref) and not drawn.cut
-    margin = _columns(drawn.last, glyphs) + (glyphs.through if has_branches else _GAP)
+    margin = _columns(drawn.last, glyphs) + (glyphs.through if drawn.branches else _GAP)
     yield from (margin + row_text(row) for row in quotas.rows(drawn.ref))
 
 

@@ -139,3 +139,10 @@ def _kueue(node: kueue.QuotaNode) -> dict[Pair, dict[str, str]]:
         texts = {word: quantity.text for word, quantity in amounts.items() if quantity is not None}
         found.setdefault((flavor.name, resource.name), texts)
     return found
+
+
+def with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
+    """The namespaces that have a YuniKorn quota, by name."""
+    namespaces = [each for each in forest.objects() if isinstance(each, Namespace)]
+    quotas = [(namespace, namespace_rows(namespace, legacy=True)) for namespace in namespaces]
+    return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)

@@ -12,13 +12,13 @@ from cli.input.context import DECLARED, Context, load
 from cli.input.settings import settings
 from cli.input.simulation import Simulations
 from cli.output import note
-from cli.report.quotas import Row, namespace_rows
+from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.tree_json import namespace_entry, node_entry
+from cli.report.tree_view import ALL, View
 from cli.report.trees import cycles, walk
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import kueue
-from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
 from scheduling.volcano.world import World as Volcano
@@ -28,22 +28,22 @@ from scheduling.yunikorn.simulation import Simulation as YuniKorn
 from scheduling.yunikorn.usage import applications_below
 
 
-def of_cluster(against: Against, kubeconfig: str | None) -> dict[str, Any]:
+def of_cluster(against: Against) -> dict[str, Any]:
     """All trees of a cluster with their use, as JSON. Raises OutOfReach."""
-    context = context_of(against, kubeconfig)
-    return answer(context.world, context, users(against, kubeconfig, context.world))
+    context = context_of(against)
+    return answer(context.world, context, users(against, context.world))
 
 
-def context_of(against: Against, kubeconfig: str | None) -> Context:
+def context_of(against: Against) -> Context:
     """Empty for files, which are read with those that are given."""
     if not against.of_cluster:
         return Context(against, Forest(frozenset(DECLARED)))
-    return load(against, kubeconfig, YuniKornSettings(follow=False))  # its objects are not drawn
+    return load(against, YuniKornSettings(follow=False))  # its objects are not drawn
 
 
-def users(against: Against, kubeconfig: str | None, forest: Forest) -> Users:
+def users(against: Against, forest: Forest) -> Users:
     """What uses the queues of a cluster, as far as the caller may read it."""
-    return Users(_usage(against, kubeconfig, forest), *_usage_of_others(against, kubeconfig))
+    return Users(_usage(against, forest), *_usage_of_others(against))
 
 
 def users_of(played: Simulations) -> Users:
@@ -56,57 +56,55 @@ def users_of(played: Simulations) -> Users:
     )
 
 
-def _usage(against: Against, kubeconfig: str | None, forest: Forest) -> World | None:
+def _usage(against: Against, forest: Forest) -> World | None:
     """What uses the queues of the cluster; None without queues of Kueue, and where you may not read it."""
     if against.kind not in ("cluster", "snapshot") or not any(node.ref.group == kueue.GROUP for node in forest.nodes()):
         return None
     from cli.input.snapshot import read  # here, since it takes long to load and files have no usage
 
     try:
-        return read(against, kubeconfig)
+        return read(against)
     except OutOfReach as error:
         note(f"the usage is left out: {error.message}")
         return None
 
 
-def _usage_of_others(against: Against, kubeconfig: str | None) -> tuple[Volcano | None, YuniKorn | None]:
+def _usage_of_others(against: Against) -> tuple[Volcano | None, YuniKorn | None]:
     """What uses the queues of Volcano and YuniKorn in the cluster; None where nothing does."""
     if against.kind != "cluster":
         return None, None
-    found = elsewhere.of_cluster(against, kubeconfig, settings(None, (), None))
+    found = elsewhere.of_cluster(against, settings(None, (), None))
     return (
         found.volcano.engine.world if found.volcano.has_work else None,
         found.yunikorn if found.yunikorn.has_work else None,
     )
 
 
-def with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
-    """The namespaces that have a YuniKorn quota, by name."""
-    namespaces = [each for each in forest.objects() if isinstance(each, Namespace)]
-    quotas = [(namespace, namespace_rows(namespace, legacy=True)) for namespace in namespaces]
-    return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)
-
-
-def answer(forest: Forest, context: Context, use: Users) -> dict[str, Any]:
+def answer(forest: Forest, context: Context, use: Users, view: View = ALL) -> dict[str, Any]:
     """As docs/schemas/tree.schema.json has it."""
-    drawn = list(walk(forest))
-    quotas = use.quotas(forest, [each.ref for each in drawn])
+    drawn = view.drawn(forest)
+    quotas = use.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
     return {
         "apiVersion": "quotree.dev/v1alpha1",
         "kind": "Tree",
         "context": {"against": context.against.kind, "name": context.against.name},
-        "nodes": [*(node_entry(forest, quotas[each.ref.group], each) for each in drawn), *_yunikorn_json(forest, use)],
+        "nodes": [
+            *(node_entry(forest, quotas[each.ref.group], each) for each in drawn),
+            *_yunikorn_json(forest, use, view),
+        ],
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
     }
 
 
-def _yunikorn_json(forest: Forest, use: Users) -> Iterator[dict[str, Any]]:
+def _yunikorn_json(forest: Forest, use: Users, view: View) -> Iterator[dict[str, Any]]:
     if use.yunikorn is not None:
-        counts = applications_below(use.yunikorn.scheduler)
-        yield from (queue_node(queue, counts[queue]) for queue in use.yunikorn.scheduler.tree.root.walk())
+        counts, queues = applications_below(use.yunikorn.scheduler), use.yunikorn.scheduler.tree.root.walk()
+        yield from (queue_node(queue, counts[queue]) for queue in queues if view.shows_queue(queue.path))
     spaces = NamespacesInUse(use.yunikorn) if use.yunikorn is not None and use.yunikorn.has_work else None
     for namespace, quota in with_quota(forest):
         name, parent = namespace.ref.name, namespace.annotations.get(PARENT_QUEUE)
+        if not view.shows_namespace(name):
+            continue
         if spaces is None:
             yield namespace_entry(namespace.ref, parent, quota)
         else:

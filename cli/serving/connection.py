@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import ssl
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from cli.exits import Misused
+from cli.input.login import Login
 from cluster.api.server import is_loopback
 from cluster.client import Cluster
 from cluster.endpoint import Endpoint, from_service_account
@@ -45,21 +46,18 @@ class Address:
 class Connection:
     """One person's way to the API server: with a header `Authorization`, and others that go along.
 
-    `address` None: the API server of the pod. `kubeconfig` and `context`, each may be empty, take the place of all
-    this where `by_kubeconfig`.
+    `address` None: the API server of the pod. `login`, of a kubeconfig, takes the place of all this.
     """
 
     address: Address | None = None
     authorization: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = ()
-    by_kubeconfig: bool = False
-    kubeconfig: str = ""
-    context: str = ""
+    login: Login | None = None
 
     def open(self) -> Cluster:
         """Raises ClusterError, Misused."""
-        if self.by_kubeconfig:
-            return Cluster.connect(self.context or None, self.kubeconfig or None)
+        if self.login is not None:
+            return self.login.connect()
         endpoint = self.address.endpoint() if self.address else from_service_account()
         return Cluster(replace(endpoint, authorization=lambda: self.authorization, headers=self.headers), attempts=2)
 
@@ -70,9 +68,7 @@ class Connection:
             "ca": str(address.ca) if address and address.ca else None,
             "authorization": self.authorization,
             "headers": self.headers,
-            "byKubeconfig": self.by_kubeconfig,
-            "kubeconfig": self.kubeconfig,
-            "context": self.context,
+            "login": asdict(self.login) if self.login else None,
         }
 
     @classmethod
@@ -83,7 +79,5 @@ class Connection:
             Address(found["url"], ca) if found["url"] else None,
             found["authorization"],
             tuple((name, value) for name, value in found["headers"]),
-            found["byKubeconfig"],
-            found["kubeconfig"],
-            found["context"],
+            Login(**{**login, "groups": tuple(login["groups"])}) if (login := found["login"]) else None,
         )

@@ -16,8 +16,9 @@ from typing import Any, TextIO
 import click
 
 from cli.exits import Misused
-from cli.input.against import Against
+from cli.input.against import Against, reached
 from cli.input.documents import expand
+from cli.input.login import LOGIN
 from cli.input.settings import configuration_file
 from cli.output import discard, note
 from cli.watching.followed import Changes, following
@@ -52,7 +53,7 @@ def watchable(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _watch(command: Callable[[], Any], options: Mapping[str, Any]) -> None:
     shown: str | None = None
-    with following(options.get("against") or Against(), options.get("kubeconfig")) as cluster:
+    with following(_against(options)) as cluster:
         while True:
             before = _look(options, cluster)
             began = time.monotonic()
@@ -105,11 +106,17 @@ def _named(options: Mapping[str, Any]) -> Iterator[str]:
     paths = [path for key in _LISTS for path in options.get(key) or ()]
     yield from paths
     yield from (file for key in _FILES if (file := options.get(key)))
-    against = options.get("against") or Against()
+    against = _against(options)
     if against.kind in ("files", "snapshot"):
         yield against.name
     if file := configuration_file(options.get("config"), paths):
         yield file
+
+
+def _against(options: Mapping[str, Any]) -> Against:
+    """Its login is among the options still, unless they were put together above."""
+    against = options.get("against") or Against()
+    return reached(against, options) if LOGIN[0] in options else against
 
 
 def _state(file: str) -> tuple[int, ...] | None:

@@ -34,18 +34,17 @@ class Changes:
 
 
 @contextmanager
-def following(against: Against, kubeconfig: str | None) -> Iterator[Changes]:
+def following(against: Against) -> Iterator[Changes]:
     """Watches a cluster until the end of the block; without one nothing ever changes. Raises OutOfReach."""
     changes = Changes()
     if against.kind != "cluster":
         yield changes
         return
-    from cluster.client import Cluster  # here, since these take long to load
-    from cluster.errors import ClusterError
+    from cluster.errors import ClusterError  # here, since these take long to load
     from cluster.store import Store
 
     try:
-        cluster = Cluster.connect(against.name or None, kubeconfig)
+        cluster = against.login.connect()
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
     store = Store(following=[_counted(source, changes) for source in read_kinds()])

@@ -43,7 +43,7 @@ class Expectation:
 
 def accepted(examples: Path) -> list[str]:
     """Judge the accepted organisation; returns what is not as expected."""
-    context = load(Against(), None)
+    context = load(Against())
     inputs = gather([str(examples / "accepted")])
     found = _judged(inputs, Context(context.against, context.world.knowing(FOLLOWED)), configuration(examples))
     print(as_text(found), "\n", sep="")
@@ -84,7 +84,7 @@ def configuration(examples: Path) -> Configuration:
 
 def _changes(examples: Path, kind: str) -> Iterator[tuple[str, Expectation, Report]]:
     """Judge and print each example of the kind."""
-    context = load(Against("files", str(examples / "accepted")), None)
+    context = load(Against("files", str(examples / "accepted")))
     world = Context(context.against, context.world.knowing(FOLLOWED))
     for folder in sorted(path for path in (examples / kind).iterdir() if path.is_dir()):
         expected = Expectation.of(folder)

@@ -5,7 +5,7 @@ What a caller may not read is left out, see `AccessScope`: an explanation must n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -33,12 +33,16 @@ class AccessScope:
 
 def job_of(workload: Workload) -> dict[str, str]:
     """Its job: the only owner, or the pod group if many Pods own it."""
-    kinds = {owner.kind for owner in workload.owners}
-    if len(workload.owners) == 1:
-        kind, name = workload.owners[0].kind, workload.owners[0].name
+    return owners_job([(owner.kind, owner.name) for owner in workload.owners], workload.namespace, workload.name)
+
+
+def owners_job(owners: Sequence[tuple[str, str]], namespace: str, workload: str) -> dict[str, str]:
+    """The same of kind and name of each owner."""
+    if len(owners) == 1:
+        kind, name = owners[0]
     else:
-        kind, name = "PodGroup" if kinds == {"Pod"} else "Workload", workload.name
-    return {"kind": kind, "namespace": workload.namespace, "name": name, "workload": workload.name}
+        kind, name = "PodGroup" if {kind for kind, _ in owners} == {"Pod"} else "Workload", workload
+    return {"kind": kind, "namespace": namespace, "name": name, "workload": workload}
 
 
 def running_json(each: Running, named: JobReference) -> dict[str, Any]:

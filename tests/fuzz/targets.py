@@ -256,7 +256,7 @@ def migrations(chance: random.Random, mutator: Mutator) -> Status:
     """The whole of `quotree migrate -`; what it prints can be read again."""
     origin = chance.choice(list(Origin))
     with _StandardInput(_manifests(chance, mutator)), redirect_stderr(io.StringIO()):
-        found = migrated(origin, ["-"], Against(), None, Wish({"cpu": chance.choice((0, 8000))}))
+        found = migrated(origin, ["-"], Against(), Wish({"cpu": chance.choice((0, 8000))}))
     text = migration_text(found)
     assert all(line.isprintable() for line in f"{text}\n{migration_json(found)}".split("\n"))
     documents, unreadable = read(["-"], io.BytesIO(text.encode()))

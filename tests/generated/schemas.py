@@ -82,6 +82,11 @@ _WAITING_MORE: Schema = {
     "behindAnother": {"description": "Behind one that the caller may not read.", "const": True},
     "clusterQueue": _TEXT,
     "position": {"description": "From 1; null where it has none.", "type": ["integer", "null"]},
+    "ahead": {
+        "description": "Who stands before it in its ClusterQueue: some that the caller may read, and how many others."
+        " Absent for the first.",
+        **_object({"workloads": _list(_ref("job")), "others": _COUNT}),
+    },
     "setAside": {"description": "Inadmissible until something changes.", "type": "boolean"},
     "lacks": _list(_ref("lack")),
     "others": {"description": "Further reasons, in words.", **_list(_TEXT)},

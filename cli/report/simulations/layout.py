@@ -30,8 +30,10 @@ def some(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def tree(root: B, rows: Callable[[B], tuple[str, list[str]]]) -> Iterator[str]:
-    """A line for each queue, and under it those of its resources; `rows` gives both."""
+def tree(
+    root: B, rows: Callable[[B], tuple[str, list[str]]], shown: Callable[[B], bool] = lambda _: True
+) -> Iterator[str]:
+    """A line for each queue, and under it those of its resources; `rows` gives both. `shown`: which children are."""
     shapes = glyphs()
     waiting: list[tuple[B, str, bool | None]] = [(root, "", None)]
     while waiting:
@@ -42,6 +44,6 @@ def tree(root: B, rows: Callable[[B], tuple[str, list[str]]]) -> Iterator[str]:
         else:
             yield margin + (shapes.last if last else shapes.branch) + name
             margin += "   " if last else shapes.through
-        children = [queue.children[name] for name in sorted(queue.children)]
+        children = [child for name in sorted(queue.children) if shown(child := queue.children[name])]
         yield from (margin + (shapes.through if children else "   ") + line for line in lines)
         waiting += [(child, margin, child is children[-1]) for child in reversed(children)]

@@ -1,104 +1,146 @@
-"""Texts about pending and running workloads, the same for a simulation and a cluster."""
+"""Texts about pending and running workloads, the same for a simulation, a cluster, and the answers of a reconciler.
+
+They are made of the JSON form, `scheduling.visibility.as_json`: that is what a reconciler answers with, and it leaves
+out what the caller may not read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from cli.input.snapshot import Names
 from policies.model.printing import plain
-from scheduling.flavors.messages import written
-from scheduling.objects.workload import CheckState, Workload
-from scheduling.visibility.explanation import BORROWING_LIMIT, Explanation, Holder, Lack, Obstacle
+from scheduling.visibility.as_json import pod_set_json, running_json, waiting_json
+from scheduling.visibility.explanation import BORROWING_LIMIT
 from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.workloads import Running, Waiting
+
+Found: TypeAlias = Mapping[str, Any]
+Named: TypeAlias = Callable[[Found], str]
+"""The text for a job."""
+
+
+def job_text(job: Found) -> str:
+    return f"{job['kind']} {job['namespace']}/{job['name']}"
 
 
 def waiting_lines(names: Names, each: Waiting) -> Iterator[str]:
     """Which workload waits where and why, and indented what it lacks."""
-    found = each.explanation
-    where = f" in {found.queue}, number {found.position}" if found is not None and found.queue else ""
-    yield plain(f"{names.job(each.workload)}{where}: {each.reason}: {each.message}")
-    if each.not_before:
-        yield f"    not before {names.time(each.not_before)}"
-    if each.behind:
-        yield plain(
-            f"    behind {names.job(each.behind)}, which no workload may overtake: the ClusterQueue is StrictFIFO"
-        )
-    if found is None:
-        return
-    for lack in found.lacks:
-        yield from (f"    {plain(line)}" for line in _lack_lines(lack))
-    yield from (f"    {plain(line)}" for line in _leaving(names, found))
-
-
-def _lack_lines(lack: Lack) -> Iterator[str]:
-    def amount(number: int) -> str:
-        return written(lack.pair.resource, number)
-
-    available = (
-        f"{amount(lack.free)} free" if lack.ever else f"no more than {amount(lack.free)} even if nothing were in use"
-    )
-    yield f"{lack.pair}: pod set {lack.pod_set} needs {amount(lack.wanted)}, {available}"
-    if lack.obstacle is not None:
-        yield f"  {_way_out(lack, lack.obstacle)}"
-    if lack.kept:
-        kept = ", ".join(f"{_kind(each.is_queue)} {each.node} {amount(each.amount)}" for each in lack.kept)
-        yield f"  kept back by lendingLimit: {kept}"
-    if lack.holders:
-        yield f"  in use by {', '.join(_holder(lack, holder) for holder in lack.holders)}"
-
-
-def _way_out(lack: Lack, obstacle: Obstacle) -> str:
-    kind = _kind(obstacle.is_queue)
-    missing = written(lack.pair.resource, obstacle.lacking)
-    if obstacle.limit == BORROWING_LIMIT:
-        return f"{missing} short at {kind} {obstacle.node}: its borrowingLimit would have to be {missing} higher"
-    tree = f"the tree of {kind} {obstacle.node}" if not obstacle.is_queue else f"{kind} {obstacle.node}"
-    released = f", or other work must release {missing}" if lack.ever else ""
-    return f"{missing} short at {kind} {obstacle.node}: {tree} needs {missing} more usable nominalQuota{released}"
-
-
-def _kind(is_queue: bool) -> str:
-    return "ClusterQueue" if is_queue else "Cohort"
-
-
-def _holder(lack: Lack, holder: Holder) -> str:
-    borrowed = f" ({written(lack.pair.resource, holder.borrowed)} borrowed)" if holder.borrowed else ""
-    return f"{holder.queue} {written(lack.pair.resource, holder.used)}{borrowed}"
-
-
-def _leaving(names: Names, found: Explanation) -> Iterator[str]:
-    if found.victims:
-        yield f"waits until these have stopped: {', '.join(names.job(key) for key in found.victims)}"
+    return waiting_json_lines(waiting_json(each, lambda key: {"text": names.job(key)}, names.time), _text)
 
 
 def running_text(names: Names, each: Running) -> str:
     """The quota of a workload that does not wait."""
-    quota = "; ".join(map(placed_text, each.pod_sets))
-    state = "is admitted" if each.admitted else f"waits for AdmissionCheck {', '.join(each.checks)}"
-    return plain(f"{names.job(each.workload)} {state} in {each.queue}: {quota}")
+    return running_json_text(running_json(each, lambda key: {"text": names.job(key)}), _text)
 
 
-def elsewhere_lines(workload: Workload, check: CheckState | None) -> Iterator[str]:
-    """Where MultiKueue runs it; `check` is its AdmissionCheck for MultiKueue, None for work that stays here."""
-    if check is None or workload.finished:
-        return
-    if workload.cluster:
-        where = f"its worker cluster is {workload.cluster}"
-    elif workload.nominated:
-        where = f"nominated for {', '.join(workload.nominated)}"
+def _text(job: Found) -> str:
+    return str(job["text"])
+
+
+def waiting_json_lines(found: Found, named: Named = job_text) -> Iterator[str]:
+    where = f" in {found['clusterQueue']}, number {found['position']}" if found.get("clusterQueue") else ""
+    yield plain(f"{named(found['job'])}{where}: {found['reason']}: {found['message']}")
+    if found.get("notBefore"):
+        yield plain(f"    not before {found['notBefore']}")
+    if found.get("behind") or found.get("behindAnother"):
+        head = named(found["behind"]) if found.get("behind") else "work of another namespace"
+        yield plain(f"    behind {head}, which no workload may overtake: the ClusterQueue is StrictFIFO")
+    if "ahead" in found:
+        yield plain(f"    ahead of it: {_ahead(found['ahead'], named)}")
+    for lack in found.get("lacks", ()):
+        yield from (f"    {plain(line)}" for line in _lack_lines(lack))
+    yield from (f"    {plain(line)}" for line in _leaving(found, named))
+
+
+def _ahead(ahead: Found, named: Named) -> str:
+    return _some([named(each) for each in ahead["workloads"]], ahead["others"], "other workload")
+
+
+def _some(named: list[str], others: int, word: str) -> str:
+    return ", ".join(named + ([f"{others} {word}{'' if others == 1 else 's'}"] if others else []))
+
+
+def _lack_lines(lack: Found) -> Iterator[str]:
+    pair, free = f"{lack['flavor']}/{lack['resource']}", lack["free"]
+    available = f"{free} free" if lack["ever"] else f"no more than {free} even if nothing were in use"
+    yield f"{pair}: pod set {lack['podSet']} needs {lack['wanted']}, {available}"
+    if lack["obstacle"] is not None:
+        yield f"  {_way_out(lack['ever'], lack['obstacle'])}"
+    kept = [f"{each['kind']} {each['name']} {each['amount']}" for each in lack["kept"]]
+    if lack.get("keptByOthers"):
+        kept.append(f"other queues {lack['keptByOthers']}")
+    if kept:
+        yield f"  kept back by lendingLimit: {', '.join(kept)}"
+    holders = list(map(_holder, lack["holders"]))
+    if lack.get("heldByOthers"):
+        holders.append(f"other queues {lack['heldByOthers']}")
+    if holders:
+        yield f"  in use by {', '.join(holders)}"
+
+
+def _way_out(ever: bool, obstacle: Found) -> str:
+    node, missing = f"{obstacle['kind']} {obstacle['name']}", obstacle["lacking"]
+    if obstacle["limit"] == BORROWING_LIMIT:
+        return f"{missing} short at {node}: its borrowingLimit would have to be {missing} higher"
+    tree = f"the tree of {node}" if obstacle["kind"] == "Cohort" else node
+    released = f", or other work must release {missing}" if ever else ""
+    return f"{missing} short at {node}: {tree} needs {missing} more usable nominalQuota{released}"
+
+
+def _holder(holder: Found) -> str:
+    borrowed = f" ({holder['borrowed']} borrowed)" if holder["borrowed"] != "0" else ""
+    return f"{holder['clusterQueue']} {holder['used']}{borrowed}"
+
+
+def _leaving(found: Found, named: Named) -> Iterator[str]:
+    leaving = _some(list(map(named, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload")
+    if leaving:
+        yield f"waits until these have stopped: {leaving}"
+
+
+def running_json_text(found: Found, named: Named = job_text) -> str:
+    quota = "; ".join(map(_placed, found["podSets"]))
+    state = "is admitted" if found["admitted"] else f"waits for AdmissionCheck {', '.join(found['waitsForChecks'])}"
+    return plain(f"{named(found['job'])} {state} in {found['clusterQueue']}: {quota}")
+
+
+def explained_lines(found: Found) -> Iterator[str]:
+    """An Explanation, as /v1 answers and `quotree why -o json` prints."""
+    if found["state"] == "waiting":
+        yield from waiting_json_lines(found)
+    elif found["state"] == "running":
+        yield running_json_text(found)
+    else:
+        state = "is finished" if found["state"] == "finished" else "is being admitted"
+        yield plain(f"{job_text(found['job'])} {state}")
+    if (placement := found.get("placement")) is not None:
+        yield plain(f"    {_elsewhere(placement)}")
+
+
+def _elsewhere(placement: Found) -> str:
+    """Where MultiKueue runs it, for work with an AdmissionCheck of it."""
+    if placement["cluster"]:
+        where = f"its worker cluster is {placement['cluster']}"
+    elif placement["nominated"]:
+        where = f"nominated for {', '.join(placement['nominated'])}"
     else:
         where = "nominated for no worker cluster yet"
-    why = f" ({check.message})" if check.message else ""
-    yield plain(f"    {where}; AdmissionCheck {check.name} is {check.state}{why}")
+    why = f" ({placement['message']})" if placement["message"] else ""
+    return f"{where}; AdmissionCheck {placement['check']} is {placement['state']}{why}"
 
 
 def placed_text(placed: AdmittedPodSet) -> str:
     """A pod set with its quota, flavor by flavor."""
+    return _placed(pod_set_json(placed))
+
+
+def _placed(placed: Found) -> str:
     by_flavor: dict[str, list[str]] = {}
-    for resource, flavor in sorted(placed.flavors.items()):
-        amount = f"{resource}={written(resource, placed.usage.get(resource, 0))}"
+    for resource, flavor in placed["flavors"].items():
+        amount = f"{resource}={placed['resourceUsage'].get(resource, '0')}"
         by_flavor.setdefault(flavor, []).append(amount)
     quota = ", ".join(f"{' '.join(amounts)} of {flavor}" for flavor, amounts in by_flavor.items()) or "nothing"
-    count = str(placed.count) if placed.count == placed.asked else f"{placed.count} of {placed.asked}"
-    return f"{placed.name} x{count} {quota}"
+    count = str(placed["count"]) if placed["count"] == placed["asked"] else f"{placed['count']} of {placed['asked']}"
+    return f"{placed['name']} x{count} {quota}"

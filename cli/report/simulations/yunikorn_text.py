@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from cli.report.elapsed import elapsed
 from cli.report.simulations.layout import section, some, tree
@@ -100,10 +100,13 @@ def lack_text(lack: Lack) -> str:
     )
 
 
-def queues_text(simulation: Simulation) -> Iterator[str]:
-    """The tree of queues with what is in use."""
-    counts = applications_below(simulation.scheduler)
-    return tree(simulation.scheduler.tree.root, lambda queue: _rows(queue, counts[queue]))
+def queues_text(
+    simulation: Simulation, top: str | None = None, visible: Callable[[str], bool] = lambda _: True
+) -> Iterator[str]:
+    """The tree of queues with what is in use: from `top` down, by default from root, those whose path is `visible`."""
+    counts, queues = applications_below(simulation.scheduler), simulation.scheduler.tree
+    first = queues.root if top is None else queues.queues[top]
+    return tree(first, lambda queue: _rows(queue, counts[queue]), lambda queue: visible(queue.path))
 
 
 def _rows(queue: Queue, counts: Applications) -> tuple[str, list[str]]:

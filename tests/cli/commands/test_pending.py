@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import Misused
+from cli.input.named import named
 from cli.input.snapshot import Names, key_of
 from cli.report.simulations.waiting_text import waiting_lines
 from scheduling.objects.times import written
@@ -81,6 +82,21 @@ def test_a_queue_that_is_not_there_is_a_mistake(files: str, queue: str, said: st
     assert (shown.exit_code, said in shown.stderr) == (2, True)
 
 
+def test_a_namespace_is_that_of_a_queue_and_lists_only_its_own(files: str) -> None:
+    assert run("pending", "small", "-n", "ns", "--against", files).stdout == (
+        run("pending", "ns/small", "--against", files).stdout
+    )
+    listed = run("pending", "-n", "ns", "--against", files).stdout
+    assert [line for line in listed.splitlines() if "Queue ns/" in line] == [
+        "LocalQueue ns/lost: 1 pending",
+        "LocalQueue ns/small: 2 pending",
+    ]
+    assert listed.count("Job ns/stray") == 1
+    assert run("pending", "-n", "empty", "--against", files).stdout == "no pending workloads\n"
+    both = run("pending", "-n", "ns", "-A", "--against", files)
+    assert (both.exit_code, "keep one" in both.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("command", [("pending",), ("why", "ns/first")])
 def test_a_cluster_that_cannot_be_read_is_out_of_reach(tmp_path: Path, command: tuple[str, ...]) -> None:
     shown = run(*command, "--kubeconfig", str(tmp_path / "none"))
@@ -100,12 +116,23 @@ def owned(name: str, owner: str, kind: str = "Job") -> dict[str, object]:
 def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
     world = core(*organisation(owned("job-one-1a", "one"), owned("x", "two"), owned("y", "two", "JobSet"))).state.world
 
-    assert key_of(world, "a/one") == key_of(world, "a/job-one-1a") == "a/job-one-1a"
+    def key(called: str, namespace: str | None = None) -> str:
+        return key_of(world, named(called, namespace, lambda: "b"))
+
+    assert key("a/one") == key("a/job-one-1a") == key("one", "a") == key("job/one", "a") == "a/job-one-1a"
+    assert key("jobset/two", "a") == key("jobsets.jobset.x-k8s.io/two", "a") == "a/y"
+    assert key("workload/job-one-1a", "a") == "a/job-one-1a"
     with pytest.raises(Misused, match="2 jobs are named a/two; name a Workload instead: a/x, a/y"):
-        key_of(world, "a/two")
-    for called in ("b/one", "one", "a/", "a/b/c", ""):
+        key("a/two")
+    with pytest.raises(Misused, match=r"there is no Workload of a Job a/job-one-1a; did you mean a/job-one-1a\?"):
+        key("job/job-one-1a", "a")
+    with pytest.raises(Misused, match=r"there is no Workload a/onee, .* did you mean a/one\?"):
+        key("a/onee")
+    for called in ("b/one", "one", "a/", "a/b/c", "", "/a"):
         with pytest.raises(Misused):
-            key_of(world, called)
+            key(called)
+    with pytest.raises(Misused, match="a is not a kind of job that is known here, and another namespace than -n b"):
+        key("a/one", "b")
 
 
 def test_what_waits_until_a_moment_says_so() -> None:

@@ -156,4 +156,114 @@ def test_unreadable_input_is_3_and_the_rest_is_drawn(tmp_path: Path) -> None:
 
 
 def test_nothing_given_is_2() -> None:
-    assert run("tree").exit_code == 2
+    assert run("tree", "--against", "nothing").exit_code == 2
+
+
+# --- one node
+
+
+ORG = """
+    eng     guarantee=cpu:4
+      ml    guarantee=cpu:1
+        a   guarantee=cpu:1
+      web   guarantee=cpu:1
+    ops     guarantee=cpu:2
+"""
+
+
+def names(shown: str) -> list[str]:
+    return [line.split("Queue ")[1].split(" ")[0] for line in shown.splitlines() if "Queue " in line]
+
+
+@pytest.fixture
+def org(tmp_path: Path) -> Path:
+    return write(tmp_path / "trees" / "a.yaml", *drawn(ORG)).parent
+
+
+def test_a_node_is_drawn_with_its_ancestors_and_all_below(org: Path) -> None:
+    shown = run("tree", org, "ml").stdout
+
+    assert names(shown) == ["root", "eng", "ml", "a"]
+    assert "cpu: guarantee 4; children: guarantee 2" in shown, "sums are those of the whole tree"
+    assert "   └─ Queue ml\n" in shown, "it is the last one of those that are drawn"
+    for same in (("queue/ml",), ("--node", "ml"), ("queues/ml",)):
+        assert run("tree", org, *same).stdout == shown
+    (nodes,) = [json.loads(run("tree", org, "ml", "-o", "json").stdout)["nodes"]]
+    assert [each["name"] for each in nodes] == ["root", "eng", "ml", "a"]
+
+
+def test_children_are_the_node_and_its_direct_children_alone(org: Path) -> None:
+    shown = run("tree", org, "eng", "--children").stdout
+
+    assert shown == (
+        "Volcano\n"
+        "Queue eng (below root)\n"
+        "│  cpu: guarantee 4; children: guarantee 2\n"
+        "├─ Queue ml\n"
+        "│     cpu: guarantee 1; children: guarantee 1\n"
+        "└─ Queue web\n"
+        "      cpu: guarantee 1\n"
+    )
+    assert names(run("tree", org, "a", "--children").stdout) == ["a"]
+    assert run("tree", org, "--children").exit_code == 2
+
+
+def test_several_nodes_are_one_drawing(org: Path) -> None:
+    assert names(run("tree", org, "a", "ops").stdout) == ["root", "eng", "ml", "a", "ops"]
+
+
+def test_a_node_that_is_not_there_is_a_mistake_with_the_near_name(org: Path) -> None:
+    wrong = run("tree", org, "wbe")
+    assert (wrong.exit_code, wrong.stderr) == (
+        2,
+        "Error: there is no queue, Cohort or Namespace named wbe; did you mean 'web'?\n",
+    )
+    kind = run("tree", org, "cohort/web")
+    assert (kind.exit_code, "there is no Cohort named web" in kind.stderr) == (2, True)
+
+
+def test_a_file_goes_before_a_node_of_its_name(org: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(org.parent)
+    write(Path("ml"), *drawn("other guarantee=cpu:1"))
+
+    assert names(run("tree", "ml").stdout) == ["root", "other"]
+    assert names(run("tree", "trees", "--node", "ml").stdout) == ["root", "eng", "ml", "a"]
+    missing = run("tree", "trees/gone.yaml")
+    assert (missing.exit_code, "trees/gone.yaml:1:1: unreadable" in missing.stderr) == (3, True)
+
+
+def test_nodes_on_and_below_a_cycle_are_drawn(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", cohort("a", "b"), cohort("b", "a"), cohort("own", "own"), cluster_queue("q", "a"))
+
+    assert "Cohort a" in run("tree", file, "q").stdout
+    assert run("tree", file, "a", "--children").stdout == (
+        "Kueue\nCohort a (below b)\n├─ ClusterQueue q\n└─ Cohort b\n"
+    )
+    assert run("tree", file, "own", "--children").exit_code == 0
+
+
+def test_yunikorns_queues_and_namespaces_are_nodes(tmp_path: Path) -> None:
+    config = (
+        "partitions: [{name: default, queues: [{name: root, queues: [{name: eng, queues: [{name: a}]}, {name: ops}]}]}]"
+    )
+    file = tmp_path / "queues.yaml"
+    file.write_text(config)
+    space = write(tmp_path / "ns.yaml", namespace("team", **{"namespace.quota": '{"cpu": "4"}'}), namespace("other"))
+    given = (file, space)
+
+    shown = run("tree", *given, "root.eng").stdout
+    assert ("root.eng.a" in shown, "root.ops" in shown, "Namespace" in shown) == (True, False, False)
+    assert run("tree", *given, "namespace/team").stdout == "YuniKorn\nNamespace team\n   cpu: max 4\n"
+    assert run("tree", *given, "root", "--children").stdout.count("root.") == 2
+
+
+# --- the cluster of the kubeconfig
+
+
+def test_without_files_the_cluster_is_asked(tmp_path: Path) -> None:
+    nowhere = {"KUBECONFIG": str(tmp_path / "none")}
+
+    shown = run("tree", env=nowhere)
+    assert (shown.exit_code, "no files are named: name files, as in quotree tree trees/" in shown.stderr) == (4, True)
+    node = run("tree", "reseach", env=nowhere)
+    assert (node.exit_code, "there is no file reseach" in node.stderr) == (4, True)

@@ -64,6 +64,7 @@ def test_strict_queues_name_who_is_in_front(tmp_path: Path) -> None:
     assert shown == (
         "Workload a/small in a, number 2: PendingEvaluation: It waits for its turn\n"
         "    behind Workload a/big, which no workload may overtake: the ClusterQueue is StrictFIFO\n"
+        "    ahead of it: Workload a/big\n"
     )
 
 
@@ -75,6 +76,9 @@ def test_what_may_not_be_read_is_said(api: Lists, tmp_path: Path) -> None:
     assert shown.exit_code == 4
     assert "cannot read cluster (current context)" in shown.stderr
     assert "/workloads" in shown.stderr
+    assert "the cluster has no APIService v1alpha1.visibility.quotree.dev; install the reconciler" in shown.stderr
+    elsewhere = run("pending", "-n", "empty", "--kubeconfig", kubeconfig(tmp_path, api.url))
+    assert elsewhere.exit_code == 4
 
 
 def test_a_finished_workload_and_one_that_nobody_knows(tmp_path: Path) -> None:

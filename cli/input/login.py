@@ -1,0 +1,149 @@
+"""How the API server is reached: the options that kubectl has for it, the same at every command that asks a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.exits import Misused, NotAllowed, OutOfReach
+from cli.input.contexts import complete_context
+
+if TYPE_CHECKING:
+    from cluster.client import Cluster
+    from cluster.endpoint import Endpoint
+    from cluster.errors import ClusterError
+
+Headers = tuple[tuple[str, str], ...]
+LOGIN = ("context", "kubeconfig", "user", "groups", "timeout")
+"""The options of a Login, as click names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A context of a kubeconfig, by default the current one, in a pod its service account; and as whom to act.
+
+    `timeout` is in seconds for one request; None: as long as the client waits by itself.
+    """
+
+    context: str | None = None
+    kubeconfig: str | None = None
+    user: str | None = None
+    groups: tuple[str, ...] = ()
+    timeout: float | None = None
+
+    @property
+    def headers(self) -> Headers:
+        """Those of Kubernetes' impersonation, for --as and --as-group."""
+        named = [("Impersonate-User", self.user)] if self.user is not None else []
+        return (*named, *(("Impersonate-Group", group) for group in self.groups))
+
+    def connect(self) -> Cluster:
+        """Raises ClusterError."""
+        from cluster.client import Cluster  # here, since it takes long to load and files need none of it
+        from cluster.wire import Timeouts
+
+        timeouts = Timeouts()
+        if self.timeout is not None:
+            timeouts = replace(timeouts, connect=min(self.timeout, timeouts.connect), read=self.timeout)
+        return Cluster.connect(self.context, self.kubeconfig, timeouts, headers=self.headers)
+
+    @contextmanager
+    def connected(self) -> Iterator[Cluster]:
+        """Raises OutOfReach for whatever the cluster refuses or does not answer."""
+        from cluster.errors import ClusterError
+
+        try:
+            with self.connect() as cluster:
+                yield cluster
+        except ClusterError as error:
+            raise unavailable(error) from error
+
+    def endpoint(self) -> Endpoint:
+        """Raises ClusterError."""
+        from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
+
+        own = self.context is None and self.kubeconfig is None and in_pod()
+        found = from_service_account() if own else from_kubeconfig(self.context, self.kubeconfig)
+        return replace(found, headers=self.headers)
+
+    def namespace(self) -> str:
+        """That of the context; `default` where it names none. Raises OutOfReach."""
+        from cluster.errors import ClusterError
+        from cluster.namespace import namespace_of
+
+        try:
+            return namespace_of(self.context, self.kubeconfig)
+        except ClusterError as error:
+            raise OutOfReach(str(error)) from error
+
+
+def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
+    """What a command says of the error; NotAllowed where it is a matter of rights. `what`: what could not be done."""
+    from cluster.errors import Forbidden
+
+    kind = NotAllowed if isinstance(error, Forbidden) else OutOfReach
+    return kind(f"{what}: {error}" if what else str(error))
+
+
+class _Seconds(click.ParamType[float]):
+    """As kubectl reads --request-timeout: a Go duration, or a number of seconds; 0 is no limit of its own."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from policies.configuration.kueue.durations import nanoseconds  # here, since help needs nothing of the domain
+
+        text = str(value)
+        length = int(text) * 10**9 if text.isdecimal() and text.isascii() and len(text) < 10 else nanoseconds(text)
+        if length is None or length < 0:
+            self.fail(
+                f"{value!r} is not a duration; write a number of seconds, or one with a unit such as 30s", param, ctx
+            )
+        return length / 10**9
+
+
+_OPTIONS = (
+    click.option(
+        "--context",
+        metavar="NAME",
+        help="A context of the kubeconfig. Default: the current one.",
+        shell_complete=complete_context,
+    ),
+    click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, then ~/.kube/config."),
+    click.option("--as", "user", metavar="USER", help="Act as this user, as kubectl does."),
+    click.option("--as-group", "groups", metavar="GROUP", multiple=True, help="... in this group; repeatable."),
+    click.option(
+        "--request-timeout", "timeout", type=_Seconds(), metavar="DURATION", help="For one request, such as 30s."
+    ),
+)
+
+
+def login(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of Login; the command gets it as `login`."""
+
+    @wraps(command)
+    def with_login(*arguments: Any, **options: Any) -> Any:
+        found = read_login(options)
+        return command(*arguments, login=found, **{key: value for key, value in options.items() if key not in LOGIN})
+
+    return login_options(with_login)
+
+
+def login_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same as they come from click, for `read_login`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_login(options: Mapping[str, Any]) -> Login:
+    """Of parameters as click has them. Raises Misused."""
+    found = Login(*(options[name] for name in LOGIN))
+    if found.groups and found.user is None:
+        raise Misused("--as-group needs --as USER")
+    return replace(found, timeout=found.timeout or None)

@@ -1,0 +1,84 @@
+"""Which work a user means: NAME, KIND/NAME or NAMESPACE/NAME, as kubectl and as Quotree write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from cli.exits import Misused
+from policies.model.suggestion import close
+
+_WORKLOAD_KIND = "Workload"
+_WORKLOAD_WORDS = ("workload", "workloads", "wl")
+_NO_WORKLOAD = "a job without the label kueue.x-k8s.io/queue-name has no Workload"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A Workload, or the job of one; `kind` is empty where none is named."""
+
+    namespace: str
+    name: str
+    kind: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def is_owner(self, kind: str, name: str) -> bool:
+        """Whether an owner of this kind and name is the job that is meant."""
+        return self.name == name and self.kind in ("", kind)
+
+
+def named(written: str, namespace: str | None, default: Callable[[], str]) -> Named:
+    """`namespace` is that of -n, `default` gives the one that counts without it. Raises Misused.
+
+    The first part of A/B is a kind if there is such a kind, and always with -n; else it is a namespace.
+    """
+    first, slash, name = written.partition("/")
+    if not first or "/" in name or (slash and not name):
+        raise Misused(f"{written!r} names no workload; write NAME, KIND/NAME or NAMESPACE/NAME")
+    if not slash:
+        return Named(namespace or default(), first)
+    kind = _kinds().get(first.lower())
+    if kind is not None:
+        return Named(namespace or default(), name, kind)
+    if namespace not in (None, first):
+        raise Misused(f"{first} is not a kind of job that is known here, and another namespace than -n {namespace}")
+    return Named(first, name)
+
+
+Owners = Iterable[tuple[str, str]]
+"""Kind and name of each."""
+
+
+def workload_of(workloads: Mapping[str, Owners], wanted: Named) -> str:
+    """The name of the Workload among those of the namespace: its own, or that of its job. Raises Misused."""
+    if wanted.kind in ("", _WORKLOAD_KIND) and wanted.name in workloads:
+        return wanted.name
+    found = sorted(name for name, owners in workloads.items() if any(wanted.is_owner(*each) for each in owners))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        keys = ", ".join(f"{wanted.namespace}/{name}" for name in found)
+        raise Misused(f"{len(found)} jobs are named {wanted.key}; name a Workload instead: {keys}")
+    known = {name for owners in workloads.values() for _, name in owners} | workloads.keys()
+    near = close(wanted.name, known)
+    hint = f"did you mean {wanted.namespace}/{near}?" if near else _NO_WORKLOAD
+    if wanted.kind and wanted.kind != _WORKLOAD_KIND:
+        raise Misused(f"there is no Workload of a {wanted.kind} {wanted.key}; {hint}")
+    raise Misused(f"there is no Workload {wanted.key}, and none of a job with this name; {hint}")
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """By each word for it: the kind in lower case, its plural, both with its group, and kubectl's short names."""
+    from reconciler.jobs.kinds import SHIPPED  # here, since it takes long to load
+
+    found = dict.fromkeys(_WORKLOAD_WORDS, _WORKLOAD_KIND) | dict.fromkeys(("pod", "pods", "po"), "Pod")
+    for group_kind, described in SHIPPED.items():
+        kind, plural = group_kind.kind.lower(), described.resource.plural
+        words = (kind, plural, f"{kind}.{group_kind.group}", f"{plural}.{group_kind.group}")
+        found |= dict.fromkeys(words, group_kind.kind)
+    return found

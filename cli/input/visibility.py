@@ -1,0 +1,120 @@
+"""What a reconciler answers to those who may not read the whole cluster: through the API server, or at a URL.
+
+The API server passes on what is asked of the API group `visibility.quotree.dev`, with the name of who asks. So every
+login of kubectl works, nothing but that group needs a right, and no token leaves for another server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cli.exits import Misused, NotAllowed, OutOfReach
+from cli.input import reconciler_api
+from cli.input.login import Login, unavailable
+from cli.input.named import Named, workload_of
+from policies.model.printing import plain
+
+if TYPE_CHECKING:
+    from cluster.client import Cluster
+
+Ask = Callable[[str], dict[str, Any]]
+"""Gives the answer to a path of /v1. Raises Misused, OutOfReach."""
+
+
+@contextmanager
+def asked(
+    login: Login, server: reconciler_api.Server | None = None, refused: NotAllowed | None = None
+) -> Iterator[Ask]:
+    """Of this cluster; `server` is that of --reconciler, `refused` why the cluster itself was not read.
+
+    Raises OutOfReach, for what happens in the block as well.
+    """
+    try:
+        if server is not None:
+            yield partial(reconciler_api.get, server, login=login)
+            return
+        with login.connected() as cluster:
+            yield partial(_passed_on, cluster)
+    except OutOfReach as error:
+        if refused is None:
+            raise
+        raise OutOfReach(f"{refused.message}; {error.message}") from error
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Raises OutOfReach where an answer is not what a reconciler of this version gives."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise OutOfReach("the answer is not that of a reconciler of Quotree, or of another version of it") from error
+
+
+def _passed_on(cluster: Cluster, path: str) -> dict[str, Any]:
+    from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
+    from reconciler.api.aggregated import API_SERVICE, PREFIX
+
+    try:
+        return cluster.get(PREFIX + path.removeprefix("/v1"))
+    except Forbidden as error:
+        cure = "ask for the ClusterRole quotree-batch-user, by a RoleBinding in the namespace"
+        raise NotAllowed(f"{error.message}; {cure}") from error
+    except NotFound as error:
+        if _served(cluster):
+            raise Misused(plain(error.message)) from error
+        cure = "install the reconciler with manifests/with-reconciler, or name one with --reconciler URL"
+        raise OutOfReach(f"the cluster has no APIService {API_SERVICE}; {cure}") from error
+    except ApiError as error:
+        if error.status != 503:
+            raise unavailable(error) from error
+        cure = f"try again, or see `kubectl get apiservice {API_SERVICE}`"
+        raise OutOfReach(f"the reconciler does not answer: {error.message}; {cure}") from error
+    except ClusterError as error:
+        raise unavailable(error) from error
+
+
+def _served(cluster: Cluster) -> bool:
+    from cluster.errors import ClusterError, NotFound
+    from reconciler.api.aggregated import PREFIX
+
+    try:
+        cluster.get(PREFIX)
+    except NotFound:
+        return False
+    except ClusterError:
+        return True  # the API server knows the group
+    return True
+
+
+def find_workload(login: Login, wanted: Named) -> str:
+    """The name of the Workload that is meant, among those that the API server has. Raises Misused, OutOfReach."""
+    from cluster.sources import WORKLOADS
+    from policies.dialects.reading import listing, mapping, metadata
+
+    with login.connected() as cluster:
+        listed = [metadata(each) for each in cluster.list(cluster.newest(WORKLOADS), namespace=wanted.namespace)]
+    owners = {
+        str(meta["name"]): [
+            (str(owner.get("kind")), str(owner.get("name")))
+            for owner in map(mapping, listing(meta.get("ownerReferences")))
+        ]
+        for meta in listed
+    }
+    return workload_of(owners, wanted)
+
+
+def local_queues(login: Login, namespace: str) -> list[str]:
+    """The names of the LocalQueues that the API server has there. Raises OutOfReach, also where there are none."""
+    from cluster.sources import FOLLOWED
+    from policies.dialects.kueue import LOCAL_QUEUE
+    from policies.dialects.reading import metadata
+
+    with login.connected() as cluster:
+        queues = cluster.newest(FOLLOWED[LOCAL_QUEUE])
+        found = sorted(str(metadata(each)["name"]) for each in cluster.list(queues, namespace=namespace))
+    if not found:
+        raise OutOfReach(f"namespace {namespace} has no LocalQueue; name another namespace with -n")
+    return found

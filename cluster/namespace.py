@@ -1,0 +1,43 @@
+"""The namespace of a context, which is the default of commands that are about one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cluster.endpoint import DEFAULT_KUBECONFIG, in_pod
+from cluster.errors import NotConfigured
+from cluster.kubeconfig_file import read_file
+from cluster.plain_login import SERVICE_ACCOUNT
+from policies.dialects.reading import listing, mapping, text
+
+DEFAULT = "default"
+
+
+def namespace_of(context: str | None = None, kubeconfig: str | None = None) -> str:
+    """`default` where the context names none. In a pod without a kubeconfig that of the pod. Raises NotConfigured."""
+    if context is None and kubeconfig is None and in_pod():
+        return _of_pod()
+    files = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
+    try:
+        found = [read_file(str(path)) for path in _present(files)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotConfigured(f"{files}: {error}") from error
+    wanted = context or next((name for config in found if (name := text(config.get("current-context")))), None)
+    for entry in (mapping(each) for config in found for each in listing(config.get("contexts"))):
+        if entry.get("name") == wanted:  # of several files the first one counts
+            return text(mapping(entry.get("context")).get("namespace")) or DEFAULT
+    return DEFAULT
+
+
+def _present(files: str) -> Iterator[Path]:
+    return (path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).is_file())
+
+
+def _of_pod(folder: Any = SERVICE_ACCOUNT) -> str:
+    try:
+        return (folder / "namespace").read_text().strip() or DEFAULT
+    except (OSError, UnicodeDecodeError):
+        return DEFAULT

@@ -1,0 +1,115 @@
+"""The options by which every command reaches a cluster, as kubectl has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from cli.exits import NotAllowed, OutOfReach
+from cli.group import quotree
+from cli.input.login import Login
+from tests.cli.runs import GOOD, kubeconfig, run, write
+from tests.cluster.fake import WIDGETS, FakeApi, status
+
+ASKING = ("audit", "clusters", "dashboard", "diff", "doctor", "fix", "migrate", "order", "pending")
+ASKING += ("review", "snapshot", "tree", "validate", "why")
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    server = FakeApi()
+    yield server
+    server.close()
+
+
+def every(command: click.Command) -> Iterator[click.Command]:
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    yield from (each for one in inner for each in every(one)) if inner else [command]
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_each_command_that_asks_a_cluster_has_them(name: str) -> None:
+    command = quotree.get_command(click.Context(quotree), name)
+    assert command is not None
+    for each in every(command):
+        options = {flag for parameter in each.params for flag in parameter.opts}
+        assert {"--context", "--kubeconfig", "--as", "--as-group", "--request-timeout"} <= options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--context", "prod"), "--context is for a cluster: use it with --against cluster"),
+        (("--as", "jane"), "--as is for a cluster"),
+        (("--request-timeout", "3s"), "--request-timeout is for a cluster"),
+        (("--kubeconfig", "x"), "--kubeconfig is for a cluster"),
+        (("--against", "cluster:a", "--context", "b"), "--context b and --against cluster:a name two contexts"),
+        (("--against", "cluster", "--as-group", "g"), "--as-group needs --as USER"),
+        (("--against", "cluster", "--request-timeout", "soon"), "'soon' is not a duration"),
+        (("--against", "cluster", "--request-timeout", "-3s"), "'-3s' is not a duration"),
+    ],
+)
+def test_what_contradicts_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    shown = run("validate", write(tmp_path / "a.yaml", GOOD), *arguments)
+
+    assert (shown.exit_code, said in shown.stderr) == (2, True), shown.stderr
+
+
+def test_the_context_may_be_named_either_way(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", GOOD)
+    login = kubeconfig(tmp_path, "http://127.0.0.1:1")
+    for arguments in (("--against", "cluster:none"), ("--against", "cluster", "--context", "none")):
+        shown = run("fix", file, *arguments, "--kubeconfig", login)
+        assert (shown.exit_code, "cannot read cluster none" in shown.stderr) == (4, True)
+
+
+def contexts(folder: Path, name: str, current: str = "", **namespaces: str | None) -> Path:
+    entries = [
+        {"name": each, "context": {"cluster": "c", **({"namespace": space} if space else {})}}
+        for each, space in namespaces.items()
+    ]
+    path = folder / name
+    path.write_text(yaml.safe_dump({"current-context": current, "contexts": entries}))
+    return path
+
+
+def test_the_namespace_is_that_of_the_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = contexts(tmp_path, "one", "lab", lab="team", bare=None)
+    two = contexts(tmp_path, "two", "prod", prod="ml", lab="other")
+
+    assert Login(kubeconfig=str(one)).namespace() == "team"
+    assert Login(kubeconfig=str(one), context="bare").namespace() == "default"
+    assert Login(kubeconfig=str(one), context="gone").namespace() == "default"
+    monkeypatch.setenv("KUBECONFIG", f"{one}:{two}:{tmp_path}/none")
+    assert Login().namespace() == "team"
+    assert Login(context="prod").namespace() == "ml"
+    one.write_text("{")
+    with pytest.raises(OutOfReach):
+        Login().namespace()
+
+
+def test_each_request_says_as_whom_it_is_made(tmp_path: Path, api: FakeApi) -> None:
+    login = Login("lab", str(kubeconfig(tmp_path, api.url)), "jane", ("a", "b"), 2.5)
+
+    with login.connect() as cluster:
+        assert not cluster.served(WIDGETS)
+
+    assert api.seen[0].headers["Impersonate-User"] == "jane"
+    assert login.endpoint().headers == (
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+    )
+
+
+def test_a_right_that_is_missing_is_told_from_what_is_out_of_reach(tmp_path: Path, api: FakeApi) -> None:
+    login = Login(kubeconfig=str(kubeconfig(tmp_path, api.url)))
+    for code, kind in ((403, NotAllowed), (404, OutOfReach)):
+        api.others.append(status(code, "Odd"))
+        with pytest.raises(OutOfReach) as raised, login.connected() as cluster:
+            cluster.get("/x")
+        assert type(raised.value) is kind

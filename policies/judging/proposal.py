@@ -85,6 +85,10 @@ class Proposal:
         """Those of the kinds of which the world does not hold every object: their absence proves nothing."""
         return [kind.kind for kind in kinds if kind not in self.after.known]
 
+    def holds(self, kind: type[KubeObject]) -> bool:
+        """Whether there is any object of this type. Looks at every object if there is none: for failures only."""
+        return any(isinstance(obj, kind) for obj in self.after.objects())
+
     def standing(self) -> Proposal:
         """The world before the change, to be judged with the same scope: what it finds was there already."""
         stood = tuple(Change(change.before, change.before) for change in self.changes if change.before is not None)

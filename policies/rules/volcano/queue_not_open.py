@@ -15,7 +15,8 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """Work is submitted to a Volcano queue that is closed, closing or does not exist.
 
     Why it is refused: such a queue schedules nothing new, so the work would wait silently. A queue without a state
-    counts as open; Volcano's own webhook refuses work there.
+    counts as open; Volcano's own webhook refuses work there. Files are judged where they hold a Queue at all: jobs
+    alone say nothing of queues.
     Example: a PodGroup with `queue: batch` while `kubectl get queue batch` shows `Closed`.
     Fix: open the queue (`vcctl queue operate --action open`), or name another.
     """
@@ -30,6 +31,9 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             continue  # built in: the scheduler creates it
         elif proposal.unknown(QUEUE):
             yield NotEvaluated("not all objects of Queue are known")
+        elif proposal.unknown(POD_GROUP) and not proposal.holds(Queue):
+            yield NotEvaluated("whether the queues exist that work names: the files have no Queue")
+            return
         else:
             yield _finding(
                 work, work.queue, "does not exist", f"create queue {work.queue.name} or name another", profiles

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from policies.dialects.core import POD, Pod
+from policies.dialects.kueue import LOCAL_QUEUE, WORKLOAD, LocalQueue, local_queue_ref
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
+from policies.model.objects import Ref
+from policies.model.suggestion import close, slip
+
+_FIELD = fields.join("metadata.labels", QUEUE_NAME)
+_ANY = "default"
+"""The namespace of manifests that name none, which may be applied in any."""
+_LISTED = 10  # queues of the namespace that a fix offers
+
+
+@rule(
+    "local-queue-missing",
+    source="Kueue: Workload condition QuotaReserved, reason Inadmissible, LocalQueue doesn't exist",
+    kinds=(*KINDS, POD),
+    default=Action.WARN,
+)
+def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A job or Pod names a LocalQueue that does not exist.
+
+    Why it is reported: Kueue accepts the job and lets it wait until the LocalQueue exists in its namespace, so a typo
+    shows only as work that never starts. It is a warning, since objects may be applied in any order. Files are judged
+    where they hold a LocalQueue at all: a repository of jobs alone says nothing of queues. A manifest in files without
+    a namespace may be applied in any, so a LocalQueue of that name in another namespace is enough for it.
+    Example: `kueue.x-k8s.io/queue-name: user-queu` where the LocalQueue is called `user-queue`.
+    Fix: correct the name, or create the LocalQueue in the namespace of the job.
+    """
+    known = _Queues(proposal)
+    for job, queue in _new(proposal):
+        if not queue or isinstance(proposal.after.get(local_queue_ref(job.namespace, queue)), LocalQueue):
+            continue
+        if proposal.unknown(LOCAL_QUEUE):
+            yield NotEvaluated("not all objects of LocalQueue are known")
+            return
+        if known.of_files and not known.named:
+            yield NotEvaluated("whether the LocalQueues exist that jobs name: the files have no LocalQueue")
+            return
+        if not (known.of_files and job.namespace == _ANY and queue in known.named):
+            yield known.missing(job, queue)
+
+
+def _new(proposal: Proposal) -> Iterator[tuple[Ref, str]]:
+    """The jobs and Pods that now name another LocalQueue, with its name. What has an owner is queued with that."""
+    for old, job in proposal.changed(QueuedJob):
+        if not job.owner and (old is None or old.queue != job.queue):
+            yield job.ref, job.queue
+    for before, pod in proposal.changed(Pod):
+        queue = pod.labels.get(QUEUE_NAME, "")
+        if not pod.owner and (before is None or before.labels.get(QUEUE_NAME) != queue):
+            yield pod.ref, queue
+
+
+@dataclass(frozen=True)
+class _Queues:
+    proposal: Proposal
+
+    @property
+    def of_files(self) -> bool:
+        """Files hold no running work."""
+        return bool(self.proposal.unknown(WORKLOAD))
+
+    @cached_property
+    def named(self) -> dict[str, list[str]]:
+        """Names of LocalQueues -> their namespaces. Looks at every object: for files, and for failures only."""
+        found: dict[str, list[str]] = {}
+        for obj in self.proposal.after.objects():
+            if isinstance(obj, LocalQueue):
+                found.setdefault(obj.ref.name, []).append(obj.ref.namespace)
+        return found
+
+    def missing(self, job: Ref, queue: str) -> Finding:
+        where = f" in namespace {job.namespace}"
+        elsewhere = min(self.named.get(queue, ()), default="") if self.of_files else ""
+        there = f"; namespace {elsewhere} has one of that name" if elsewhere else ""
+        return Finding(
+            job,
+            _FIELD,
+            f"LocalQueue {queue} does not exist{where}, so the {job.kind} waits until it does{there}",
+            fix=self._fix(job, queue),
+            subject=queue,
+            profiles=STRICT_ONLY,
+        )
+
+    def _fix(self, job: Ref, queue: str) -> str:
+        near = slip(queue, lambda name: self.proposal.after.get(local_queue_ref(job.namespace, name)) is not None)
+        if near is None and self.of_files:
+            near = close(queue, (name for name, places in self.named.items() if job.namespace in (_ANY, *places)))
+        return f"did you mean {near}?" if near else f"create LocalQueue {queue} in namespace {job.namespace}"

@@ -1,0 +1,50 @@
+"""Work in files and the queues that it names: files need not hold those, and a manifest need not say its namespace."""
+
+from __future__ import annotations
+
+from cli.input.context import DECLARED
+from policies.model.findings import NotEvaluated
+from policies.model.forest import Forest
+from tests.builders import Manifest, change, found, job, local_queue, missed, queue, queued_pod
+
+FILES = Forest(frozenset(DECLARED))
+LOCAL, VOLCANO = "local-queue-missing", "queue-not-open"
+
+
+def train(queue: str, namespace: str = "ns") -> Manifest:
+    return queued_pod("train", queue, 1, namespace=namespace)
+
+
+def test_jobs_alone_say_nothing_of_the_queues_that_they_name() -> None:
+    kueue, volcano = change(FILES, train("main")), change(FILES, job("train", "eng"))
+
+    assert found(LOCAL, kueue) == []
+    assert missed(LOCAL, kueue) == [
+        NotEvaluated("whether the LocalQueues exist that jobs name: the files have no LocalQueue")
+    ]
+    assert found(VOLCANO, volcano) == []
+    assert missed(VOLCANO, volcano) == [
+        NotEvaluated("whether the queues exist that work names: the files have no Queue")
+    ]
+
+
+def test_a_volcano_queue_that_other_queues_lack_is_missing() -> None:
+    (finding,) = found(VOLCANO, change(FILES, job("train", "eng"), queue("ml")))
+
+    assert finding.message == "queue eng does not exist"
+
+
+def test_without_a_namespace_a_queue_of_that_name_anywhere_is_enough() -> None:
+    door = local_queue("main", "research", namespace="team")
+
+    assert found(LOCAL, change(FILES, train("main", "default"), door)) == []
+    (finding,) = found(LOCAL, change(FILES, train("main", "other"), door))
+    assert finding.message.endswith("; namespace team has one of that name")
+
+
+def test_a_name_that_is_off_by_more_than_a_letter_is_found_among_those_of_files() -> None:
+    door = local_queue("user-queue", "research", namespace="team")
+
+    (finding,) = found(LOCAL, change(FILES, train("usr-queu", "default"), door))
+
+    assert finding.fix == "did you mean user-queue?"

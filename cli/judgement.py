@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from cli.input.context import Context
-from cli.input.given import Given
+from cli.input.given import Given, same
 from cli.input.pruning import missing
 from policies.configuration.settings import Configuration
-from policies.dialects.reading import Manifest, Parsed
+from policies.dialects.reading import Parsed
 from policies.judge import Judgement, State, judge_files, stored_state
 from policies.model.change import Circumstances
 
@@ -18,14 +18,14 @@ def judge(
     context: Context,
     configuration: Configuration,
     *,
-    prune: bool = False,
+    prune: Given | None = None,
     delete: bool = False,
     base: Given | None = None,
 ) -> Judgement:
     """What the rules say about the given objects, as they would be stored, in place of those that the context holds.
 
-    `prune` deletes what the context holds beyond them, `delete` deletes them. `base` are the objects before the change:
-    then only what differs is judged, and what is missing is deleted.
+    `prune`: of what the context holds nothing stays that is not in these files. `delete` deletes the given objects.
+    `base` are the objects before the change: then only what differs is judged, and what is missing is deleted.
     """
     state = State(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
@@ -37,7 +37,7 @@ def judge(
     if context.against.kind == "files":  # what was read from a cluster is stored already
         state = stored_state(state, configuration)
     applied = [Parsed(placed.obj, placed.document.manifest) for placed in given.objects.values()]
-    deleted = list(missing(given, state.world)) if prune else []
+    deleted = list(missing(prune, state.world)) if prune is not None else []
     return judge_files(state, applied, deleted, configuration, circumstances)
 
 
@@ -53,13 +53,8 @@ def _judge_since(
     applied = [
         Parsed(placed.obj, placed.document.manifest)
         for ref, placed in given.objects.items()
-        if ref not in before or not _same(before[ref], placed.document.manifest)
+        if ref not in before or not same(before[ref], placed.document.manifest)
     ]
     gone = before.keys() - given.objects.keys() if not given.unreadable else ()
     deleted = [found for ref in sorted(gone) if (found := state.world.get(ref)) is not None]
     return judge_files(state, applied, deleted, configuration, circumstances)
-
-
-def _same(one: Manifest, other: Manifest) -> bool:
-    """Also in types: true is not 1, and 1 is not 1.0."""
-    return one is other or (one == other and repr(one) == repr(other))

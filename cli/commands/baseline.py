@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from cli.exits import Exit, Misused, OutOfReach
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline
 from cli.input.question import Question, asked
-from cli.input.selection import Selection, selected
+from cli.input.selection import Selection, selected_in_roots
 from cli.output import emit
 from cli.report.answering import Answer, answer, note_problems
 from cli.report.baselined import stale
@@ -40,7 +41,7 @@ def _into(command: click.decorators.FC) -> click.decorators.FC:
 
 
 @baseline.command()
-@selected
+@selected_in_roots
 @asked
 @_into
 @click.option("--overwrite", is_flag=True, help="Replace a baseline that exists.")
@@ -63,7 +64,7 @@ def create(selection: Selection, question: Question, file: str, overwrite: bool)
 
 
 @baseline.command()
-@selected
+@selected_in_roots
 @asked
 @_into
 def prune(selection: Selection, question: Question, file: str) -> None:
@@ -77,21 +78,21 @@ def prune(selection: Selection, question: Question, file: str) -> None:
       quotree baseline prune trees/ --file baselines/prod.json
     """
     old = baselines.read(file)
-    answered, proposal = _answered(selection, question)
-    gone = set(stale(old, answered.report, proposal))
+    answered, proposals = _answered(selection, question)
+    gone = set(stale(old, answered.report, proposals))
     if gone:
         baselines.write(Baseline(file, tuple(each for each in old.entries if each not in gone)))
     emit(f"{file}: {_findings(len(old.entries) - len(gone))}, {len(gone)} removed")
     click.get_current_context().exit(_code(answered))
 
 
-def _answered(selection: Selection, question: Question) -> tuple[Answer, Proposal]:
+def _answered(selection: Selection, question: Question) -> tuple[Answer, Sequence[Proposal]]:
     """Raises OutOfReach: what cannot be judged has no findings to write down."""
     answered = answer(selection, question)
     note_problems(answered.report)
-    if answered.proposal is None:
+    if not answered.proposals:
         raise OutOfReach(answered.report.not_evaluated[0].reason)
-    return answered, answered.proposal
+    return answered, answered.proposals
 
 
 def _code(answered: Answer) -> Exit:

@@ -22,7 +22,7 @@ from cli.report.suites.suite_outcomes import Outcome, run
 @click.option(
     "--config",
     metavar="FILE",
-    help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from each suite.",
+    help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml or quotree.yaml upward from each suite.",
 )
 def test(suites: tuple[str, ...], outputs: tuple[Output, ...], pattern: str | None, config: str | None) -> None:
     """Run the cases in SUITE... (files, and folders with all files below them). Exits with 0 if all hold, else 1.

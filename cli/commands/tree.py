@@ -11,7 +11,8 @@ import click
 from cli.exits import Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.context import Context
-from cli.input.documents import EXTENSIONS, expand
+from cli.input.documents import expand
+from cli.input.folders import EXTENSIONS
 from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import EngineOptions, against_of, input_paths, output
 from cli.input.settings import settings

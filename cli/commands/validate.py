@@ -12,7 +12,7 @@ from cli.input.exit_options import ExitOptions
 from cli.input.exit_options import exits as exit_options
 from cli.input.outputs import Output, outputs
 from cli.input.question import Question, asked
-from cli.input.selection import Selection, selected
+from cli.input.selection import Selection, selected_in_roots
 from cli.report.answering import answer, note_problems
 from cli.report.baselined import without_old
 from cli.report.formats import OF_REPORTS, deliver
@@ -21,7 +21,7 @@ from cli.watching.again import watchable
 
 @click.command()
 @watchable
-@selected
+@selected_in_roots
 @asked
 @outputs(tuple(OF_REPORTS))
 @exit_options
@@ -57,12 +57,12 @@ def validate(
     """
     old = baselines.read(baseline) if baseline is not None else None
     answered = answer(selection, question)
-    found, proposal = answered.report, answered.proposal
-    if old is not None and proposal is not None:
-        found = without_old(found, old, proposal)
+    found, proposals = answered.report, answered.proposals
+    if old is not None and proposals:
+        found = without_old(found, old, proposals)
     note_problems(found)
     deliver(outputs, OF_REPORTS, replace(found, failing=exits.failing, folder=str(Path.cwd())))
-    if proposal is None:  # the context is out of reach, which is never the same as passed
+    if not proposals:  # the context is out of reach, which is never the same as passed
         exits = replace(exits, require_evaluated=True)
     code = exits.code(
         (entry.judged.severity for entry in found.entries),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, TypeAlias
 
+from cli.input.folders import EXTENSIONS, OURS, Folder, PassedOver, Reason, look
 from cli.input.links import leads_out
+from cli.input.placeholders import TEXT, has_placeholder
 from cli.input.queue_config import as_config_map, is_queue_config, within_config_map
 from cli.input.regular_file import other_kind, read_regular
 from cli.output import note
+from policies.dialects.reading import text as text_of
 from policies.text import json_values, yaml_values
 from policies.text.field_paths import Region, Steps
 from policies.text.positions import BadText, Lines, Position, Root, Span, position
@@ -22,7 +27,9 @@ MAX_SIZE = 64 * 2**20
 
 STDIN = "<stdin>"
 """The name of standard input where the user gives it none."""
-EXTENSIONS = (".yaml", ".yml", ".json")
+_MANIFEST = re.compile(rb"\b(?:kind|apiVersion|partitions)\b")
+"""A text without these has neither an object nor queues of YuniKorn."""
+_NOT_HERE = (errno.ENOENT, errno.ELOOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +77,20 @@ class Unreadable:
         return f"{self.place}: unreadable: {self.message}"
 
 
+Found: TypeAlias = Document | Unreadable | PassedOver
+
+
 def read(
     paths: Sequence[str], stdin: TextIO | BinaryIO | None = None, stdin_name: str = STDIN
 ) -> tuple[list[Document], list[Unreadable]]:
     """All manifests of the files, of *.yaml, *.yml and *.json below the directories, and for "-" of standard input.
 
     A path may be a pattern. A file that is named twice is read once. An unreadable file does not keep the others from
-    being read. A List is returned as its items. Empty documents are left out. What standard input holds is placed in
-    the file `stdin_name`.
+    being read; one in a folder that has nothing to do with quota is passed over, as are charts and patches. A List is
+    returned as its items. Empty documents are left out. What standard input holds is placed in the file `stdin_name`.
     """
-    documents: list[Document] = []
-    unreadable: list[Unreadable] = []
-    for found in _read_all(paths, stdin, stdin_name):
-        if isinstance(found, Document):
-            documents.append(found)
-        else:
-            unreadable.append(found)
-    return documents, unreadable
+    found = list(_read_all(paths, stdin, stdin_name))
+    return [each for each in found if isinstance(each, Document)], [it for it in found if isinstance(it, Unreadable)]
 
 
 def expand(path: str) -> list[str]:
@@ -102,25 +106,28 @@ def expand(path: str) -> list[str]:
     return [each for each in found if each.lower().endswith(EXTENSIONS) or Path(each).is_dir()]
 
 
-def _read_all(
-    paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name: str
-) -> Iterator[Document | Unreadable]:
-    files: set[tuple[int, int]] = set()
+def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name: str) -> Iterator[Found]:
+    files = Files()
     for path in paths:
         if path == "-":
-            yield from _read_standard_input(stdin, stdin_name)
+            yield from standard_input(stdin, stdin_name)
             continue
-        for source in _matching(path):
-            yield from [source] if isinstance(source, Unreadable) else _read_file(source, files)
+        for source in matching(path):
+            if isinstance(source, Unreadable):
+                yield source
+            elif not Path(source).is_dir():
+                yield from files.named(source)
+            else:
+                yield from files.below(look(source))
 
 
-def _matching(path: str) -> Iterator[str | Unreadable]:
+def matching(path: str) -> Iterator[str | Unreadable]:
+    """The paths that it stands for."""
     found = expand(path)
     if not found and glob.has_magic(path):
         yield Unreadable(Place(path, 1, 1), "no manifest matches this pattern")
         return
-    for each in found or [path]:
-        yield from _files(each)
+    yield from found or [path]
 
 
 def passed_over(path: str) -> bool:
@@ -134,38 +141,86 @@ def passed_over(path: str) -> bool:
     return bool(kind)
 
 
-def _files(path: str) -> Iterator[str | Unreadable]:
-    """The path itself, or the manifests below it in the order of their names, without hidden directories."""
-    if not Path(path).is_dir():
-        yield path
-        return
-    failures: list[OSError] = []
-    for directory, inner, names in os.walk(path, onerror=failures.append):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
-        for name in sorted(names):
-            path = f"{directory.rstrip('/')}/{name}"
-            if name.lower().endswith(EXTENSIONS) and not passed_over(path):
-                yield path
-    for failure in failures:
-        yield _failed(str(failure.filename), failure)
+class Files:
+    """Reads each file once, however it is named."""
 
+    def __init__(self) -> None:
+        self._read: set[tuple[int, int]] = set()
 
-def _read_file(source: str, files: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
-    try:
+    def named(self, source: str) -> Iterator[Document | Unreadable]:
+        """What a file holds that the user names: it must be readable."""
+        try:
+            data = self._data(source)
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            yield _failed(source, error)
+            return
+        if data is not None:
+            yield from parse(source, data)
+
+    def below(self, folder: Folder) -> Iterator[Found]:
+        """The same for what lies in a folder: only a file with something of ours must be readable."""
+        yield from folder.passed
+        for source in folder.files:
+            yield from self.found(source)
+        for failure in folder.failures:
+            yield _failed(str(failure.filename), failure)
+
+    def found(self, source: str) -> Iterator[Found]:
+        if passed_over(source):
+            return
+        try:
+            data = self._data(source)
+        except OSError as error:
+            yield PassedOver(source, Reason.NO_FILE) if error.errno in _NOT_HERE else _failed(source, error)
+            return
+        if data is not None:
+            yield from triaged(source, data)
+
+    def _data(self, source: str) -> bytes | None:
+        """None where it was read before. Raises OSError and ValueError."""
         if real := leads_out(source):  # else a pull request could show any file of the machine
             raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
         data, status = read_regular(source, MAX_SIZE + 1)
         identity = (status.st_dev, status.st_ino)
-        if identity in files:
-            return
-        files.add(identity)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        yield _failed(source, error)
+        if identity in self._read:
+            return None
+        self._read.add(identity)
+        return data
+
+
+def triaged(source: str, data: bytes) -> Iterator[Found]:
+    """The manifests of a file that lies in a folder, or why it is passed over.
+
+    A text without any kind is not even parsed. What cannot be read is an error only where it mentions one of the
+    projects and is not a template.
+    """
+    if not _MANIFEST.search(data):
+        yield PassedOver(source, Reason.NO_MANIFEST)
         return
-    yield from parse(source, data)
+    template = TEXT.search(data) is not None
+    for found in parse(source, data):
+        if isinstance(found, Unreadable):
+            yield _unreadable(found, data, template)
+        elif template and has_placeholder(found.manifest):
+            yield PassedOver(source, Reason.TEMPLATE)
+        elif is_object(found.manifest):
+            yield found
+        else:
+            yield PassedOver(source, Reason.NO_MANIFEST)
 
 
-def _read_standard_input(stdin: TextIO | BinaryIO | None, name: str) -> Iterator[Document | Unreadable]:
+def _unreadable(found: Unreadable, data: bytes, template: bool) -> Unreadable | PassedOver:
+    if template:
+        return PassedOver(found.place.file, Reason.TEMPLATE)
+    return found if OURS.search(data) else PassedOver(found.place.file, Reason.BROKEN)
+
+
+def is_object(manifest: Mapping[str, Any]) -> bool:
+    """Whether it says of which kind or version it is; without either it is a file of another program."""
+    return text_of(manifest.get("kind")) is not None or text_of(manifest.get("apiVersion")) is not None
+
+
+def standard_input(stdin: TextIO | BinaryIO | None, name: str) -> Iterator[Document | Unreadable]:
     if stdin is None:
         yield Unreadable(Place(name, 1, 1), "there is no standard input to read")
         return

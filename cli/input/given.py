@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from cli.input.documents import Document, Place, Unreadable, read
 from policies import dialects
+from policies.dialects.reading import Manifest
 from policies.model.objects import KubeObject, Node, Ref
 
 
@@ -23,6 +24,18 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeated:
+    """An object that is given again; `first` is the one that counts."""
+
+    first: Placed
+    second: Placed
+
+    @property
+    def equal(self) -> bool:
+        return same(self.first.document.manifest, self.second.document.manifest)
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """`objects` in the order of reading. `others` counts documents of kinds that carry no quota, `rest` has them."""
 
@@ -30,6 +43,7 @@ class Given:
     unreadable: tuple[Unreadable, ...]
     others: int
     rest: tuple[Document, ...] = ()
+    repeated: tuple[Repeated, ...] = ()
 
     @property
     def queues(self) -> int:
@@ -46,40 +60,57 @@ NO_FILES = Given({}, (), 0)
 def joined(held: Given, over: Given) -> Given:
     """The files of both; an object that is in both is that of `over`."""
     objects = {**held.objects, **over.objects}
-    return Given(objects, held.unreadable + over.unreadable, held.others + over.others, (*held.rest, *over.rest))
+    rest, repeated = (*held.rest, *over.rest), held.repeated + over.repeated
+    return Given(objects, held.unreadable + over.unreadable, held.others + over.others, rest, repeated)
 
 
 def gather(paths: Sequence[str]) -> Given:
-    """Everything that the paths hold; `-` is standard input. An object given twice is unreadable the second time."""
+    """Everything that the paths hold; `-` is standard input. An object given differently is unreadable again."""
     return identify(*read(paths, sys.stdin))
 
 
 def identify(
     documents: Iterable[Document], faults: Iterable[Unreadable] = (), known: Mapping[Ref, Placed] | None = None
 ) -> Given:
-    """The documents as typed objects; `faults` is what else could not be read.
+    """The documents as typed objects, of which each may be given once; `faults` is what else could not be read.
+
+    `known` as for `collected`.
+    """
+    found = collected(documents, faults, known)
+    twice = (_twice(each) for each in found.repeated if not each.equal)
+    return replace(found, unreadable=(*found.unreadable, *twice))
+
+
+def collected(
+    documents: Iterable[Document], faults: Iterable[Unreadable] = (), known: Mapping[Ref, Placed] | None = None
+) -> Given:
+    """The documents as typed objects. Of an object that is given again the first counts.
 
     `known` are objects of another state of the same inputs: equal documents share their manifest, and are read once.
     """
-    typed = {id(each.document.manifest): each.obj for each in (known or {}).values() if not _numbered(each.obj.ref)}
-    unreadable = list(faults)
+    typed = {id(each.document.manifest): each.obj for each in (known or {}).values() if not is_numbered(each.obj.ref)}
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []
+    repeated: list[Repeated] = []
     for document in documents:
         obj = typed.get(id(document.manifest)) or dialects.read(document.manifest)
         if obj is None:
             rest.append(document)
             continue
         placed = Placed(_apart(obj, objects), document)
-        if placed.obj.ref in objects:
-            unreadable.append(_twice(placed, objects[placed.obj.ref]))
-        else:
-            objects[placed.obj.ref] = placed
-    return Given(objects, tuple(unreadable), len(rest), tuple(rest))
+        first = objects.setdefault(placed.obj.ref, placed)
+        if first is not placed:
+            repeated.append(Repeated(first, placed))
+    return Given(objects, tuple(faults), len(rest), tuple(rest), tuple(repeated))
 
 
-def _numbered(ref: Ref) -> bool:
-    """Whether `_apart` may have named it; no name of an object has a `*`."""
+def same(one: Manifest, other: Manifest) -> bool:
+    """Also in types: true is not 1, and 1 is not 1.0."""
+    return one is other or (one == other and repr(one) == repr(other))
+
+
+def is_numbered(ref: Ref) -> bool:
+    """Whether it is made by generateName, and its number counts within these files only; no name has a `*`."""
     return "*" in ref.name
 
 
@@ -94,6 +125,6 @@ def _apart(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
     return replace(obj, ref=ref)
 
 
-def _twice(second: Placed, first: Placed) -> Unreadable:
-    message = f"{second.obj.ref} is given twice, first at {first.place()}; keep one of the two"
-    return Unreadable(second.place(), message)
+def _twice(again: Repeated) -> Unreadable:
+    message = f"{again.second.obj.ref} is given twice, first at {again.first.place()}; keep one of the two"
+    return Unreadable(again.second.place(), message)

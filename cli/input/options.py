@@ -108,7 +108,8 @@ def configured(command: F) -> F:
     return click.option(
         "--config",
         metavar="FILE",
-        help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
+        help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml or quotree.yaml upward from the"
+        " first input.",
     )(command)
 
 

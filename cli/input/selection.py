@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
 import click
 
 from cli.exits import Misused
-from cli.input.documents import STDIN, Document, Unreadable
-from cli.input.documents import read as read_documents
+from cli.input.documents import STDIN
+from cli.input.folders import Exclusion
 from cli.input.given import Given, Placed, identify
 from cli.input.options import inputs
+from cli.input.survey import survey
+from cli.output import note
 from policies.model.objects import Ref
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`values` are the files with values for all charts."""
+    """`values` are the files with values for all charts, `exclusion` says what of folders is left out.
+
+    `each` names files and folders of which each is an organisation of its own. `only` are the files whose findings
+    are wanted; None for all.
+    """
 
     paths: tuple[str, ...]
     kustomizations: tuple[str, ...] = ()
     charts: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     stdin_name: str = STDIN
+    exclusion: Exclusion = field(default_factory=Exclusion)
+    each: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+
+    @property
+    def has_inputs(self) -> bool:
+        """Beside those of `each`."""
+        return bool(self.paths or self.kustomizations or self.charts)
 
     @property
     def places(self) -> tuple[str, ...]:
         """Where the configuration is looked for: the inputs that are in the file system."""
         own = self.stdin_name if self.stdin_name != STDIN else "-"
-        return (*(own if path == "-" else path for path in self.paths), *self.kustomizations, *self.charts)
+        return (*(own if path == "-" else path for path in self.paths), *self.kustomizations, *self.charts, *self.each)
 
 
 def selected(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,6 +60,9 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
         kustomizations: tuple[str, ...],
         charts: tuple[str, ...],
         values: tuple[str, ...],
+        exclude: tuple[str, ...],
+        each: tuple[str, ...] = (),
+        within: str | None = None,
         **others: Any,
     ) -> Any:
         if values and not charts:
@@ -54,11 +70,15 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
         if charts:  # as helm has it, or the values would be read as a manifest and the chart be judged without them
             values, filenames = (*values, *filenames), ()
         files = tuple(dict.fromkeys([*paths, *filenames]))
-        if not files and not kustomizations and not charts:
+        if not files and not kustomizations and not charts and not each:
             raise Misused("no input: name files or folders, or -f - for standard input")
+        if "-" in values:
+            raise Misused("--values -: helm reads values from files; write them into one")
         if stdin_filename and "-" not in files:
             raise Misused("--stdin-filename: standard input is not read; name it with -")
-        selection = Selection(files, kustomizations, charts, values, stdin_filename or STDIN)
+        selection = Selection(files, kustomizations, charts, values, stdin_filename or STDIN, Exclusion(exclude), each)
+        if within is not None:
+            selection = replace(selection, paths=(within,), only=files)
         return command(*arguments, selection=selection, **others)
 
     for option in (
@@ -75,35 +95,40 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             help="What `kustomize build`, or `kubectl kustomize`, makes of this folder.",
         ),
+        click.option(
+            "--exclude",
+            metavar="GLOB",
+            multiple=True,
+            help="What of the folders is left out, as .gitignore writes it, repeatable; also in .quotreeignore.",
+        ),
         click.option("--stdin-filename", metavar="FILE", help="The file that standard input stands for, in places."),
     ):
         with_selection = option(with_selection)
     return inputs(with_selection)
 
 
+def selected_in_roots(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that judges several organisations."""
+    command = click.option(
+        "--within",
+        metavar="DIR",
+        help="Judge all of this folder, and report only what is found in the files PATH...; for hooks.",
+    )(selected(command))
+    return click.option(
+        "--each",
+        metavar="DIR|FILE",
+        multiple=True,
+        help="An organisation of its own, repeatable, or a pattern. Default: the roots of quotree.yaml, or those that"
+        " are found.",
+    )(command)
+
+
 def read(selection: Selection, known: Mapping[Ref, Placed] | None = None) -> Given:
-    """Everything that is selected; `known` as for `identify`. Raises OutOfReach where a renderer is not installed."""
-    documents, unreadable = read_documents(selection.paths, sys.stdin, selection.stdin_name)
-    for found in _rendered(selection):
-        if isinstance(found, Document):
-            documents.append(found)
-        else:
-            unreadable.append(found)
-    return identify(documents, unreadable, known)
+    """Everything that is selected, as one organisation; `known` as for `identify`.
 
-
-def _rendered(selection: Selection) -> Iterator[Document | Unreadable]:
-    if not selection.kustomizations and not selection.charts:
-        return
-    from cli.input.external.rendering import helm, kustomize  # here, since what runs programs loads slowly
-
-    for folder in selection.kustomizations:
-        yield from kustomize(folder)
-    for chart in selection.charts:
-        yield from helm(chart, _values(selection.values))
-
-
-def _values(files: Sequence[str]) -> Sequence[str]:
-    if "-" in files:
-        raise Misused("--values -: helm reads values from files; write them into one")
-    return files
+    Raises OutOfReach where a renderer that was asked for is not installed.
+    """
+    found = survey(selection)
+    for line in found.notes:
+        note(line)
+    return identify(found.documents(), found.unreadable, known)

@@ -1,22 +1,30 @@
-"""The configuration: --config, else QUOTREE_CONFIG, else `.quotree.yaml` upward from the first input, else defaults."""
+"""The configuration: --config, else QUOTREE_CONFIG, else a file upward from the first input, else defaults."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cli.exits import Misused
+from cli.input.regular_file import read_regular
 from policies.configuration.settings import Configuration
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
 
 T = TypeVar("T")
-FILE = ".quotree.yaml"
+FILES = (".quotree.yaml", "quotree.yaml")
+_ROOTS = "roots"
+"""The key that says which organisations a repository has; `cli.input.workspace` reads it."""
+_IS_OURS = re.compile(rb"config\.quotree\.dev/|^roots:", re.MULTILINE)
+"""A `quotree.yaml` may also be a manifest that installs Quotree."""
 VARIABLE = "QUOTREE_CONFIG"
+_MOST = 2**20
+"""Bytes of a configuration that is looked for."""
 
 
 def settings(option: str | None, paths: Sequence[str], profile: str | None = None) -> Configuration:
@@ -37,16 +45,28 @@ def configuration_file(option: str | None, paths: Sequence[str]) -> str | None:
 def _upward(paths: Sequence[str]) -> str | None:
     first = Path(next((path for path in paths if path != "-"), ".")).absolute()
     for folder in (first, *first.parents):
-        if (folder / FILE).is_file():
-            return str(folder / FILE)
+        for name in FILES:
+            if (folder / name).is_file() and (name.startswith(".") or _is_ours(folder / name)):
+                return str(folder / name)
     return None
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        return _IS_OURS.search(read_regular(file, _MOST)[0]) is not None
+    except OSError:
+        return False
 
 
 def _load(file: str) -> Configuration:
     from policies.configuration.file import read_configuration  # here, since it takes all rules
     from policies.rules import registry
 
-    return read_file(file, lambda manifest: read_configuration(manifest, registry()))
+    def read(manifest: Mapping[str, Any]) -> Configuration:
+        rest = {key: value for key, value in manifest.items() if key != _ROOTS}
+        return read_configuration(rest, registry()) if rest else Configuration()
+
+    return read_file(file, read)
 
 
 def read_gates(options: Sequence[str]) -> dict[str, bool]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.input.documents import Place, Unreadable
 from cli.output import json_text
-from cli.report.model import Entry, Identity, LocatedCause, Report
+from cli.report.model import Entry, Identity, LocatedCause, Looked, Report
 from cli.version import VERSION
 from policies.model.findings import Severity
 
@@ -53,6 +53,17 @@ def _context(report: Report) -> dict[str, Any]:
         "profile": subject.profile,
         "version": VERSION,
         **since,
+        **(_looked(report.looked) if report.looked else {}),
+    }
+
+
+def _looked(looked: Looked) -> dict[str, Any]:
+    return {
+        "files": looked.files,
+        "kinds": dict(looked.kinds),
+        "passedOver": dict(looked.passed),
+        "roots": list(looked.roots),
+        "notRendered": list(looked.notes),
     }
 
 

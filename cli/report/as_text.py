@@ -13,11 +13,14 @@ from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity
 from policies.model.printing import plain
 
+CLEAN = "nothing is wrong"
+_MOST_NAMES = 8
+"""Names in a line; JSON has all of them."""
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
 def as_text(report: Report) -> str:
-    lines = [head_line(report)]
+    lines = [head_line(report), *looked_lines(report)]
     for entry in report.entries:
         lines += finding_lines(entry)
     lines += not_evaluated_lines(report)
@@ -28,6 +31,28 @@ def as_text(report: Report) -> str:
 def head_line(report: Report) -> str:
     """What was judged, against what, and how old that is."""
     return plain(_head(report.subject))
+
+
+def looked_lines(report: Report) -> Iterator[str]:
+    """The files and objects that were looked at, what was passed over, and the roots."""
+    looked = report.looked
+    if looked is None:
+        return
+    kinds = [f"{kind} {count}" for kind, count in looked.kinds]
+    yield plain(": ".join(filter(None, [f"looked at {some(looked.files, 'file')}", _some_of(kinds, "kind")])))
+    if looked.passed:
+        total = sum(count for _, count in looked.passed)
+        yield f"passed over {some(total, 'file')}: " + ", ".join(f"{count} {reason}" for reason, count in looked.passed)
+    yield from (plain(line) for line in looked.notes)
+    if looked.roots:
+        names = [*filter(None, looked.roots), *("all else" for root in looked.roots if not root)]
+        yield plain(f"{some(len(names), 'root')}: {_some_of(names, 'root')}")
+
+
+def _some_of(names: Sequence[str], word: str) -> str:
+    """The first of them, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {some(more, f'more {word}')}" if more > 0 else "")
 
 
 def _head(subject: Subject) -> str:
@@ -70,7 +95,7 @@ def without_fix(judged: Judged) -> str:
 
 def cause_line(located: LocatedCause) -> str:
     place, cause = f"{located.place}: " if located.place else "", located.cause
-    return plain(f"{place}{cause.object}: {cause.field}: {cause.message}")
+    return plain(f"{place}{': '.join(filter(None, [str(cause.object), cause.field, cause.message]))}")
 
 
 def not_evaluated_lines(report: Report) -> Iterator[str]:
@@ -85,7 +110,8 @@ def reason_lines(not_evaluated: Sequence[Unjudged]) -> Iterator[str]:
 
 
 def closing_line(report: Report) -> str:
-    return closing(report.count, report.not_evaluated, report.baselined, len(report.unreadable))
+    text = closing(report.count, report.not_evaluated, report.baselined, len(report.unreadable))
+    return "nothing was judged" if report.empty and text == CLEAN else text
 
 
 def closing(count: Callable[[Severity], int], missed: Sequence[Unjudged], baselined: int, unreadable: int) -> str:
@@ -97,7 +123,7 @@ def closing(count: Callable[[Severity], int], missed: Sequence[Unjudged], baseli
         parts.append(f"{baselined} in the baseline")
     if unreadable:
         parts.append(f"{some(unreadable, 'place')} unreadable")
-    return ", ".join(parts) or "nothing is wrong"
+    return ", ".join(parts) or CLEAN
 
 
 def severities(count: Callable[[Severity], int]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cli.input import baseline as baselines
@@ -28,16 +28,16 @@ STALE = Rule("stale-baseline-entry", "Quotree", frozenset(), Action.DENY, _page)
 """Not in the registry: only `validate` has a baseline."""
 
 
-def without_old(report: Report, baseline: Baseline, proposal: Proposal) -> Report:
-    """The report without what the baseline has, counted, and with its stale entries."""
+def without_old(report: Report, baseline: Baseline, proposals: Sequence[Proposal]) -> Report:
+    """The report without what the baseline has, counted, and with its stale entries. `proposals`: one for each root."""
     found, known = baselines.of(entry.judged for entry in report.entries), baseline.known
     fresh = tuple(entry for entry, old in zip(report.entries, found, strict=True) if old.fingerprint not in known)
     places = baseline.places()
-    gone = [_finding(entry, places[entry], proposal) for entry in stale(baseline, report, proposal)]
+    gone = [_finding(entry, places[entry], proposals[0]) for entry in stale(baseline, report, proposals)]
     return replace(report, entries=(*gone, *fresh), baselined=len(report.entries) - len(fresh))
 
 
-def stale(baseline: Baseline, report: Report, proposal: Proposal) -> list[OldFinding]:
+def stale(baseline: Baseline, report: Report, proposals: Sequence[Proposal]) -> list[OldFinding]:
     """The entries that find nothing any more: their object was judged without it, or is no longer there.
 
     None while an input is unreadable; none of a rule that was not evaluated. Where only a part is judged (--base), an
@@ -47,10 +47,10 @@ def stale(baseline: Baseline, report: Report, proposal: Proposal) -> list[OldFin
         return []
     found = {entry.fingerprint for entry in baselines.of(entry.judged for entry in report.entries)}
     missed = {each.rule.id for each in report.not_evaluated}
-    changed = {change.ref for change in proposal.changes}
+    changed = {change.ref for proposal in proposals for change in proposal.changes}
 
     def judged(entry: OldFinding) -> bool:
-        whole = report.subject.base is None and proposal.after.get(entry.object) is None
+        whole = report.subject.base is None and not any(proposal.after.get(entry.object) for proposal in proposals)
         return entry.object in changed or whole
 
     left = [each for each in baseline.entries if each.fingerprint not in found and each.rule not in missed]

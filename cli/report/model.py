@@ -8,7 +8,7 @@ from datetime import datetime
 from cli.input.against import Against
 from cli.input.context import Context, Revision
 from cli.input.documents import Place, Unreadable
-from cli.input.given import Given
+from cli.input.given import NO_FILES, Given, joined
 from cli.report.places import Places
 from policies.configuration.settings import Configuration
 from policies.dialects.newest import newest_version
@@ -72,10 +72,26 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """What was looked at. `kinds` and `passed` are counts, of objects by kind and of files by the reason.
+
+    `roots` are the organisations that were judged one by one, where there are several; "" stands for all that
+    contradicts none of them. `notes` say what could not be rendered.
+    """
+
+    files: int
+    kinds: tuple[tuple[str, int], ...] = ()
+    passed: tuple[tuple[str, int], ...] = ()
+    roots: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """`entries` are worst first. `baselined` counts findings that the baseline has; they are left out.
 
-    `failing` are the severities that fail the run. `folder` is the working directory, which names of files start from.
+    `looked` is None where nobody looked at files. `failing` are the severities that fail the run. `folder` is the
+    working directory, which names of files start from.
     """
 
     subject: Subject
@@ -85,19 +101,31 @@ class Report:
     failing: frozenset[Severity] = frozenset({Severity.ERROR})
     folder: str = ""
     baselined: int = 0
+    looked: Looked | None = None
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
         """Of the entries, in their order."""
         return fingerprints(entry.judged for entry in self.entries)
 
+    @property
+    def empty(self) -> bool:
+        """Nothing was judged, which is not the same as that nothing is wrong."""
+        return not self.subject.objects and not self.subject.deleted and not self.entries
+
     def count(self, severity: Severity) -> int:
         return sum(entry.judged.severity is severity for entry in self.entries)
 
 
-def report(inputs: Given, context: Context, judgement: Judgement, base: tuple[Revision, Given] | None = None) -> Report:
-    """`base` is the revision that the change begins at, with the inputs there."""
-    places = Places(inputs, judgement.proposal, base[1] if base else None)
+def report(
+    inputs: Given,
+    context: Context,
+    judgement: Judgement,
+    base: tuple[Revision, Given] | None = None,
+    around: Given = NO_FILES,
+) -> Report:
+    """`base` is the revision that the change begins at, with the inputs there; `around` are files of other roots."""
+    places = Places(joined(around, inputs), judgement.proposal, base[1] if base else None)
     entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)

@@ -10,7 +10,7 @@ from cli.input.against import Against
 from cli.input.context import Context, load
 from cli.input.documents import read
 from cli.input.given import Given, gather
-from cli.input.settings import FILE, settings
+from cli.input.settings import FILES, settings
 from cli.judgement import judge
 from cli.report.as_text import as_text, finding_lines
 from cli.report.model import Report, report
@@ -78,7 +78,7 @@ def warned(examples: Path) -> list[str]:
 
 def configuration(examples: Path) -> Configuration:
     """The organisation's configuration, as `quotree validate` finds it for the paths below."""
-    file = examples / FILE
+    file = examples / FILES[0]
     return settings(str(file), ()) if file.is_file() else Configuration()
 
 

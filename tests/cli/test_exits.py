@@ -95,15 +95,28 @@ def test_a_missing_file_is_3(tmp_path: Path) -> None:
     assert "missing.yaml:1:1: unreadable: cannot be read: No such file or directory" in result.stderr
 
 
-def test_an_object_given_twice_is_3_and_names_both_places(tmp_path: Path) -> None:
+def test_an_object_given_twice_and_differently_is_1_and_names_both_places(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", cohort("org"))
+    write(tmp_path / "b.yaml", cohort("lab"), cohort("org", "lab"))
+
+    result = run("validate", tmp_path)
+
+    assert result.exit_code == 1
+    assert (
+        f"{tmp_path}/b.yaml:7:1: error[given-twice]: Cohort org: is given twice, with other content\n"
+        f"    {tmp_path}/a.yaml:1:1: Cohort org: is given here first, which counts\n"
+        "    fix: keep one of the two\n"
+    ) in result.stdout
+
+
+def test_an_object_given_twice_and_equally_is_0_and_named(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml", cohort("org"))
     write(tmp_path / "b.yaml", cohort("lab"), cohort("org"))
 
     result = run("validate", tmp_path)
 
-    assert result.exit_code == 3
-    wanted = f"{tmp_path}/b.yaml:7:1: unreadable: Cohort org is given twice, first at {tmp_path}/a.yaml:1:1; keep one"
-    assert wanted in result.stderr
+    assert result.exit_code == 0
+    assert f"{tmp_path}/b.yaml:7:1: info[given-twice]: Cohort org: is given twice, with the same" in result.stdout
 
 
 def test_objects_of_one_generate_name_are_not_the_same(tmp_path: Path) -> None:
@@ -182,7 +195,7 @@ def _combination(folder: Path, *faults: int) -> list[object]:
     write(folder / "org" / "a.yaml", BAD, WORSE if 1 in faults else GOOD)
     arguments: list[object] = [folder / "org"]
     if 3 in faults:
-        (folder / "org" / "torn.yaml").write_text("a: [\n")
+        (folder / "org" / "torn.yaml").write_text("kind: Queue\na: [\n")
     if 4 in faults:
         arguments += ["--require-evaluated"]
         write(folder / "org" / "b.yaml", queue("new-parent"), queue("child", "new-parent"))
@@ -204,7 +217,7 @@ def test_an_unreadable_file_beats_an_unreachable_cluster(tmp_path: Path) -> None
     result = run("validate", *arguments)
 
     assert result.exit_code == 3
-    assert "torn.yaml:2:1: unreadable: " in result.stderr
+    assert "torn.yaml:3:1: unreadable: " in result.stderr
 
 
 @pytest.mark.apiserver

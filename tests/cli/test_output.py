@@ -55,7 +55,7 @@ def test_a_file_name_that_is_no_text_is_told_all_the_same(tmp_path: Path) -> Non
 
 
 def test_unreadable_input_is_told_with_such_a_name_too(tmp_path: Path) -> None:
-    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")).write_text("a: [\n")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")).write_text("a: [ # kueue.x-k8s.io\n")
 
     result = run("validate", tmp_path)
 

@@ -10,13 +10,15 @@ import glob
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cli.exits import Misused, OutOfReach
 from cli.input.context import Revision
-from cli.input.documents import EXTENSIONS, STDIN, expand
+from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
+from cli.input.folders import RENDERED_FROM, Exclusion
 from cli.input.given import Given, Placed
 from cli.input.selection import Selection, read
 from policies.model.objects import Ref
@@ -29,6 +31,31 @@ def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | Non
     Places are in Git's own spelling, `REVISION:file`. `known` as for `identify`. Raises OutOfReach where Git cannot
     answer, and Misused for inputs that have no revision.
     """
+    with at_base(name, selection) as base:
+        return base.revision, base.named(read(base.selection, known))
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The inputs of a revision, in a folder that is there for a while."""
+
+    name: str
+    revision: Revision
+    selection: Selection
+    _mirror: _Mirror
+
+    def moved(self, path: str) -> str:
+        """Where this path of today is in the folder, or would be."""
+        return os.path.normpath(self._mirror.moved(path))
+
+    def named(self, inputs: Given) -> Given:
+        """The inputs with places in the revision in place of those in the folder."""
+        return _named(inputs, self._mirror.there, self.name)
+
+
+@contextmanager
+def at_base(name: str, selection: Selection) -> Iterator[Base]:
+    """The same for a reader of its own. Raises as `read_base` does."""
     if "-" in selection.paths and selection.stdin_name == STDIN:
         raise Misused("--base: standard input has no other revision; name its file with --stdin-filename")
     git = Git.around(next(iter(selection.places), "."))
@@ -37,7 +64,7 @@ def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | Non
         there = Path(made).resolve()
         mirror = _Mirror(git.root, there)
         mirror.fill(git, [blob for blob in git.listed(revision.commit) if mirror.wants(selection, blob.path)])
-        return revision, _named(read(mirror.selection(selection), known), there, name)
+        yield Base(name, revision, mirror.selection(selection), mirror)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +76,24 @@ class _Mirror:
 
     def selection(self, selection: Selection) -> Selection:
         """The same inputs in the folder, as far as it has them. What is outside of the checkout has no revision."""
-        paths = (self._moved(path) for path in _files(selection))
+        paths = (self.moved(path) for path in _files(selection))
         return Selection(
             tuple(found for path in paths for found in expand(path)),
-            tuple(filter(os.path.isdir, map(self._moved, selection.kustomizations))),
+            tuple(filter(os.path.isdir, map(self.moved, selection.kustomizations))),
             tuple(self._in_place(selection.charts)),
             tuple(self._in_place(selection.values)),
+            exclusion=self._exclusion(selection.exclusion),
         )
+
+    def _exclusion(self, exclusion: Exclusion) -> Exclusion:
+        here = self._within(".")
+        start = "" if here.startswith("..") else f"{self.there}/{here}"
+        apart = (path for path in exclusion.apart if not self._within(path).startswith(".."))
+        return Exclusion(exclusion.patterns, start, frozenset(map(self.moved, apart)), str(self.there))
 
     def wants(self, selection: Selection, path: str) -> bool:
         """Whether the file is needed: a kustomization or a chart may name any file."""
-        if selection.kustomizations or selection.charts or path.lower().endswith(EXTENSIONS):
+        if selection.kustomizations or selection.charts or path.lower().endswith(RENDERED_FROM):
             return True
         return any(self._within(each) == path for each in _files(selection))
 
@@ -99,10 +133,10 @@ class _Mirror:
         for path in paths:
             if not os.path.lexists(path) or _leads_out(self._within(path)):
                 yield path
-            elif os.path.lexists(moved := self._moved(path)):
+            elif os.path.lexists(moved := self.moved(path)):
                 yield moved
 
-    def _moved(self, path: str) -> str:
+    def moved(self, path: str) -> str:
         """Raises Misused for what is outside of the checkout."""
         within = self._within(path)
         if _leads_out(within):

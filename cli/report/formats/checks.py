@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cli.report.as_text import without_fix
+from cli.report.as_text import CLEAN, without_fix
 from cli.report.formats.wording import details
 from cli.report.model import Entry, Report
 from cli.report.suites.suite_outcomes import Outcome
@@ -50,7 +50,9 @@ def of_report(report: Report) -> list[Check]:
             for item in report.unreadable
         ),
     ]
-    return checks or [Check("quotree", "nothing is wrong", State.PASSED)]
+    if report.empty:
+        return checks or [Check("quotree", "nothing was judged", State.SKIPPED)]
+    return checks or [Check("quotree", CLEAN, State.PASSED)]
 
 
 def _of_entry(entry: Entry, report: Report) -> Check:

@@ -26,7 +26,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         queue = proposal.after.node(work.queue)
         profiles = _profiles(work, created=before is None)
         if isinstance(queue, Queue):
-            yield from _closed(work, queue, profiles)
+            yield from _closed(work, queue, profiles, is_new=proposal.before.node(work.queue) is None)
         elif exists(proposal.after, work.queue):
             continue  # built in: the scheduler creates it
         elif proposal.unknown(QUEUE):
@@ -46,11 +46,12 @@ def _profiles(work: Attached, created: bool) -> frozenset[Profile]:
     return BOTH if asked else STRICT_ONLY
 
 
-def _closed(work: Attached, queue: Queue, profiles: frozenset[Profile]) -> Iterator[Finding]:
+def _closed(work: Attached, queue: Queue, profiles: frozenset[Profile], is_new: bool) -> Iterator[Finding]:
+    """A queue that is created with its work gets its state from Volcano before the work needs it."""
     if not queue.is_open:
         fix = f"open queue {queue.name} or name another"
         yield _finding(work, queue.ref, f"is {queue.state}, so it takes no new work", fix, profiles)
-    elif queue.state == "" and profiles == BOTH:
+    elif queue.state == "" and profiles == BOTH and not is_new:
         yield _finding(work, queue.ref, "has no state yet", "wait until Volcano has opened it", COMPAT_ONLY)
 
 

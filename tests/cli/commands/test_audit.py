@@ -78,7 +78,7 @@ def test_warnings_fail_where_that_is_asked_for(tmp_path: Path, options: list[str
 
 def test_nothing_to_judge_and_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "broken.yaml").write_text("kind: [")
+    (tmp_path / "bad" / "broken.yaml").write_text("kind: [ # kueue.x-k8s.io")
 
     assert run("audit", "--against", "nothing", "--require-objects").exit_code == 5
     assert run("audit", "--against", f"files:{tmp_path / 'bad'}").exit_code == 3

@@ -21,6 +21,7 @@ def test_text_has_head_findings_causes_fix_and_counts(tmp_path: Path) -> None:
 
     assert run("validate", file).stdout == (
         "judged against nothing but the given files: 2 objects, 2 queues\n"
+        "looked at 1 file: Queue 2\n"
         f"{file}:8:10: error[children-deserved-exceed-parent]: Queue eng: spec.deserved.cpu: {finding.message}\n"
         f"    {file}:19:10: Queue ml: spec.deserved.cpu: {finding.causes[0].message}\n"
         f"    fix: {finding.fix}\n"
@@ -33,7 +34,11 @@ def test_text_has_head_findings_causes_fix_and_counts(tmp_path: Path) -> None:
 def test_without_findings_the_text_says_so(tmp_path: Path) -> None:
     result = run("validate", write(tmp_path / "a.yaml", cohort("org"), cluster_queue("ml", "org")))
 
-    assert result.stdout == ("judged against nothing but the given files: 2 objects, 2 queues\nnothing is wrong\n")
+    assert result.stdout == (
+        "judged against nothing but the given files: 2 objects, 2 queues\n"
+        "looked at 1 file: ClusterQueue 1, Cohort 1\n"
+        "nothing is wrong\n"
+    )
 
 
 def test_findings_are_told_worst_first(tmp_path: Path) -> None:
@@ -89,12 +94,17 @@ def test_json_names_context_and_profile(tmp_path: Path) -> None:
         "objects": 1,
         "queues": 1,
         "profile": "compat",
+        "files": 1,
+        "kinds": {"Queue": 1},
+        "passedOver": {},
+        "roots": [],
+        "notRendered": [],
     }
 
 
 def test_json_lists_what_was_not_evaluated_and_what_is_unreadable(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml", BAD, GOOD)
-    (tmp_path / "b.yaml").write_text("a: 'torn\n")
+    (tmp_path / "b.yaml").write_text("kind: Cohort\na: 'torn\n")
 
     answer = report(run("validate", tmp_path, "-o", "json"))
 

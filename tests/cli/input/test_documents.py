@@ -515,7 +515,7 @@ def test_directories_are_read_through_in_the_order_of_names(tmp_path: Path) -> N
     for name in ["b.yaml", "a.yml", "c.json", "z/1.YAML", "m/2.yaml", ".git/3.yaml", "notes.txt", "values.toml"]:
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps({"name": name}))
+        file.write_text(json.dumps({"kind": "Cohort", "name": name}))
 
     found, unreadable = read([f"{tmp_path}/"])
 
@@ -535,19 +535,20 @@ def test_a_file_may_have_any_name_and_counts_once(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_does_not_hide_the_rest(tmp_path: Path) -> None:
-    (tmp_path / "good.yaml").write_text("a: 1\n")
-    (tmp_path / "latin.yaml").write_bytes("name: x\nowner: Jürgen\n".encode("latin-1"))
-    (tmp_path / "wide.yaml").write_bytes("a: 1\n".encode("utf-16"))
-    (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "good.yaml").write_text("kind: Cohort\n")
+    (tmp_path / "latin.yaml").write_bytes("kind: Cohort\nowner: Jürgen\n".encode("latin-1"))
+    (tmp_path / "wide").write_bytes("a: 1\n".encode("utf-16"))
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
 
-    found, unreadable = read([str(tmp_path / "missing.yaml"), str(tmp_path), "\0"])
+    named = [str(tmp_path / name) for name in ("missing.yaml", "gone", "wide")]
+    found, unreadable = read([*named, str(tmp_path), "\0"])
 
-    assert [document.manifest for document in found] == [{"a": 1}]
+    assert [document.manifest for document in found] == [{"kind": "Cohort"}]
     assert [(*astuple(bad.place), bad.message) for bad in unreadable] == [
         (f"{tmp_path}/missing.yaml", 1, 1, "cannot be read: No such file or directory"),
-        (f"{tmp_path}/gone.yaml", 1, 1, "cannot be read: No such file or directory"),
+        (f"{tmp_path}/gone", 1, 1, "cannot be read: No such file or directory"),
+        (f"{tmp_path}/wide", 1, 1, "this is UTF-16; save it as UTF-8"),
         (f"{tmp_path}/latin.yaml", 2, 9, "the byte 0xfc is not UTF-8; save the file as UTF-8"),
-        (f"{tmp_path}/wide.yaml", 1, 1, "this is UTF-16; save it as UTF-8"),
         ("\0", 1, 1, "cannot be read: embedded null byte"),
     ]
 

@@ -53,12 +53,12 @@ def test_a_key_that_is_unknown_is_told_where_it_stands(tmp_path: Path) -> None:
 
 def test_two_trees_in_one_run_cannot_both_be_judged(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
-    first, second = written(tmp_path, GOOD), written(tmp_path / "more", GOOD)
+    first, second = written(tmp_path, GOOD), written(tmp_path / "more", GOOD.replace("name: eng", "name: ml"))
 
     result = run("validate", first, second)
 
-    assert result.exit_code != 0
-    assert "is given twice" in result.output
+    assert result.exit_code == 1
+    assert "error[given-twice]: ConfigMap yunikorn/yunikorn-configs: is given twice" in result.output
 
 
 def test_partitions_in_a_manifest_make_no_tree_of_it(tmp_path: Path) -> None:

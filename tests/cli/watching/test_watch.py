@@ -29,8 +29,8 @@ def test_a_report_follows_the_files_and_ctrl_c_ends_it(tmp_path: Path) -> None:
         watched.shows(FINDING)
         write(trees / "teams" / "ml.yaml", GOOD)
         watched.shows("judged against", times=3)
-        (trees / "eng.yaml").write_text("a: [\n")
-        watched.notes("eng.yaml:2:1: unreadable")
+        (trees / "eng.yaml").write_text("kind: Queue\na: [\n")
+        watched.notes("eng.yaml:3:1: unreadable")
         (trees / "eng.yaml").unlink()
         watched.notes("run again", times=4)
         assert watched.shown.count(FINDING) == 1

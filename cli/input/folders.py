@@ -1,0 +1,172 @@
+"""What lies in a folder: files to be read, charts, kustomizations, and what is passed over because of where it lies."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.input.kustomizations import FILES as KUSTOMIZATION_FILES
+from cli.input.kustomizations import Kustomization, read_kustomization
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+EXTENSIONS = (".yaml", ".yml", ".json")
+IGNORE_FILE = ".quotreeignore"
+RENDERED_FROM = (*EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
+"""How names of files end, in lower case, that say what is read of a folder and what it becomes."""
+_CHART = "Chart.yaml"
+OURS = re.compile(
+    rb"""kueue[a-z0-9.-]*\.io\b|volcano\.sh\b|yunikorn
+    |\bkind["']?\s*:\s*["']?(?:ClusterQueue|LocalQueue|ResourceFlavor|Cohort|Queue|PodGroup)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""An API group, label or annotation of one of the three projects, also with a slip in it, or a kind that only they
+have."""
+JUDGED = re.compile(
+    rb"""apiVersion["']?\s*:\s*["']?(?:kueue|[a-z]+\.volcano\.sh)|kueue\.x-k8s\.io/queue-name|volcano\.sh/|yunikorn"""
+)
+"""An object of theirs, or work that asks for their queues: neither a CRD nor a role."""
+
+
+class Reason(StrEnum):
+    """Why a file of a folder is not judged, as the summary counts it."""
+
+    CHART = "of Helm charts"
+    PATCH = "that kustomize patches with"
+    TEMPLATE = "templates"
+    OTHER_KINDS = "with other kinds only"
+    NO_MANIFEST = "not Kubernetes manifests"
+    BROKEN = "neither readable nor of these API groups"
+    NO_FILE = "that lead to no file"
+    EXCLUDED = "excluded"
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    file: str
+    reason: Reason
+
+
+@dataclass(slots=True)
+class Folder:
+    """`files` are to be read; `charts` have the files of each outermost chart. `failures` are folders that cannot be
+    listed."""
+
+    files: list[str] = field(default_factory=list)
+    passed: list[PassedOver] = field(default_factory=list)
+    charts: dict[str, list[str]] = field(default_factory=dict)
+    kustomizations: list[Kustomization] = field(default_factory=list)
+    failures: list[OSError] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Patterns of --exclude, in the syntax of .gitignore. `start` is the folder that they start from; "" is here.
+
+    `apart` are absolute paths that are read on their own. `top` is the folder up to which a .quotreeignore counts; ""
+    is the checkout.
+    """
+
+    patterns: tuple[str, ...] = ()
+    start: str = ""
+    apart: frozenset[str] = frozenset()
+    top: str = ""
+
+
+def look(path: str, exclusion: Exclusion | None = None) -> Folder:
+    """The files with a manifest's ending below a folder, in the order of their names, without hidden folders."""
+    found, ignored = Folder(), _Ignored(path, exclusion or Exclusion())
+    for directory, inner, names in os.walk(path, onerror=found.failures.append):
+        directory = directory.rstrip("/") or "/"
+        ignored.enter(directory, names)
+        inner[:] = sorted(each for each in inner if not each.startswith(".") and not ignored.folder(directory, each))
+        chart = next((each for each in found.charts if directory == each or directory.startswith(f"{each}/")), None)
+        if chart is None and _CHART in names:
+            found.charts[chart := directory] = []
+        for name in sorted(names):
+            file = f"{directory.rstrip('/')}/{name}"
+            if chart is not None:
+                found.charts[chart].append(file)
+            elif name.lower().endswith(EXTENSIONS):
+                _sort_in(found, file, ignored)
+        if chart is None:
+            names_here = (each for each in KUSTOMIZATION_FILES if each in names)
+            found.kustomizations += filter(None, (read_kustomization(directory, each) for each in names_here))
+    _without_patches(found)
+    return found
+
+
+def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:
+    if ignored.file(file):
+        found.passed.append(PassedOver(file, Reason.EXCLUDED))
+    elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH110, PTH114, a Path for each costs more than the look
+        found.passed.append(PassedOver(file, Reason.NO_FILE))
+    else:
+        found.files.append(file)
+
+
+def _without_patches(found: Folder) -> None:
+    """A patch has kind and name of what it patches, and is no object."""
+    resources = {_normal(each) for it in found.kustomizations for each in it.resources}
+    patches = {_normal(each) for it in found.kustomizations for each in it.others} - resources
+    found.passed += [PassedOver(file, Reason.PATCH) for file in found.files if _normal(file) in patches]
+    found.files = [file for file in found.files if _normal(file) not in patches]
+
+
+def _normal(path: str) -> str:
+    return os.path.normpath(path)
+
+
+class _Ignored:
+    """The patterns of --exclude, and of each .quotreeignore in the folder, below it, and above it in the checkout."""
+
+    def __init__(self, path: str, exclusion: Exclusion) -> None:
+        self._specs: list[tuple[str, GitIgnoreSpec]] = []
+        self._apart = exclusion.apart
+        start = Path(path).absolute()
+        if exclusion.patterns:
+            within = Path(exclusion.start).absolute()
+            self._add(within if start.is_relative_to(within) else start, exclusion.patterns)
+        for folder in reversed(list(_above(start, exclusion.top))):
+            self.enter(str(folder), [IGNORE_FILE] if (folder / IGNORE_FILE).is_file() else [])
+
+    def enter(self, directory: str, names: Sequence[str]) -> None:
+        if IGNORE_FILE in names:
+            text = (Path(directory) / IGNORE_FILE).read_text("utf-8", "replace")
+            self._add(Path(directory).absolute(), text.splitlines())
+
+    def _add(self, folder: Path, patterns: Iterable[str]) -> None:
+        from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
+
+        self._specs.append((str(folder), GitIgnoreSpec.from_lines(patterns)))
+
+    def folder(self, directory: str, name: str) -> bool:
+        return self._matches(f"{directory}/{name}", "/")
+
+    def file(self, path: str) -> bool:
+        return self._matches(path, "")
+
+    def _matches(self, path: str, end: str) -> bool:
+        """The last pattern that speaks of the path decides, as in Git."""
+        if not self._specs and not self._apart:
+            return False
+        whole = os.path.abspath(path)  # noqa: PTH100, for many files
+        ignored = whole in self._apart
+        for folder, spec in self._specs:
+            if whole.startswith(f"{folder.rstrip('/')}/"):
+                result = spec.check_file(whole[len(folder.rstrip("/")) + 1 :] + end)
+                ignored = ignored if result.include is None else result.include
+        return ignored
+
+
+def _above(start: Path, top: str) -> Iterator[Path]:
+    """The folders above the start, up to the top; none where there is no checkout."""
+    folders = list(start.parents)
+    last = next((at for at, each in enumerate([start, *folders]) if str(each) == top or (each / ".git").exists()), 0)
+    yield from folders[:last]

@@ -1,0 +1,144 @@
+"""What a kustomization names, without building it: resources, patches, and what only kustomize itself could fetch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.input.regular_file import read_regular
+from policies.dialects.reading import mapping, text
+from policies.text import yaml_values
+from policies.text.positions import BadText
+
+FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_MOST = 2**20
+"""Bytes of a kustomization; what is larger was not written by people."""
+_PLAIN = {"apiVersion", "kind", "metadata", "resources", "bases", "buildMetadata", "sortOptions"}
+"""The keys with which the build is the resources as they are."""
+_RESOURCES = ("resources", "bases", "components")
+_OTHERS = ("patchesStrategicMerge", "configurations", "crds", "generators", "transformers", "validators")
+_WITH_PATHS = ("patches", "patchesJson6902", "replacements")
+_CHARTS = ("helmCharts", "helmChartInflationGenerator")
+
+
+@dataclass(frozen=True, slots=True)
+class Kustomization:
+    """Paths are those of files and folders that exist. `resources` are what is built, `others` what changes it.
+
+    `plain`: the build is the resources as they are. `hindrance` says why it is not built here, "" where it can be.
+    """
+
+    folder: str
+    component: bool
+    resources: tuple[str, ...]
+    others: tuple[str, ...]
+    plain: bool
+    hindrance: str
+
+
+def read_kustomization(folder: str, name: str) -> Kustomization | None:
+    """None where the file cannot be read, or is not a kustomization of kustomize."""
+    try:
+        content = yaml_values.single(read_regular(f"{folder}/{name}", _MOST)[0].decode("utf-8-sig"))
+    except (OSError, ValueError, BadText):
+        return None
+    if not isinstance(content, dict) or "kustomize.toolkit.fluxcd.io" in str(content.get("apiVersion")):
+        return None
+    resources = [each for key in _RESOURCES for each in _texts(content.get(key))]
+    local = [path for each in resources if (path := _local(folder, each))]
+    others = [path for each in _other_names(content) if (path := _local(folder, each))]
+    return Kustomization(
+        folder,
+        content.get("kind") == "Component",
+        tuple(local),
+        tuple(others),
+        set(content) <= _PLAIN,
+        _hindrance(folder, content, resources),
+    )
+
+
+def _hindrance(folder: str, content: dict[str, Any], resources: list[str]) -> str:
+    charts = next((key for key in _CHARTS if content.get(key)), None)
+    if charts:
+        return f"its {charts} come from elsewhere"
+    absent = next((each for each in resources if not _local(folder, each)), None)
+    return f"{' '.join(absent.split())[:100]} is not here" if absent else ""
+
+
+def _other_names(content: dict[str, Any]) -> Iterator[str]:
+    for key in _OTHERS:
+        yield from _texts(content.get(key))
+    for key in _WITH_PATHS:
+        entries = content.get(key)
+        for entry in entries if isinstance(entries, list) else []:
+            yield from _texts([mapping(entry).get("path")])
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if text(each)] if isinstance(value, list) else []
+
+
+def _local(folder: str, name: str) -> str:
+    """The path of what the kustomization names, "" where that is not here: a URL, a text in place of a name."""
+    if "\n" in name or "\0" in name or "://" in name:
+        return ""
+    path = os.path.normpath(f"{folder}/{name}") if not name.startswith("/") else ""
+    return path if path and Path(path).exists() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A kustomization that no other one uses, with all that it is made of."""
+
+    top: Kustomization
+    parts: tuple[Kustomization, ...]
+    files: frozenset[str]
+    """Normal paths of all resources and of what changes them."""
+
+    @property
+    def plain(self) -> bool:
+        return all(each.plain for each in self.parts)
+
+    @property
+    def hindrance(self) -> str:
+        return next((each.hindrance for each in self.parts if each.hindrance), "")
+
+    @property
+    def bases(self) -> frozenset[str]:
+        """The folders of the other parts that are no components, normal."""
+        return frozenset(os.path.normpath(it.folder) for it in self.parts if it is not self.top and not it.component)
+
+
+def builds(found: list[Kustomization]) -> list[Build]:
+    """One for each kustomization that no other one uses; a base outside of what was found belongs to it as well."""
+    known = {os.path.normpath(each.folder): each for each in found}
+    used = {path for each in found for path in each.resources}
+    tops = [each for path, each in known.items() if path not in used and not each.component]
+    return [_build(top, known) for top in tops]
+
+
+def _build(top: Kustomization, known: dict[str, Kustomization]) -> Build:
+    parts: dict[str, Kustomization] = {}
+    files: set[str] = set()
+    left = [top]
+    while left:
+        part = left.pop()
+        folder = os.path.normpath(part.folder)
+        if folder in parts:
+            continue
+        parts[folder] = part
+        files.update(part.others)
+        for path in part.resources:
+            if not Path(path).is_dir():
+                files.add(path)
+            elif inner := known.get(path) or _elsewhere(path):
+                left.append(inner)
+    return Build(top, tuple(parts.values()), frozenset(files))
+
+
+def _elsewhere(folder: str) -> Kustomization | None:
+    found = (read_kustomization(folder, name) for name in FILES if (Path(folder) / name).is_file())
+    return next(filter(None, found), None)

@@ -1,0 +1,28 @@
+"""Whether a manifest is a template: what it says depends on values that are not in it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+TEXT = re.compile(rb"\{\{|\{%|<%|\$\{[A-Za-z_]")
+"""How placeholders of Go templates, Jinja, ERB, Terraform, Flux and OpenShift begin."""
+_PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\$\{\{?[A-Za-z_][^}]*\}\}?", re.DOTALL)
+_OF_PROGRAMS = frozenset({"command", "args", "env", "data", "stringData", "annotations", "lifecycle"})
+"""Keys below which a shell, or another program, may have placeholders of its own."""
+
+
+def has_placeholder(manifest: Any) -> bool:
+    """Whether a name, an amount or another value that is judged is a placeholder."""
+    left = [manifest]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += (inner for key, inner in value.items() if key not in _OF_PROGRAMS)
+            if any(isinstance(key, str) and _PLACEHOLDER.search(key) for key in value):
+                return True
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, str) and _PLACEHOLDER.search(value):
+            return True
+    return False

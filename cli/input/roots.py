@@ -1,0 +1,200 @@
+"""The organisations in a selection: its roots.
+
+Where files give the same object differently they describe different organisations: examples, environments, clusters.
+The largest folders that do not contradict themselves are then roots of their own, or single files. What nobody
+contradicts is one root, and is there for all others as well. One object of the configuration that two files of a
+folder give differently, and nothing else, is a slip and no sign of two organisations.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cli.input.context import DECLARED
+from cli.input.documents import Document, Unreadable
+from cli.input.given import Given, Placed, collected, is_numbered
+from cli.input.queue_config import QueuesRegion
+from cli.input.survey import Survey, Unit
+from policies.dialects.reading import Manifest
+from policies.model.objects import GroupKind, Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """`path` is the folder or the file, "" for what nobody contradicts, which comes first. `given` has the objects.
+
+    `elsewhere` are the kinds of which objects are named here that only other roots have.
+    """
+
+    path: str
+    given: Given
+    elsewhere: frozenset[GroupKind] = frozenset()
+
+
+@dataclass(slots=True)
+class _Read:
+    """A unit with its objects; `versions` has for each object a number that equal manifests share."""
+
+    unit: Unit
+    given: Given
+    versions: dict[Ref, int] = field(default_factory=dict)
+
+
+def whole(found: Survey) -> list[Root]:
+    """All of it as one root, also where it contradicts itself."""
+    return [Root("", collected(found.documents(), found.unreadable))]
+
+
+def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[Root]:
+    """The roots of what was found: one with all of it where nothing contradicts. `known` as for `collected`."""
+    read = [_Read(unit, collected(unit.documents, (), known)) for unit in found.units]
+    _number(read)
+    paths = _paths(read, [folder.rstrip("/") or "/" for folder in found.folders])
+    members: dict[str, list[_Read]] = {"": [each for each in read if not paths[id(each)]]}
+    for each in read:
+        if path := paths[id(each)]:
+            members.setdefault(path, []).append(each)
+    roots = [Root(path, _joined(those, () if path else found.unreadable)) for path, those in members.items()]
+    rest, others = roots[0], roots[1:]
+    if not others:
+        return roots
+    named = _by_name(others)
+    return [replace(each, elsewhere=_elsewhere(each, rest, named)) for each in roots]
+
+
+def _joined(members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> Given:
+    """The documents once more, as one organisation."""
+    objects: dict[Ref, Placed] = {}
+    for each in members:
+        objects.update(each.given.objects)
+    return collected((document for each in members for document in each.unit.documents), unreadable, objects)
+
+
+def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:
+    """What people keep in files."""
+    found: dict[str, set[Ref]] = defaultdict(set)
+    for root in roots:
+        for ref in root.given.objects:
+            if ref.group_kind in DECLARED:
+                found[ref.name].add(ref)
+    return found
+
+
+def _elsewhere(root: Root, rest: Root, named: Mapping[str, set[Ref]]) -> frozenset[GroupKind]:
+    """Which of its names stands for what, nobody knows: several roots may have it."""
+    lacking = (ref for text in _texts(root.given) for ref in named.get(text, ()))
+    return frozenset(
+        ref.group_kind for ref in lacking if ref not in root.given.objects and ref not in rest.given.objects
+    )
+
+
+def _texts(given: Given) -> set[str]:
+    """All texts of the manifests."""
+    found: set[str] = set()
+    left: list[object] = [placed.document.manifest for placed in given.objects.values()]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, str):
+            found.add(value)
+    return found
+
+
+def _number(read: Sequence[_Read]) -> None:
+    seen: dict[Ref, list[Manifest]] = defaultdict(list)
+    for each in read:
+        for ref, placed in each.given.objects.items():
+            if is_numbered(ref):
+                continue  # the API server gives each a name of its own
+            manifest, before = placed.document.manifest, seen[ref]
+            if manifest not in before:
+                before.append(manifest)
+            each.versions[ref] = before.index(manifest)
+
+
+def _contested(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
+    """The objects that are given differently, and by whom."""
+    givers: dict[Ref, list[_Read]] = defaultdict(list)
+    for each in read:
+        for ref in each.versions:
+            givers[ref].append(each)
+    return {
+        ref: those
+        for ref, those in givers.items()
+        if len({it.versions[ref] for it in those}) > 1 and not _is_slip(ref, those)
+    }
+
+
+def _is_slip(ref: Ref, those: Sequence[_Read]) -> bool:
+    """Whether both belong together all the same, so that one of them is wrong."""
+    if all(each.unit.named for each in those):
+        return True
+    if len(those) != 2 or ref.group_kind not in DECLARED:
+        return False
+    one, other = those
+    return (
+        not one.unit.rendered
+        and not other.unit.rendered
+        and Path(one.unit.path).parent == Path(other.unit.path).parent
+        and len(one.versions.keys() & other.versions.keys()) == 1
+        and not any(_is_bare(document) for each in those for document in each.unit.documents)
+    )
+
+
+def _is_bare(document: Document) -> bool:
+    """A `queues.yaml` without a name, which any file of YuniKorn's may be."""
+    return isinstance(document.region, QueuesRegion)
+
+
+def _paths(read: Sequence[_Read], named: Sequence[str]) -> dict[int, str]:
+    """The path of the root of each unit, by its `id`; "" for what nobody contradicts."""
+    contested, shared = _contested(read), _shared(read)
+    apart = [each for each in read if not each.unit.named and (each.versions.keys() & contested or id(each) in shared)]
+    sound = _sound(apart, contested, named)
+    tops: set[str] = set()
+    for each in apart:
+        tops.add([each.unit.path, *(folder for folder in _upward(each.unit, named) if folder in sound)][-1])
+
+    def root(unit: Unit) -> str:
+        return next((path for path in (unit.path, *_upward(unit, named)) if path in tops), "")
+
+    return {id(each): "" if each.unit.named else root(each.unit) for each in read}
+
+
+def _shared(read: Sequence[_Read]) -> set[int]:
+    """Kustomizations that have a base in common are variants of it, by their `id`."""
+    users: dict[str, list[int]] = defaultdict(list)
+    for each in read:
+        for part in each.unit.bases:
+            users[part].append(id(each))
+    return {each for those in users.values() if len(those) > 1 for each in those}
+
+
+def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Sequence[str]) -> set[str]:
+    """The folders that hold some of these, and nothing that contradicts another part of the folder."""
+    versions: dict[str, dict[Ref | str, int]] = defaultdict(dict)
+    torn: set[str] = set()
+    for each in apart:
+        marks: list[tuple[Ref | str, int]] = [(ref, it) for ref, it in each.versions.items() if ref in contested]
+        marks += [(base, id(each)) for base in each.unit.bases]
+        for folder in _upward(each.unit, named):
+            here = versions[folder]
+            if any(here.setdefault(name, mark) != mark for name, mark in marks):
+                torn.add(folder)
+    return versions.keys() - torn
+
+
+def _upward(unit: Unit, named: Sequence[str]) -> Iterator[str]:
+    """The folders that hold the unit, from the inner to the outer, up to the one that the user named."""
+    top = next((folder for folder in named if unit.path.startswith(f"{folder.rstrip('/')}/")), None)
+    path = unit.path
+    while top is not None and path != top:
+        path = os.path.dirname(path)  # noqa: PTH120, a Path would take the `./` away
+        yield path

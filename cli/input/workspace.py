@@ -1,0 +1,121 @@
+"""The organisations that a command line names: by --each, by the roots of the configuration file, or as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.exits import Misused
+from cli.input.against import Against, AgainstType
+from cli.input.documents import expand
+from cli.input.selection import Selection
+from cli.input.settings import configuration_file, read_file
+from policies.configuration.section import Section
+from policies.model.errors import BadConfiguration
+
+
+@dataclass(frozen=True, slots=True)
+class Organisation:
+    """`name` is that of a root that somebody named, and is judged as one; "" where the roots are to be found.
+
+    `against` is its context where it has one of its own.
+    """
+
+    selection: Selection
+    name: str = ""
+    against: Against | None = None
+
+
+def organisations(selection: Selection, config: str | None) -> list[Organisation]:
+    """Raises Misused."""
+    if selection.each:
+        return [*_each(selection)]
+    declared = _declared(selection, config)
+    if declared is None:
+        return [Organisation(selection)]
+    return [*_within(selection, declared)]
+
+
+def _each(selection: Selection) -> Iterator[Organisation]:
+    roots = [root for each in selection.each for root in expand(each) or [each]]
+    for root in roots:
+        if not os.path.lexists(root):
+            raise Misused(f"--each {root}: no such file or folder")
+    if selection.has_inputs:
+        apart = replace(selection.exclusion, apart=frozenset(str(Path(root).absolute()) for root in roots))
+        yield Organisation(replace(selection, each=(), exclusion=apart))
+    for root in dict.fromkeys(roots):
+        yield Organisation(Selection((root,), exclusion=selection.exclusion), root)
+
+
+def _within(selection: Selection, declared: Sequence[Organisation]) -> Iterator[Organisation]:
+    """The roots that the inputs are in, and those in the inputs; files outside of all roots as they are."""
+    names = [os.path.abspath(path) for path in selection.paths]  # noqa: PTH100, without `..`
+    roots = {os.path.abspath(each.name): each for each in declared}  # noqa: PTH100
+    stray = [
+        path
+        for path, name in zip(selection.paths, names, strict=True)
+        if Path(path).is_file() and not any(_is_in(name, root) for root in roots)
+    ]
+    chosen = [each for root, each in roots.items() if any(_is_in(name, root) or _is_in(root, name) for name in names)]
+    if stray:
+        yield Organisation(replace(selection, paths=tuple(stray)))
+    if not stray and not chosen:
+        raise Misused(f"{', '.join(selection.paths)}: none of the roots of the configuration is in there")
+    yield from chosen
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _declared(selection: Selection, config: str | None) -> list[Organisation] | None:
+    """The roots of the configuration file; None where it has none, or where the inputs are not in folders."""
+    if not selection.paths or selection.kustomizations or selection.charts or "-" in selection.paths:
+        return None
+    file = configuration_file(config, selection.places)
+    if file is None:
+        return None
+    folder = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120, without `..`
+    return read_file(file, lambda manifest: _roots(manifest, folder, selection))
+
+
+def _roots(manifest: Mapping[str, Any], folder: str, selection: Selection) -> list[Organisation] | None:
+    """Raises BadConfiguration."""
+    top = Section(manifest, "")
+    if manifest.get("roots") is None:
+        return None
+    found = [each for section in top.sections("roots") for each in _root(section, folder, selection)]
+    if not found:
+        raise BadConfiguration("names no root; leave it out", "roots")
+    return found
+
+
+def _root(section: Section, folder: str, selection: Selection) -> Iterator[Organisation]:
+    path, against = section.text("path"), section.optional("against")
+    section.done()
+    whole = os.path.normpath(os.path.join(folder, path))  # noqa: PTH118, an absolute path is refused below
+    if not _is_in(whole, folder):
+        raise BadConfiguration(f"{path} is not below the folder of this file", section.at("path"))
+    found = expand(os.path.relpath(whole))
+    if not found:
+        raise BadConfiguration(f"{path}: no such file or folder", section.at("path"))
+    context = _against(against, folder, section.at("against")) if against is not None else None
+    for each in found:
+        yield Organisation(Selection((each,), exclusion=selection.exclusion), each, context)
+
+
+def _against(text: str, folder: str, at: str) -> Against:
+    """Folders and snapshots start from the folder of the configuration."""
+    kind, colon, name = text.partition(":")
+    if kind in ("files", "snapshot"):
+        name = os.path.relpath(os.path.join(folder, name))  # noqa: PTH118
+    try:
+        return AgainstType().convert(f"{kind}{colon}{name}", None, None)
+    except click.BadParameter as error:
+        raise BadConfiguration(error.message, at) from error

@@ -1,0 +1,57 @@
+"""One report of several, one for each root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from cli.report.model import Entry, Report, Subject
+from policies.judging.verdict import Unjudged
+
+
+def merged(reports: Sequence[Report]) -> Report:
+    """All findings, each once, worst first; the counts are sums."""
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    return replace(
+        first,
+        subject=_subject([each.subject for each in reports]),
+        entries=_sorted(_once(entry for each in reports for entry in each.entries)),
+        not_evaluated=_missed(missed for each in reports for missed in each.not_evaluated),
+        unreadable=tuple(dict.fromkeys(item for each in reports for item in each.unreadable)),
+    )
+
+
+def with_entries(report: Report, more: Iterable[Entry]) -> Report:
+    return replace(report, entries=_sorted([*report.entries, *more]))
+
+
+def _sorted(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    return tuple(sorted(entries, key=lambda entry: entry.judged.rank))
+
+
+def _once(entries: Iterable[Entry]) -> list[Entry]:
+    """A fault of what several roots have in common is found in each of them."""
+    return list({(it.judged.rule.id, it.place, it.judged.finding.message): it for it in entries}.values())
+
+
+def _missed(missed: Iterable[Unjudged]) -> tuple[Unjudged, ...]:
+    return tuple({(each.rule.id, each.reason): each for each in missed}.values())
+
+
+def _subject(subjects: Sequence[Subject]) -> Subject:
+    """A context that several share is counted once."""
+    contexts = {each.against: each for each in subjects}
+    named = next((each for each in contexts.values() if each.kind != "nothing"), subjects[0])
+    return replace(
+        named,
+        against=" and ".join(contexts),
+        name=named.name if len(contexts) == 1 else "",
+        objects=sum(each.objects for each in subjects),
+        queues=sum(each.queues for each in subjects),
+        held=sum(each.held for each in contexts.values()),
+        changed=sum(each.changed for each in subjects),
+        deleted=sum(each.deleted for each in subjects),
+        others=sum(each.others for each in subjects),
+    )

@@ -1,0 +1,40 @@
+"""The finding that an object is given twice in one organisation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from cli.input.given import Repeated
+from cli.report.model import Entry, LocatedCause, identity
+from policies.judging.proposal import Proposal
+from policies.judging.rule import Rule
+from policies.judging.verdict import Judged
+from policies.model.findings import Action, Cause, Finding, Severity
+from policies.model.objects import Ref
+
+
+def _page(_: Proposal) -> Iterator[Finding]:
+    """An object is given twice in one organisation.
+
+    Why it is refused: which of the two is applied last decides, and nobody sees it.
+    Fix: keep one of the two.
+    """
+    return iter(())
+
+
+GIVEN_TWICE = Rule("given-twice", "Quotree", frozenset(), Action.DENY, _page)
+"""Not in the registry: only files can have an object twice."""
+
+
+def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collection[Ref]) -> Iterator[Entry]:
+    """An error where the two differ, a remark where they are equal. `before` were given twice before the change."""
+    for each in repeated:
+        ref, first = each.second.obj.ref, each.first.place()
+        severity = Severity.INFO if each.equal else Severity.WARNING if ref in before else Severity.ERROR
+        message = "is given twice, with the same content" if each.equal else "is given twice, with other content"
+        cause = Cause(ref, "", "is given here first, which counts")
+        finding = Finding(ref, "", message, "keep one of the two", causes=(cause,))
+        named = identity(ref, proposal)
+        yield Entry(
+            Judged(GIVEN_TWICE, severity, finding), named, each.second.place(), (LocatedCause(cause, named, first),)
+        )

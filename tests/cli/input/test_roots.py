@@ -1,0 +1,294 @@
+"""A repository is not one organisation: its roots, what is passed over, and an object that is given twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import cluster_queue, cohort, flavor, local_queue
+from tests.cli.repository import Repository
+from tests.cli.runs import BAD, GOOD, WORSE, Manifest, report, run, write
+
+TEMPLATE = "{{- if .Values.queue }}\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\n{{- end }}\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def looked(*arguments: object) -> dict[str, Any]:
+    context: dict[str, Any] = report(run("validate", *arguments, "-o", "json"))["context"]
+    return context
+
+
+def rules(*arguments: object) -> list[str]:
+    return [each["rule"] for each in report(run("validate", *arguments, "-o", "json"))["findings"]]
+
+
+def organisation(cohort_of_queue: str) -> list[Manifest]:
+    """A flavor, a queue that another organisation has in another cohort, and its door."""
+    return [
+        flavor("default"),
+        cluster_queue("main", cohort_of_queue),
+        cohort(cohort_of_queue),
+        local_queue("door", "main"),
+    ]
+
+
+def test_folders_that_contradict_each_other_are_roots_of_their_own(here: Path) -> None:
+    write(here / "clusters" / "prod" / "a.yaml", *organisation("org"))
+    write(here / "clusters" / "dev" / "a.yaml", *organisation("lab"))
+
+    result = run("validate", ".")
+
+    assert result.exit_code == 0
+    assert "2 roots: clusters/dev, clusters/prod\n" in result.stdout
+
+
+def test_what_nobody_contradicts_is_there_for_every_root(here: Path) -> None:
+    write(here / "common" / "org.yaml", cohort("org"), cohort("lab"))
+    for name, parent in (("prod", "org"), ("dev", "lab")):
+        write(here / name / "a.yaml", cluster_queue("main", parent), local_queue("door", "main"))
+
+    assert looked(".")["roots"] == ["", "dev", "prod"]
+    assert rules(".") == []
+
+
+def test_files_of_one_folder_that_repeat_each_other_are_examples(here: Path) -> None:
+    write(here / "one.yaml", *organisation("org"))
+    write(here / "two.yaml", *organisation("lab"))
+
+    assert looked(".")["roots"] == ["one.yaml", "two.yaml"]
+    assert rules(".") == []
+
+
+def test_a_name_that_only_other_roots_have_is_no_missing_object(here: Path) -> None:
+    write(here / "examples" / "one.yaml", *organisation("org"))
+    write(here / "examples" / "two.yaml", *organisation("lab"))
+    write(here / "jobs" / "a.yaml", local_queue("other", "main"))
+    assert rules(".") == []
+
+    write(here / "jobs" / "a.yaml", local_queue("other", "maim"))
+    assert "maim" in run("validate", ".").stdout
+
+
+def test_one_object_that_two_files_of_a_folder_give_is_a_slip(here: Path) -> None:
+    write(here / "a.yaml", cluster_queue("main", "org"), cohort("org"))
+    write(here / "b.yaml", cluster_queue("main", "lab"), cohort("lab"))
+
+    answer = report(run("validate", ".", "-o", "json"))
+
+    (finding,) = answer["findings"]
+    assert (finding["rule"], finding["severity"], finding["file"]) == ("given-twice", "error", "./b.yaml")
+    assert [cause["file"] for cause in finding["causes"]] == ["./a.yaml"]
+
+
+def test_files_that_are_named_are_one_organisation(here: Path) -> None:
+    files = [write(here / name, *organisation(parent)) for name, parent in (("one.yaml", "org"), ("two.yaml", "lab"))]
+
+    assert "given-twice" in rules(*files)
+
+
+@pytest.mark.parametrize("form", ["sarif", "junit", "markdown", "github", "gitlab", "tap", "html", "yaml", "table"])
+def test_all_formats_have_the_findings_of_all_roots(here: Path, form: str) -> None:
+    write(here / "prod" / "a.yaml", *organisation("org"), BAD, WORSE)
+    write(here / "dev" / "a.yaml", *organisation("lab"), BAD, GOOD)
+    write(
+        here / "test" / "a.yaml",
+        *organisation("test"),
+        cluster_queue("web", "nowhere"),
+        cohort("a", "b"),
+        cohort("b", "a"),
+    )
+
+    result = run("validate", ".", "-o", form)
+
+    assert result.exit_code == 1
+    for place in ("prod/a.yaml", "test/a.yaml"):
+        assert place in result.stdout.replace("&#46;", "."), form
+    assert form == "gitlab" or "dev/a.yaml:" not in result.stdout
+
+
+def test_each_root_that_is_named_is_an_organisation_of_its_own(here: Path) -> None:
+    write(here / "prod.yaml", *organisation("org"))
+    write(here / "dev.yaml", *organisation("lab"))
+    write(here / "rest" / "a.yaml", cohort("c"))
+
+    assert looked("--each", "prod.yaml", "--each", "dev.yaml")["roots"] == ["prod.yaml", "dev.yaml"]
+    assert looked("--each", "*.yaml")["roots"] == ["dev.yaml", "prod.yaml"]
+    assert looked(".", "--each", "*.yaml")["roots"] == ["", "dev.yaml", "prod.yaml"]
+    assert looked("--each", ".")["roots"] == ["."]
+    assert "given-twice" in rules("--each", ".")
+    assert run("validate", "--each", "nowhere").exit_code == 2
+
+
+def test_quotree_yaml_names_the_roots_and_what_they_are_judged_against(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(here / "held" / "a.yaml", cohort("org"))
+    write(here / "prod" / "a.yaml", cluster_queue("main", "org"))
+    write(here / "dev" / "deep" / "a.yaml", cluster_queue("main"))
+    write(here / "other" / "a.yaml", BAD, WORSE)
+    (here / "quotree.yaml").write_text("roots:\n- path: prod\n  against: files:held\n- path: dev\n")
+
+    assert looked(".")["roots"] == ["prod", "dev"]
+    assert run("validate", ".").exit_code == 0
+    monkeypatch.chdir(here / "dev" / "deep")
+    assert looked(".")["roots"] == [".."]
+    assert run("validate", "../../other/a.yaml").exit_code == 1
+    assert run("validate", "../../other").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("roots:\n- path: nowhere\n", "quotree.yaml:2:9: roots[0].path: nowhere: no such file or folder"),
+        ("roots:\n- path: ../x\n", "roots[0].path: ../x is not below the folder of this file"),
+        ("roots:\n- paht: prod\n", "roots[0].path"),
+        ("roots:\n- path: prod\n  agianst: cluster\n", "unknown key; did you mean 'against'?"),
+        ("roots:\n- path: prod\n  against: files:nowhere\n", "roots[0].against"),
+        ("roots: prod\n", "roots: expected a list"),
+        ("roots: []\n", "roots: names no root"),
+    ],
+)
+def test_a_mistake_in_quotree_yaml_has_its_place(here: Path, text: str, says: str) -> None:
+    write(here / "prod" / "a.yaml", cohort("org"))
+    (here / "quotree.yaml").write_text(text)
+
+    result = run("validate", ".")
+
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_a_quotree_yaml_of_somebody_else_is_a_manifest(here: Path) -> None:
+    write(here / "quotree.yaml", cohort("org"))
+
+    assert looked(".")["kinds"] == {"Cohort": 1}
+
+
+def test_exclude_and_quotreeignore_leave_files_out(here: Path) -> None:
+    write(here / "a.yaml", cohort("a"))
+    write(here / "old" / "b.yaml", cohort("b"))
+    write(here / "deep" / "old" / "c.yaml", cohort("c"))
+    write(here / "deep" / "keep.yaml", cohort("d"))
+
+    assert looked(".", "--exclude", "old/")["objects"] == 2
+    assert looked(".", "--exclude", "/old/", "--exclude", "a.yaml")["objects"] == 2
+    (here / ".quotreeignore").write_text("# of last year\n*.yaml\n!keep.yaml\n")
+    assert looked(".")["kinds"] == {"Cohort": 1}
+    assert looked(".")["passedOver"] == {"excluded": 3}
+    assert looked("a.yaml")["objects"] == 1
+
+
+def test_within_a_folder_only_what_is_found_in_the_files_is_reported(here: Path) -> None:
+    write(here / "eng.yaml", BAD)
+    write(here / "ml.yaml", WORSE)
+    write(here / "web.yaml", GOOD | {"metadata": {"name": "web"}})
+    (here / "chart.yaml").write_text(TEMPLATE)
+
+    assert run("validate", "--within", ".", "eng.yaml", "chart.yaml").exit_code == 1
+    assert run("validate", "--within", ".", "web.yaml", "chart.yaml").exit_code == 0
+
+
+def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> None:
+    write(here / "a.yaml", cohort("org"))
+    (here / "broken.yaml").write_text("a: [\nkind: x")
+    (here / "data.json").write_text('{"a": 1}\n{"a": 2}\n')
+    (here / "rendered.yaml").write_text(TEMPLATE)
+    (here / "named.yaml").write_text("apiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: '${TEAM}'}\n")
+    (here / "workflow.yml").write_text("on: push\njobs: {}\n")
+    (here / "latin.yaml").write_bytes("kind: Note\ntext: Jürgen\n".encode("latin-1"))
+    (here / "wide.yaml").write_bytes("a: 1\n".encode("utf-16"))
+    (here / "gone.yaml").symlink_to("nowhere")
+    (here / "loop.yaml").symlink_to("loop.yaml")
+    (here / "around").symlink_to(".")
+    write(here / "service.yaml", {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}})
+
+    result = run("validate", ".")
+
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "judged against nothing but the given files: 1 object, 1 queue\n"
+        "looked at 11 files: Cohort 1\n"
+        "passed over 10 files: 3 not Kubernetes manifests, 2 neither readable nor of these API groups, 2 templates,"
+        " 2 that lead to no file, 1 with other kinds only\n"
+        "nothing is wrong\n"
+    )
+
+
+def test_a_file_with_something_of_ours_and_a_named_file_must_be_readable(here: Path) -> None:
+    (here / "torn.yaml").write_text("apiVersion: kueue.x-k8s.io/v1beta2\nspec: {a: [\n")
+    (here / "chart.tpl").write_text(TEMPLATE)
+
+    assert run("validate", ".").exit_code == 3
+    assert "./torn.yaml:3:1: unreadable: " in run("validate", ".").stderr
+    assert run("validate", "chart.tpl").exit_code == 3
+
+
+@pytest.mark.parametrize("text", [None, "on: push\n", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"])
+def test_where_nothing_was_judged_it_is_not_said_that_nothing_is_wrong(here: Path, text: str | None) -> None:
+    if text is not None:
+        (here / "a.yaml").write_text(text)
+
+    result = run("validate", ".")
+
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "nothing was judged")
+    assert "nothing is wrong" not in run("validate", ".", "-o", "junit").stdout
+    assert run("validate", ".", "--require-objects").exit_code == 5
+
+
+def test_other_commands_pass_over_the_same_files(here: Path) -> None:
+    write(here / "a.yaml", cohort("org"), cluster_queue("main", "org"))
+    (here / "data.json").write_text('{"a": 1}\n{"a": 2}\n')
+    (here / "template.yaml").write_text(TEMPLATE)
+
+    for arguments in (["simulate", "."], ["tree", "."], ["fix", "."], ["diff", ".", "--base", "files:."]):
+        result = run(*arguments)
+        assert (result.exit_code, "unreadable" in result.output) == (0, False), arguments
+
+
+@pytest.mark.apiserver  # git is run
+def test_with_a_base_each_root_is_compared_with_its_own_past(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Repository.make(tmp_path / "clone")
+    monkeypatch.chdir(made.folder)
+    (made.folder / ".quotreeignore").write_text("old/\n")
+    made.put("old/a.yaml", *organisation("old"))
+    made.put("prod/a.yaml", *organisation("org"), BAD, WORSE)
+    made.put("dev/a.yaml", *organisation("lab"), BAD, GOOD)
+    made.commit()
+
+    same = run("validate", ".", "--base", "main", "-o", "json")
+    assert (same.exit_code, report(same)["context"]["roots"]) == (0, ["dev", "prod"])
+    assert report(same)["context"]["base"]["changed"] == report(same)["context"]["base"]["deleted"] == 0
+
+    made.put("dev/a.yaml", *organisation("lab"), BAD, WORSE)
+    worse = report(run("validate", ".", "--base", "main", "-o", "json"))
+    errors = [each["file"] for each in worse["findings"] if each["severity"] == "error"]
+    assert errors == ["./dev/a.yaml"]
+
+
+def test_a_baseline_holds_the_findings_of_all_roots(here: Path) -> None:
+    write(here / "prod" / "a.yaml", *organisation("org"), BAD, WORSE)
+    write(here / "dev" / "a.yaml", *organisation("lab"), local_queue("lost", "nowhere"))
+
+    assert run("baseline", "create", ".").exit_code == 0
+    assert run("validate", ".", "--baseline", ".quotree-baseline.jsonl").exit_code == 0
+    write(here / "prod" / "a.yaml", *organisation("org"), BAD, GOOD)
+    assert "stale-baseline-entry" in run("validate", ".", "--baseline", ".quotree-baseline.jsonl").stdout
+
+
+def test_prune_deletes_what_no_root_has(here: Path) -> None:
+    held = here.parent / "held.json"
+    held.write_text(json.dumps({"kind": "List", "items": [*organisation("org"), cohort("lab"), cohort("gone")]}))
+    write(here / "prod" / "a.yaml", *organisation("org"))
+    write(here / "dev" / "a.yaml", *organisation("lab"))
+
+    result = run("validate", ".", "--against", f"files:{held}", "--prune")
+
+    assert result.exit_code == 0

@@ -12,6 +12,7 @@ from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, Parsed
 from policies.judging.changes import change
 from policies.judging.evaluation import findings
+from policies.judging.folding import folded
 from policies.judging.proposal import Proposal, propose, propose_stored
 from policies.judging.ruling import silenced
 from policies.judging.verdict import Judged, Unjudged, Verdict
@@ -97,7 +98,7 @@ def evaluate(proposal: Proposal) -> Verdict:
             found += judged
             unjudged += missed
     found.sort(key=lambda judged: judged.rank)
-    return Verdict(tuple(found), tuple(unjudged))
+    return Verdict(tuple(folded(found)), tuple(unjudged))
 
 
 def _before(state: State, ref: Ref) -> Parsed | None:

@@ -79,13 +79,20 @@ def _as_of(moment: datetime, subject: Subject) -> str:
 
 
 def finding_lines(entry: Entry) -> Iterator[str]:
-    """The finding, its causes and its fix."""
+    """The finding, its causes, its fix and what follows from it."""
     finding, severity = entry.judged.finding, entry.judged.severity
     word = paint(severity.value, COLOURS[severity])
     yield f"{plain(str(entry.place))}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
     yield from (f"    {cause_line(cause)}" for cause in entry.causes)
     if finding.fix:
         yield f"    fix: {plain(finding.fix)}"
+    yield from (f"    {line}" for line in consequence_lines(entry.judged))
+
+
+def consequence_lines(judged: Judged) -> Iterator[str]:
+    """What goes when the finding is mended, a line each."""
+    for each in judged.consequences:
+        yield plain(f"follows from it: {each.rule.id}: {each.finding.object}: {each.finding.field}")
 
 
 def without_fix(judged: Judged) -> str:

@@ -14,6 +14,7 @@ class Judged:
     """A finding with the rule that made it and what it means for the change.
 
     `standing`: it was there before, no less than now, so it does not refuse the change. `exemption` is what excuses it.
+    `consequences` are findings that follow from it and are not listed by themselves.
     """
 
     rule: Rule
@@ -21,6 +22,7 @@ class Judged:
     finding: Finding
     standing: bool = False
     exemption: Exemption | None = None
+    consequences: tuple[Judged, ...] = ()
 
     @property
     def rank(self) -> tuple[object, ...]:

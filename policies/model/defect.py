@@ -13,6 +13,7 @@ class Defect:
     `warning` says that the API server accepts the manifest all the same and drops what is at `field`; `unknown` that
     it is no field of this version, which kubectl refuses before that.
     Where one value is the cure for certain, `write` is what to write there, or `rename` the name that the field has.
+    `meant` is the path of the known field that is nearest to an unknown one.
     """
 
     field: str
@@ -22,3 +23,4 @@ class Defect:
     unknown: bool = False
     write: str | int | None = None
     rename: str = ""
+    meant: str = ""

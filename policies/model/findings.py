@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from policies.model.objects import Ref
 
@@ -61,6 +61,10 @@ class Cause:
     message: str
 
 
+PlaceOf: TypeAlias = tuple[Ref, str]
+"""An object and a field of it; without a field, what refers to the object."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One fault.
@@ -69,7 +73,8 @@ class Finding:
     list); (rule, object, field, subject) is the finding's identity. `excess` says by how much, in any unit that stays
     the same for this identity: a finding that was there before with no less excess does not refuse the change.
     `profiles` are those under which it counts. `action` is this finding's own default where it differs from the rule's.
-    `patch` is the fix as JSON Patch operations on `object` as it was written, where it can be said.
+    `follows` are places on which it rests: where another finding stands at one of them, or `concerns` it, this one is
+    its consequence. `patch` is the fix as JSON Patch operations on `object` as it was written, where it can be said.
     """
 
     object: Ref
@@ -82,6 +87,8 @@ class Finding:
     patch: tuple[Mapping[str, Any], ...] = ()
     profiles: frozenset[Profile] = BOTH
     action: Action | None = None
+    follows: tuple[PlaceOf, ...] = ()
+    concerns: tuple[PlaceOf, ...] = ()
 
     @property
     def identity(self) -> tuple[Ref, str, str]:

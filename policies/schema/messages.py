@@ -15,7 +15,7 @@ from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.fields import Path
 from policies.model.quantity import BadQuantity, Quantity, correction
-from policies.model.suggestion import suggest
+from policies.model.suggestion import close, suggest
 from policies.schema.declarations import Schema
 
 MAX_DEPTH = 200
@@ -146,6 +146,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
                         warning=True,
                         unknown=path[:1] != ("status",),
                         rename=_present_name(name, known, fault.value),
+                        meant=fields.join("", *path, near) if (near := close(name, sorted(known))) else "",
                     ),
                 )
     elif fault.keyword == "anyOf":  # only the name of an object is asked for in two ways

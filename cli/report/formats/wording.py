@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cli.report.as_text import cause_line, without_fix
+from cli.report.as_text import cause_line, consequence_lines, without_fix
 from cli.report.model import Entry
 from policies.model.printing import plain
 
@@ -12,10 +12,13 @@ STDIN = "<stdin>"
 
 
 def details(entry: Entry) -> list[str]:
-    """The causes and the fix, a line each."""
-    lines = [cause_line(cause) for cause in entry.causes]
+    """The causes, the fix and what follows, a line each."""
     fix = entry.judged.finding.fix
-    return [*lines, f"fix: {plain(fix)}"] if fix else lines
+    return [
+        *map(cause_line, entry.causes),
+        *([f"fix: {plain(fix)}"] if fix else ()),
+        *consequence_lines(entry.judged),
+    ]
 
 
 def paragraph(entry: Entry) -> str:

@@ -40,4 +40,5 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
                     fix=fix,
                     patch=patch(defect),
                     action=Action.WARN if defect.warning else None,
+                    follows=((change.ref, defect.field),) if message.startswith("is required") else (),
                 )

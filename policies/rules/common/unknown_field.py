@@ -20,6 +20,7 @@ from policies.model.objects import KubeObject
     no_cel="the API server drops such a field before it asks anybody",
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
     only=Occasion.DEFECT,
+    of_change=True,
 )
 def unknown_field(proposal: Proposal) -> Iterator[Finding]:
     """A field that the kind does not have in this version.
@@ -31,10 +32,9 @@ def unknown_field(proposal: Proposal) -> Iterator[Finding]:
     Example: `nominalQouta: 4`; `cohort` in kueue.x-k8s.io/v1beta2, where it is `cohortName`.
     Fix: write the name that the message suggests, or remove the field.
     """
-    if proposal.stored:
-        return
     for _, obj in proposal.changed(KubeObject):
         for defect in obj.defects:
             if defect.unknown:
                 message, fix = apart(defect.message, "remove it")
-                yield Finding(obj.ref, defect.field, message, fix=fix, patch=patch(defect))
+                meant = ((obj.ref, defect.meant),) if defect.meant else ()
+                yield Finding(obj.ref, defect.field, message, fix=fix, patch=patch(defect), concerns=meant)

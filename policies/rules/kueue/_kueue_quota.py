@@ -14,13 +14,20 @@ from policies.dialects.kueue import (
     ResourceQuota,
     flavor_resource,
 )
+from policies.dialects.kueue_kinds import resource_flavor_ref
 from policies.judging.proposal import Proposal
-from policies.model.findings import NotEvaluated
+from policies.model.findings import NotEvaluated, PlaceOf
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import written
 
 KINDS = (COHORT, CLUSTER_QUEUE)
+
+
+def rests_on(forest: Forest, node: QuotaNode, flavor: FlavorQuotas | None = None) -> tuple[PlaceOf, ...]:
+    """The names on which depends what the tree gives to the node: those of the Cohorts above, and of the flavor."""
+    above = ((ref, "") for ref in forest.ancestors(node.ref))
+    return (*above, (resource_flavor_ref(flavor.name), "")) if flavor else tuple(above)
 
 
 def named_amount(pair: str, amount: int) -> str:

@@ -7,7 +7,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.pools import UNLIMITED
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, named_amount, written_in_trees
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, named_amount, rests_on, written_in_trees
 
 
 @rule(
@@ -47,6 +47,7 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
                 excess=limit - offer,
                 causes=(Cause(most.node, f"spec.resourceGroups {most.limit}", _why(most, flavor_of(pair), pair)),),
                 profiles=STRICT_ONLY,
+                follows=rests_on(proposal.after, node, flavor),
             )
 
 

@@ -47,6 +47,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 subject=parent.name,
                 causes=(Cause(cohort_ref(near), "metadata.name", "differs by one letter"),),
                 profiles=STRICT_ONLY,
+                concerns=((parent, ""), (cohort_ref(near), "")),
             )
 
 

@@ -9,7 +9,7 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL
-from policies.rules.kueue._kueue_quota import KINDS, named_amount, written_in_trees
+from policies.rules.kueue._kueue_quota import KINDS, named_amount, rests_on, written_in_trees
 
 
 @rule(
@@ -42,6 +42,7 @@ def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             "queues that should borrow it",
             subject=pair,
             profiles=STRICT_ONLY,
+            follows=rests_on(proposal.after, node, flavor),
         )
 
 

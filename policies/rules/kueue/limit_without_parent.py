@@ -66,5 +66,6 @@ def _finding(node: QuotaNode, flavor: str, quota: ResourceQuota, key: str, limit
         f"{key} {limit.text} of {quota.name} in flavor {flavor} has no effect: {node.parent_field} names no parent",
         fix=f"name the Cohort above in {node.parent_field}, or remove {key}",
         subject=flavor_resource(flavor, quota.name),
+        follows=((node.ref, node.parent_field),),
         patch=({"op": "remove", "path": quota.pointer(key)},),
     )

@@ -55,6 +55,7 @@ def _findings(proposal: Proposal, node: QuotaNode, old: Ref, new: Ref) -> Iterat
                 Cause(old, "spec.resourceGroups", f"has {named_amount(pair, left)} of flavor {flavor_of(pair)} left"),
             ),
             profiles=STRICT_ONLY,
+            follows=((new, ""),),
         )
 
 

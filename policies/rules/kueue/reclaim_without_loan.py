@@ -9,7 +9,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.rules.kueue._kueue_quota import incomplete
+from policies.rules.kueue._kueue_quota import incomplete, rests_on
 
 
 @rule(
@@ -52,6 +52,7 @@ def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
             "is nothing to reclaim",
             fix=f"raise a lendingLimit or a nominalQuota of {queue.name}, or set reclaimWithinCohort to Never",
             profiles=STRICT_ONLY,
+            follows=rests_on(forest, queue),
         )
     if policy.borrow_within_cohort != NEVER and not _borrows(forest, queue):
         yield Finding(
@@ -61,6 +62,7 @@ def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
             "nobody in its tree lends",
             fix="raise the borrowingLimit or the lendingLimit of a sibling, or set borrowWithinCohort to Never",
             profiles=STRICT_ONLY,
+            follows=rests_on(forest, queue),
         )
 
 

@@ -34,7 +34,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import plus, written
-from policies.rules.kueue._kueue_quota import incomplete
+from policies.rules.kueue._kueue_quota import incomplete, rests_on
 
 
 @rule(
@@ -190,4 +190,5 @@ class _Fit:
             excess=min(entry.asked - entry.reach.amount for entry in short),
             causes=tuple(Cause(entry.reach.node, "spec.resourceGroups", str(entry)) for entry in short),
             profiles=STRICT_ONLY,
+            follows=rests_on(self.forest, self.queue),
         )

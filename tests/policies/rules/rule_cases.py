@@ -70,4 +70,6 @@ def outcomes(rule: str) -> list[tuple[Case, Proposal, list[Judged]]]:
 
 
 def judged(rule: str, proposal: Proposal) -> list[Judged]:
-    return [finding for finding in evaluate(proposal).findings if finding.rule.id == rule]
+    """What the rule says, also where that follows from what another says."""
+    every = (each for top in evaluate(proposal).findings for each in (top, *top.consequences))
+    return sorted((each for each in every if each.rule.id == rule), key=lambda each: each.rank)

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from policies.configuration.settings import Configuration
 from policies.judge import evaluate
 from policies.judging.evaluation import findings
+from policies.judging.folding import folded
 from policies.judging.proposal import Proposal, propose
 from policies.judging.ruling import silenced
 from policies.judging.verdict import Verdict
@@ -28,7 +29,7 @@ def by_all(proposal: Proposal) -> Verdict:
     asked = [rule for rule in about(proposal.kinds()) if not silenced(rule, proposal.configuration)]
     found = [findings(rule, proposal, rule.check(proposal)) for rule in asked]
     every = sorted((judged for some, _ in found for judged in some), key=lambda judged: judged.rank)
-    return Verdict(tuple(every), tuple(unjudged for _, some in found for unjudged in some))
+    return Verdict(tuple(folded(every)), tuple(unjudged for _, some in found for unjudged in some))
 
 
 @pytest.mark.parametrize("profile", list(Profile))

@@ -1,0 +1,104 @@
+"""What follows from another finding is folded under it."""
+
+from __future__ import annotations
+
+from policies.dialects.kueue import cohort_ref
+from policies.dialects.volcano import queue_ref
+from policies.judge import evaluate
+from policies.judging.folding import folded
+from policies.judging.verdict import Judged, Verdict
+from policies.model.findings import Finding, PlaceOf, Severity
+from policies.rules import find
+from tests.builders import Manifest, change, cluster_queue, cohort, flavor, group, kueue, quota, world
+
+A, B, C = ((queue_ref(name), "spec.parent") for name in "abc")
+
+
+def judged(
+    place: PlaceOf, *follows: PlaceOf, concerns: tuple[PlaceOf, ...] = (), severity: Severity = Severity.ERROR
+) -> Judged:
+    return Judged(find("parent-cycle"), severity, Finding(*place, "is odd", follows=follows, concerns=concerns))
+
+
+def shape(found: list[Judged]) -> list[tuple[str, list[str]]]:
+    return [(each.finding.object.name, [below.finding.object.name for below in each.consequences]) for each in found]
+
+
+def test_a_finding_goes_under_the_one_at_the_place_on_which_it_rests() -> None:
+    assert shape(folded([judged(A), judged(B, A), judged(C)])) == [("a", ["b"]), ("c", [])]
+
+
+def test_under_the_one_that_concerns_that_place() -> None:
+    assert shape(folded([judged(A, concerns=((cohort_ref("x"), ""),)), judged(B, (cohort_ref("x"), ""))])) == [
+        ("a", ["b"])
+    ]
+
+
+def test_a_chain_goes_under_its_beginning() -> None:
+    assert shape(folded([judged(C, B), judged(B, A), judged(A)])) == [("a", ["c", "b"])]
+
+
+def test_a_circle_is_left_as_it_is() -> None:
+    assert shape(folded([judged(A, B), judged(B, A)])) == [("a", []), ("b", [])]
+
+
+def test_nothing_goes_under_itself_or_under_what_is_less_severe() -> None:
+    assert shape(folded([judged(A, A)])) == [("a", [])]
+    assert shape(folded([judged(B, A), judged(A, severity=Severity.WARNING)])) == [("b", []), ("a", [])]
+
+
+# -- a slip in one name --
+
+
+def ids(verdict: Verdict) -> list[tuple[str, list[str]]]:
+    return [(each.rule.id, [below.rule.id for below in each.consequences]) for each in verdict.findings]
+
+
+def spot(name: str, parent: str, flavor_name: str = "spot", borrow: str | None = None, **spec: object) -> Manifest:
+    return cluster_queue(name, parent, group("cpu", flavor(flavor_name, cpu=quota("4", borrow))), **spec)
+
+
+FLAVOR = kueue("ResourceFlavor", "spot", {})
+
+
+def test_a_misspelt_cohort_is_one_finding_though_siblings_miss_its_quota() -> None:
+    lender, borrower = spot("a", "reserch"), spot("b", "research", borrow="4")
+
+    found = evaluate(change(world(), cohort("research"), FLAVOR, lender, borrower))
+
+    assert ids(found) == [("cohort-name-slip", ["borrowing-limit-unreachable"])]
+
+
+def test_a_misspelt_cohort_is_one_finding_though_its_own_limit_is_out_of_reach() -> None:
+    borrower = spot("b", "reserch", borrow="4", preemption={"reclaimWithinCohort": "Any"})
+
+    found = evaluate(change(world(), cohort("research"), FLAVOR, spot("a", "research"), borrower))
+
+    assert [rule for rule, _ in ids(found)] == ["cohort-name-slip"]
+
+
+def test_a_misspelt_flavor_is_one_finding() -> None:
+    lender, borrower = spot("a", "research", "sopt"), spot("b", "research", borrow="4")
+
+    found = evaluate(change(world(), cohort("research"), FLAVOR, lender, borrower))
+
+    assert ids(found) == [("flavor-missing", ["borrowing-limit-unreachable"])]
+
+
+def test_a_misspelt_field_is_one_finding_though_another_is_missing_now() -> None:
+    queue = spot("a", "research")
+    (resource,) = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    resource["nominalQouta"] = resource.pop("nominalQuota")
+
+    found = evaluate(change(world(), cohort("research"), FLAVOR, queue))
+
+    assert ids(found) == [("unknown-field", ["bad-structure"])]
+
+
+def test_a_limit_without_parent_follows_from_a_misspelt_name_of_that_field() -> None:
+    queue = spot("a", "research", borrow="4")
+    queue["spec"]["cohrtName"] = queue["spec"].pop("cohortName")
+
+    found = evaluate(change(world(), cohort("research"), FLAVOR, queue))
+
+    assert ids(found) == [("unknown-field", ["limit-without-parent"])]

@@ -163,12 +163,14 @@ class ConcurrentAdmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue(QuotaNode):
-    """A leaf, which LocalQueues point to. `selector_faults` are the faults of its namespaceSelector.
+    """A leaf, which LocalQueues point to. `selects`: it has a namespaceSelector, and `selector_faults` are the
+    faults of that.
 
     `reserved` is what workloads hold by flavor and resource, from status, as Kueue counts it.
     """
 
     queueing_strategy: str = ""
+    selects: bool = True
     selector_faults: tuple[Defect, ...] = ()
     checks: tuple[AdmissionCheckUse, ...] = ()
     concurrent: ConcurrentAdmission | None = None
@@ -225,6 +227,7 @@ def read_cluster_queue(manifest: Manifest, *, checked: bool = True) -> ClusterQu
         groups=groups,
         weight=_weight(reader, spec),
         queueing_strategy=text(spec.get("queueingStrategy")) or "BestEffortFIFO",
+        selects=spec.get("namespaceSelector") is not None,
         selector_faults=tuple(selector_faults(of_rules.get("namespaceSelector"), "spec.namespaceSelector")),
         checks=tuple(_checks(spec)),
         concurrent=_concurrent(of_rules.get("concurrentAdmissionPolicy")),

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding
+
+
+@rule(
+    "selects-no-namespace",
+    source="Kueue: namespaceSelector of ClusterQueue; null selects nothing",
+    kinds=(CLUSTER_QUEUE,),
+    default=Action.WARN,
+    alone=True,
+    no_cel="does no harm while the webhook is down",
+)
+def selects_no_namespace(proposal: Proposal) -> Iterator[Finding]:
+    """A ClusterQueue without a namespaceSelector, which admits nobody.
+
+    Why it is reported: an absent selector selects no namespace, other than an empty one, which selects all. Kueue
+    accepts the queue and leaves all its work waiting.
+    Example: a ClusterQueue with `resourceGroups` alone.
+    Fix: write `namespaceSelector: {}` for all namespaces, or one with labels.
+    """
+    for before, queue in proposal.changed(ClusterQueue):
+        if not queue.selects and (before is None or before.selects):
+            yield Finding(
+                queue.ref,
+                "spec.namespaceSelector",
+                f"{queue.name} admits nothing: without a namespaceSelector it serves no namespace",
+                fix="write namespaceSelector: {} to serve every namespace",
+                profiles=STRICT_ONLY,
+            )

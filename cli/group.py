@@ -49,6 +49,17 @@ class CommandGroup(click.Group):
         _complete(command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, with the command that was meant: click looks for it among commands that are loaded."""
+        if args and not args[0].startswith("-") and args[0] not in _modules() and not ctx.resilient_parsing:
+            from policies.model.suggestion import close  # here, since only a slip needs it
+
+            near = close(args[0], _modules())
+            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near!r}?' if near else ''}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing one of them."""
         with formatter.section("Commands"):

@@ -19,6 +19,9 @@ _MOST_NAMES = 8
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
+_NAMED = 5  # rules that a line lists by their ids
+
+
 def as_text(report: Report) -> str:
     lines = [head_line(report), *looked_lines(report)]
     for entry in report.entries:
@@ -29,8 +32,8 @@ def as_text(report: Report) -> str:
 
 
 def head_line(report: Report) -> str:
-    """What was judged, against what, and how old that is."""
-    return plain(_head(report.subject))
+    """What was judged, against what, and how old that is; or why nothing was."""
+    return plain(f"nothing was judged: {report.out_of_reach}" if report.out_of_reach else _head(report.subject))
 
 
 def looked_lines(report: Report) -> Iterator[str]:
@@ -106,14 +109,16 @@ def cause_line(located: LocatedCause) -> str:
 
 
 def not_evaluated_lines(report: Report) -> Iterator[str]:
-    return reason_lines(report.not_evaluated)
+    """None where the head line has the one reason of all rules."""
+    return iter(()) if report.out_of_reach else reason_lines(report.not_evaluated)
 
 
 def reason_lines(not_evaluated: Sequence[Unjudged]) -> Iterator[str]:
-    """Each reason once, with the rules that gave it."""
+    """Each reason once, with the rules that gave it; of many rules their number."""
     for reason in dict.fromkeys(missed.reason for missed in not_evaluated):
-        rules = ", ".join(missed.rule.id for missed in not_evaluated if missed.reason == reason)
-        yield plain(f"not evaluated[{rules}]: {reason}")
+        rules = [missed.rule.id for missed in not_evaluated if missed.reason == reason]
+        named = ", ".join(rules) if len(rules) <= _NAMED else some(len(rules), "rule")
+        yield plain(f"not evaluated[{named}]: {reason}")
 
 
 def closing_line(report: Report) -> str:

@@ -91,7 +91,7 @@ class Report:
     """`entries` are worst first. `baselined` counts findings that the baseline has; they are left out.
 
     `looked` is None where nobody looked at files. `failing` are the severities that fail the run. `folder` is the
-    working directory, which names of files start from.
+    working directory, which names of files start from. `out_of_reach` is why nothing could be judged at all.
     """
 
     subject: Subject
@@ -102,6 +102,7 @@ class Report:
     folder: str = ""
     baselined: int = 0
     looked: Looked | None = None
+    out_of_reach: str = ""
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
@@ -143,7 +144,8 @@ def report(
 def unjudged(inputs: Given, against: Against, configuration: Configuration, reason: str) -> Report:
     """The report where the context is unreachable, so that no rule can judge anything."""
     missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
-    return Report(_subject(inputs, against, 0, configuration), (), missed, inputs.unreadable)
+    subject = _subject(inputs, against, 0, configuration)
+    return Report(subject, (), missed, inputs.unreadable, out_of_reach=reason)
 
 
 def _subject(inputs: Given, against: Against, held: int, configuration: Configuration) -> Subject:

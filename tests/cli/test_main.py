@@ -126,3 +126,13 @@ def test_an_unknown_command_is_a_usage_error() -> None:
 
     assert result.exit_code == 2
     assert "No such command 'valdate'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("valdate", " Did you mean 'validate'?"), ("treee", " Did you mean 'tree'?"), ("xyz", "")]
+)
+def test_a_misspelt_command_is_shown_with_the_one_that_was_meant(wrong: str, meant: str) -> None:
+    result = run(wrong)
+
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"Error: No such command {wrong!r}.{meant}\n")

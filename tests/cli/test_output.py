@@ -55,7 +55,7 @@ def test_a_file_name_that_is_no_text_is_told_all_the_same(tmp_path: Path) -> Non
 
 
 def test_unreadable_input_is_told_with_such_a_name_too(tmp_path: Path) -> None:
-    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")).write_text("a: [ # kueue.x-k8s.io\n")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.yaml")).write_text("kind: [ # kueue.x-k8s.io\n")
 
     result = run("validate", tmp_path)
 
@@ -153,7 +153,7 @@ def test_a_reader_that_has_enough_gets_the_verdict_as_exit_code(tmp_path: Path) 
 @pytest.mark.apiserver
 def test_nobody_who_reads_notes_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml", GOOD)
-    (tmp_path / "b.yaml").write_text("a: [\n")
+    (tmp_path / "b.yaml").write_text("kind: [ # kueue.x-k8s.io\n")
 
     for where in ("2>&-", "2>/dev/full"):
         ended = shell(f'"$0" "$@" {where}', "validate", tmp_path)

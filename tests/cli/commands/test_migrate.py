@@ -114,7 +114,7 @@ def test_wrong_options_are_usage(options: list[str], said: str, tmp_path: Path) 
 
 def test_an_input_that_cannot_be_read_does_not_keep_the_others(tmp_path: Path) -> None:
     write(tmp_path / "queues.yaml", ENG)
-    (tmp_path / "broken.yaml").write_text("a: [ # kueue.x-k8s.io")
+    (tmp_path / "broken.yaml").write_text("kind: [ # kueue.x-k8s.io")
 
     shown = run("migrate", tmp_path, "--from", "volcano")
     assert (shown.exit_code, "ClusterQueue" in shown.stdout, "broken.yaml" in shown.stderr) == (3, True, True)

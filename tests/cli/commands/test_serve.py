@@ -211,7 +211,7 @@ def test_what_cannot_be_served_is_said_at_once(
 
 
 def test_a_world_of_files_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("a: [ # kueue.x-k8s.io\n")
+    (tmp_path / "a.yaml").write_text("kind: [ # kueue.x-k8s.io\n")
 
     result = run("serve", "webhook", "--certs", tmp_path / "certs", "--against", f"files:{tmp_path}")
 

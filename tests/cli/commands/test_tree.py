@@ -146,7 +146,7 @@ def test_without_trees_it_says_so(tmp_path: Path) -> None:
 
 def test_unreadable_input_is_3_and_the_rest_is_drawn(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml", cohort("org"))
-    (tmp_path / "b.yaml").write_text("a: [ # kueue.x-k8s.io\n")
+    (tmp_path / "b.yaml").write_text("kind: [ # kueue.x-k8s.io\n")
 
     result = run("tree", tmp_path)
 

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.dialects import kueue_jobs as kueue
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, POD, YUNIKORN, Namespace, Pod
+from policies.dialects.kueue_jobs import QueuedJob
+from policies.dialects.kueue_kinds import PREFIX
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.model.objects import KubeObject
+from policies.model.suggestion import close
+
+_OF_NAMESPACES = (
+    yunikorn.QUOTA,
+    yunikorn.GUARANTEED,
+    yunikorn.MAX_CPU,
+    yunikorn.MAX_MEMORY,
+    yunikorn.MAX_APPS,
+    yunikorn.PARENT_QUEUE,
+    yunikorn.ENABLE,
+    yunikorn.GENERATE_APP_ID,
+)
+_OF_JOBS = (
+    kueue.QUEUE_NAME,
+    kueue.PRIORITY_CLASS,
+    kueue.MAX_SECONDS,
+    kueue.MIN_PARALLELISM,
+    kueue.PREBUILT,
+    kueue.POD_GROUP_SIZE,
+)
+_NEAR = 0.9
+"""Of the part after the slash; no two keys of the projects are as near as that to one of these."""
+
+
+@rule(
+    "key-misspelt",
+    source="Quotree: YuniKorn and Kueue ignore keys that they do not know",
+    kinds=(NAMESPACE, POD, *kueue.KINDS),
+    default=Action.WARN,
+    alone=True,
+    no_cel="does no harm while the webhook is down",
+)
+def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
+    """A label or annotation is nearly one that YuniKorn or Kueue reads.
+
+    Why it is reported: an unknown key is ignored without a word, so the quota or the queue that it should set is not
+    there. Only keys under the prefixes of the two projects are compared.
+    Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job.
+    Fix: write the key that the message suggests.
+    """
+    for old, namespace in proposal.changed(Namespace):
+        known = old.annotations if old else {}
+        yield from _near(namespace, "annotations", namespace.annotations, known, YUNIKORN, _OF_NAMESPACES)
+    for before, job in proposal.changed(QueuedJob):
+        yield from _near(job, "labels", job.labels, before.labels if before else {}, PREFIX, _OF_JOBS)
+    for was, pod in proposal.changed(Pod):
+        yield from _near(pod, "labels", pod.labels, was.labels if was else {}, PREFIX, _OF_JOBS)
+
+
+def _near(
+    obj: KubeObject, where: str, now: Mapping[str, str], before: Mapping[str, str], prefix: str, read: tuple[str, ...]
+) -> Iterator[Finding]:
+    """The keys that are new, not read, and nearly one that is."""
+    for key in now:
+        if key in read or key in before or not key.startswith(prefix):
+            continue
+        by_lower = {each.removeprefix(prefix).lower(): each for each in read}
+        near = close(key.removeprefix(prefix).lower(), by_lower, _NEAR)
+        if near is not None:
+            field = fields.join("metadata", where, key)
+            message = f"{key} is not read by anything"
+            yield Finding(obj.ref, field, message, fix=f"did you mean {by_lower[near]}?", profiles=STRICT_ONLY)

@@ -61,6 +61,7 @@ def _finding(forest: Forest, node: QuotaNode, quota: ResourceQuota, pair: str, o
         subject=pair,
         causes=(Cause(sibling, "spec.resourceGroups", f"{quota.name}={amount(pair, other)}"),),
         profiles=STRICT_ONLY,
+        follows=((node.ref, quota.field("nominalQuota")),),
     )
 
 

@@ -34,7 +34,7 @@ def severities(before: dict[str, object], after: dict[str, object]) -> list[Seve
 
 
 def test_an_old_fault_stays_an_old_fault_when_a_sound_entry_is_put_before_it() -> None:
-    sound = quota("memory", lending="1")
+    sound = quota("pods", lending="1")
     moved = quota("cpu")
     moved["spec"]["resourceGroups"] = sound["spec"]["resourceGroups"] + moved["spec"]["resourceGroups"]  # type: ignore[index]
 
@@ -42,7 +42,7 @@ def test_an_old_fault_stays_an_old_fault_when_a_sound_entry_is_put_before_it() -
 
 
 def test_a_new_fault_is_refused_beside_an_old_one() -> None:
-    assert sorted(severities(quota("cpu"), quota("cpu", "memory"))) == [Severity.ERROR, Severity.WARNING]
+    assert sorted(severities(quota("cpu"), quota("cpu", "pods"))) == [Severity.ERROR, Severity.WARNING]
     assert severities(quota("cpu", lending="8"), quota("cpu", lending="9")) == [Severity.ERROR]
     assert severities(quota("cpu", lending="9"), quota("cpu", lending="8")) == [Severity.WARNING]
 

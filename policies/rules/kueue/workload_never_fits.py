@@ -6,35 +6,16 @@ from functools import reduce
 from typing import NamedTuple
 
 from policies.amounts.quota import Potential, countable, potential
-from policies.amounts.requests import fewest_pods, pod_set_requests, template_requests, total
-from policies.dialects.kueue import (
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    WORKLOAD,
-    ClusterQueue,
-    LocalQueue,
-    flavor_resource,
-    local_queue_ref,
-)
-from policies.dialects.kueue_jobs import (
-    BATCH_JOB,
-    IDENTIFIERS,
-    KINDS,
-    MIN_PARALLELISM,
-    PREBUILT,
-    QUEUE_NAME,
-    QueuedJob,
-    identifier,
-)
-from policies.dialects.kueue_templates import JobPods
-from policies.dialects.kueue_workload import PodSet, Workload
+from policies.amounts.requests import total
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue, flavor_resource
+from policies.dialects.kueue_jobs import KINDS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.model.objects import Ref
 from policies.model.pools import plus, written
 from policies.rules.kueue._kueue_quota import incomplete, rests_on
+from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
 
 
 @rule(
@@ -53,71 +34,17 @@ def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: 4 pods of 8 cpu each where the ClusterQueue has 10 and may borrow 10.
     Fix: request less, submit to another queue, or raise the limit that the message names.
     """
-    for submitted in _submissions(proposal):
+    for submitted in submissions(proposal):
         if missing := incomplete(proposal):
             yield missing
             return
-        local = proposal.after.get(submitted.local)
-        queue = proposal.after.node(local.queue) if isinstance(local, LocalQueue) and local.queue else None
-        if not isinstance(queue, ClusterQueue):
+        queue = queue_of(proposal.after, submitted)
+        if queue is None:
             unknown = proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE)
             if unknown:
                 yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
         elif queue.groups and countable(proposal.after, queue.ref):
             yield from _Fit(proposal.after, submitted, queue).findings()
-
-
-class _Asking(NamedTuple):
-    """What pods of one template need together, as quota counts it; `field` is their path."""
-
-    name: str
-    field: str
-    requests: Mapping[str, int]
-
-
-class _Submission(NamedTuple):
-    """What is submitted to a LocalQueue; `whole` is the path above all its pods."""
-
-    ref: Ref
-    local: Ref
-    asking: tuple[_Asking, ...]
-    whole: str
-
-
-def _submissions(proposal: Proposal) -> Iterator[_Submission]:
-    """The Workloads that wait for quota, and the jobs that will get a Workload, where their requests are new."""
-    for before, workload in proposal.changed(Workload):
-        if workload.queue is None or workload.reserved:
-            continue
-        if before is None or (before.pod_sets, before.queue) != (workload.pod_sets, workload.queue):
-            asking = (_of_pod_set(workload, pod_set) for pod_set in workload.pod_sets)
-            yield _Submission(workload.ref, workload.queue, tuple(asking), "spec.podSets")
-    annotated = proposal.configuration.kueue.enabled(IDENTIFIERS)
-    for old, job in proposal.changed(QueuedJob):
-        name = job.labels.get(QUEUE_NAME)
-        if not name or job.owner or identifier(job.labels, job.annotations, PREBUILT, annotated=annotated):
-            continue
-        if old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name):
-            asking = (_of_pods(job, pods) for pods in job.pod_sets)
-            yield _Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(asking), "spec")
-
-
-def _of_pod_set(workload: Workload, pod_set: PodSet) -> _Asking:
-    pods = fewest_pods(workload, pod_set)
-    return _asking(pod_set.name, pod_set.field, pod_set_requests(pod_set, pods), pods)
-
-
-def _of_pods(job: QueuedJob, pods: JobPods) -> _Asking:
-    """A batch Job may start with fewer pods, down to its job-min-parallelism."""
-    least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
-    fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
-    count = min(pods.count, fewer)
-    return _asking(pods.name, pods.at, template_requests(pods.template, count), count)
-
-
-def _asking(name: str, field: str, requests: Mapping[str, int], pods: int) -> _Asking:
-    amounts = {**requests, "pods": pods}  # a queue that covers pods counts them
-    return _Asking(name, field, {resource: amount for resource, amount in amounts.items() if amount})
 
 
 class _Short(NamedTuple):
@@ -136,14 +63,14 @@ class _Short(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Fit:
     forest: Forest
-    submitted: _Submission
+    submitted: Submission
     queue: ClusterQueue
 
     def findings(self) -> Iterator[Finding]:
         alone = [finding for asking in self.submitted.asking for finding in self._of(asking)]
         yield from alone or self._in_sum()
 
-    def _of(self, asking: _Asking) -> Iterator[Finding]:
+    def _of(self, asking: Asking) -> Iterator[Finding]:
         """One pod set: its resources of one group need one flavor that can give them all."""
         requests = asking.requests
         for group in self.queue.groups:

@@ -1,0 +1,83 @@
+"""What is submitted to a LocalQueue, and what its pods request: the Workloads that wait, and the jobs that get one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from policies.amounts.requests import fewest_pods, pod_set_requests, template_requests
+from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.kueue_jobs import (
+    BATCH_JOB,
+    IDENTIFIERS,
+    MIN_PARALLELISM,
+    PREBUILT,
+    QUEUE_NAME,
+    QueuedJob,
+    identifier,
+)
+from policies.dialects.kueue_templates import JobPods
+from policies.dialects.kueue_workload import PodSet, Workload
+from policies.judging.proposal import Proposal
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+
+
+class Asking(NamedTuple):
+    """What pods of one template need together, as quota counts it; `field` is their path."""
+
+    name: str
+    field: str
+    requests: Mapping[str, int]
+
+
+class Submission(NamedTuple):
+    """What is submitted to a LocalQueue; `whole` is the path above all its pods."""
+
+    ref: Ref
+    local: Ref
+    asking: tuple[Asking, ...]
+    whole: str
+
+
+def submissions(proposal: Proposal) -> Iterator[Submission]:
+    """The Workloads that wait for quota, and the jobs that will get a Workload, where their requests are new."""
+    for before, workload in proposal.changed(Workload):
+        if workload.queue is None or workload.reserved:
+            continue
+        if before is None or (before.pod_sets, before.queue) != (workload.pod_sets, workload.queue):
+            asking = (_of_pod_set(workload, pod_set) for pod_set in workload.pod_sets)
+            yield Submission(workload.ref, workload.queue, tuple(asking), "spec.podSets")
+    annotated = proposal.configuration.kueue.enabled(IDENTIFIERS)
+    for old, job in proposal.changed(QueuedJob):
+        name = job.labels.get(QUEUE_NAME)
+        if not name or job.owner or identifier(job.labels, job.annotations, PREBUILT, annotated=annotated):
+            continue
+        if old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name):
+            asking = (_of_pods(job, pods) for pods in job.pod_sets)
+            yield Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(asking), "spec")
+
+
+def _of_pod_set(workload: Workload, pod_set: PodSet) -> Asking:
+    pods = fewest_pods(workload, pod_set)
+    return _asking(pod_set.name, pod_set.field, pod_set_requests(pod_set, pods), pods)
+
+
+def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
+    """A batch Job may start with fewer pods, down to its job-min-parallelism."""
+    least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
+    fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
+    count = min(pods.count, fewer)
+    return _asking(pods.name, pods.at, template_requests(pods.template, count), count)
+
+
+def _asking(name: str, field: str, requests: Mapping[str, int], pods: int) -> Asking:
+    amounts = {**requests, "pods": pods}  # a queue that covers pods counts them
+    return Asking(name, field, {resource: amount for resource, amount in amounts.items() if amount})
+
+
+def queue_of(forest: Forest, submitted: Submission) -> ClusterQueue | None:
+    """The ClusterQueue behind its LocalQueue; None where one of the two is not there."""
+    local = forest.get(submitted.local)
+    queue = forest.node(local.queue) if isinstance(local, LocalQueue) and local.queue else None
+    return queue if isinstance(queue, ClusterQueue) else None

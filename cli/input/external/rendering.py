@@ -9,6 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from cli.exits import OutOfReach
 from cli.input.documents import MAX_SIZE, Document, Place, Unreadable, parse
 from cli.input.documents import read as read_documents
 from cli.input.external import programs
+from cli.input.external.offline import fetched, has_own_schemas, helm_environment, kustomize_environment, linked_out
 from cli.input.external.programs import ProgramFailed
+from cli.input.links import GIT, leads_out
 from cli.input.regular_file import read_regular
 from policies.dialects.reading import mapping, metadata, text
 from policies.text import yaml_values
@@ -40,8 +43,8 @@ _HELM_IS_MISSING = (
 def kustomize(folder: str) -> Iterator[Document | Unreadable]:
     """The manifests of a kustomization. An object is placed in the file that its origin annotation names.
 
-    A value that a patch sets has the place of the field in that file. Raises OutOfReach where no kustomize is
-    installed.
+    A value that a patch sets has the place of the field in that file. What would be fetched is refused. Raises
+    OutOfReach where no kustomize is installed.
     """
     program = programs.find("kustomize", "kubectl")
     if program is None:
@@ -50,12 +53,18 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
     if not Path(folder).is_dir():
         yield Unreadable(Place(folder, 1, 1), "no such folder")
         return
-    with tempfile.TemporaryDirectory(prefix="quotree-") as made:
-        around = Path(made).resolve()  # asks for the annotations in place of the folder, which stays as it is
+    if refused := list(fetched(folder)):
+        yield from refused
+        return
+    with (
+        _temporary() as around,
+        _temporary() as empty,
+    ):  # asks for the annotations in place of the folder, which stays as it is
         inner = os.path.relpath(Path(folder).resolve(), around)
         (around / "kustomization.yaml").write_text(f"{_WITH_ORIGINS}resources:\n- {_quoted(inner)}\n", "utf-8")
         try:
-            rendered = programs.run([*command, str(around)], most=MAX_SIZE)
+            environment = kustomize_environment(str(empty))
+            rendered = programs.run([*command, str(around)], environment=environment, most=MAX_SIZE)
         except ProgramFailed as failure:
             yield Unreadable(Place(folder, 1, 1), f"kustomize: {str(failure).replace(str(around), folder)}")
             return
@@ -67,21 +76,53 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
 def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadable]:
     """The manifests of a chart. An object is placed in its template, as `# Source:` names it.
 
-    Its line is the one that was copied from the template as it is, else that of its kind. Raises OutOfReach where helm
-    is not installed.
+    Its line is the one that was copied from the template as it is, else that of its kind. Links that lead out are
+    refused. Raises OutOfReach where helm is not installed.
     """
     program = programs.find("helm")
     if program is None:
         raise OutOfReach(_HELM_IS_MISSING)
-    flags = [f"--values={file}" for file in values]
-    try:
-        rendered = programs.run([program, "template", *flags, "--", chart], most=MAX_SIZE)
-    except ProgramFailed as failure:
-        yield Unreadable(Place(chart, 1, 1), f"helm: {failure}")
+    if refused := list(_refused(chart, values)):
+        yield from refused
         return
+    with _temporary() as around, _temporary() as empty:
+        flags = [f"--values={file}" for file in values]
+        if Path(chart).exists() and not has_own_schemas(chart):
+            flags.append("--skip-schema-validation")
+        offline = Path(chart).exists() and not any("://" in file for file in values)
+        command = [program, "template", *flags, "--", _without_git(chart, around)]
+        try:
+            rendered = programs.run(command, environment=helm_environment(str(empty), offline=offline), most=MAX_SIZE)
+        except ProgramFailed as failure:
+            yield Unreadable(Place(chart, 1, 1), f"helm: {str(failure).replace(str(around), chart)}")
+            return
     lines = rendered.decode("utf-8", "replace").splitlines()
     for document in parse(chart, rendered):
         yield _of_helm(document, chart, lines) if isinstance(document, Document) else document
+
+
+def _refused(chart: str, values: Sequence[str]) -> Iterator[Unreadable]:
+    if Path(chart).is_dir():
+        yield from linked_out(chart)
+    for file in values:
+        if real := leads_out(file):
+            yield Unreadable(Place(file, 1, 1), f"a link leads out of the checkout, to {real}; name that file")
+
+
+def _without_git(chart: str, around: Path) -> str:
+    """The chart, or links to all of it but `.git`: it may be a whole checkout, and templates read any file of it."""
+    if not os.path.lexists(Path(chart, GIT)):
+        return chart
+    for entry in Path(chart).resolve().iterdir():
+        if entry.name != GIT:
+            (around / entry.name).symlink_to(entry)
+    return str(around)
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="quotree-") as made:
+        yield Path(made).resolve()
 
 
 def _quoted(path: str) -> str:

@@ -1,0 +1,195 @@
+"""What kustomize and helm may not do with the files of others: fetch, run plugins, read files of the machine.
+
+Both follow links, and take part of what they make from the network. That is looked for before they run, so that the
+place can be shown; their environment has neither plugins nor, for what is local, a way out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cli.input.documents import Place, Unreadable, read
+from cli.input.links import GIT, enclosing, leads_out
+from policies.text import yaml_values
+from policies.text.positions import BadText
+
+_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_PLUGINS = ("generators", "transformers", "validators")
+_FOLDERS = ("resources", "bases", "components", *_PLUGINS)
+_PATHS = (*_FOLDERS, "crds", "configurations", "patchesstrategicmerge", "path", "paths", "files", "env", "envs")
+"""Keys of paths, in small letters: kustomize does not look at the case of keys."""
+_REMOTE = re.compile(
+    r"\s*(?:[\w-]+::|[a-z][a-z0-9+.-]*://|[a-z][a-z0-9-]*@[^/]*[:/]|(?:www\.)?github\.com[:/]|gh:)", re.I
+)
+_SCHEMA = "values.schema.json"
+_DRAFTS = re.compile(r"https?://json-schema\.org/draft[/-][^?]*")
+"""Of JSON Schema itself; helm has them."""
+_PIPED = "render it elsewhere and pipe: kustomize build DIR | quotree validate -"
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+_NOWHERE = "http://127.0.0.1:0"
+
+
+def kustomize_environment(empty: str) -> dict[str, str]:
+    """The environment of kustomize; `empty` is an empty folder."""
+    homes = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "KUSTOMIZE_PLUGIN_HOME")
+    return {**_offline(), **dict.fromkeys(homes, empty), "KUBECONFIG": os.devnull, "KUBERC": "off"}
+
+
+def helm_environment(empty: str, *, offline: bool) -> dict[str, str]:
+    """The environment of helm; `empty` is an empty folder. A chart of a repository needs the network and the homes."""
+    variables = _offline() if offline else dict(os.environ)
+    homes = ("HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_CACHE_HOME") if offline else ()
+    return {**variables, **dict.fromkeys((*homes, "HELM_PLUGINS"), empty), "KUBECONFIG": os.devnull}
+
+
+def _offline() -> dict[str, str]:
+    """Proxies that are not there, and a git that knows no way to any repository."""
+    return {
+        **os.environ,
+        **dict.fromkeys(_PROXIES, _NOWHERE),
+        "NO_PROXY": "",
+        "no_proxy": "",
+        "GIT_ALLOW_PROTOCOL": "none",
+    }
+
+
+def fetched(folder: str) -> Iterator[Unreadable]:
+    """What a kustomization, or one that it is made of, takes from the network or from outside of its checkout.
+
+    A file that says what it is made of and cannot be read is among them.
+    """
+    if real := leads_out(folder):
+        yield Unreadable(Place(folder, 1, 1), f"a link leads out of the checkout, to {real}; name that folder")
+        return
+    border = enclosing(Path(folder).resolve())
+    waiting, seen = [_Part(Path(folder))], set()
+    while waiting:
+        part = waiting.pop()
+        real = Path(os.path.realpath(part.path))
+        if (real, part.plugins) in seen:
+            continue
+        seen.add((real, part.plugins))
+        if real.is_dir():
+            files = [part.path / name for name in _NAMES]
+            waiting += [replace(part, path=file) for file in files if file.is_file()]
+            continue
+        documents, unreadable = read([str(part.path)])
+        yield from unreadable
+        for document in documents:
+            for key, field, path in _paths(document.manifest):
+                named = part.named(key, path)
+                if _REMOTE.match(path.partition("=")[2] if key == "files" and "=" in path else path):
+                    problem = f"{path} would be fetched, and nothing is fetched here; {_PIPED}"
+                    yield Unreadable(document.place(field), problem)
+                elif named is None:
+                    continue
+                elif border is not None and _is_outside(named.path, border):
+                    yield Unreadable(document.place(field), f"{path} leads out of the checkout {border}")
+                else:
+                    waiting.append(named)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A folder with a kustomization, or a file that says what it is made of. `plugins`: so do its resources."""
+
+    path: Path
+    plugins: bool = False
+
+    def named(self, key: str, path: str) -> _Part | None:
+        """The part that this key of the file names; None where it names none."""
+        plugins = self.plugins or key in _PLUGINS
+        entry = self.path.parent / path
+        try:
+            known = key in _FOLDERS and (entry.is_dir() or (plugins and entry.is_file()))
+        except (OSError, ValueError):  # a plugin as text, which cannot be the name of a file
+            return None
+        return _Part(entry, plugins) if known else None
+
+
+def _paths(value: Any, key: str = "", field: str = "") -> Iterator[tuple[str, str, str]]:
+    """Each text that is a path: its key in small letters, its field, itself. A plugin may be written in the list."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _paths(each, str(name).lower(), f"{field}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _paths(each, key, f"{field}[{index}]")
+    elif isinstance(value, str) and key in _PATHS:
+        yield key, field, value
+        for root in yaml_values.read(value) if key in (*_PLUGINS, "resources") else ():
+            if not isinstance(root, BadText):
+                yield from ((inner, field, path) for inner, _, path in _paths(root.value))
+
+
+def linked_out(chart: str) -> Iterator[Unreadable]:
+    """Links in a chart that lead out of its checkout, or without one out of the chart. Helm would follow them."""
+    if real := leads_out(chart):
+        yield Unreadable(Place(chart, 1, 1), f"a link leads out of the checkout, to {real}; name that chart")
+        return
+    top = Path(chart).resolve()
+    border, seen = enclosing(top) or top, set()
+    waiting = [Path(chart)]
+    while waiting:
+        folder = waiting.pop()
+        real = Path(os.path.realpath(folder))
+        if real in seen:
+            continue
+        seen.add(real)
+        for entry in sorted(folder.iterdir()):
+            if entry.is_symlink() and _is_outside(entry, border):
+                target = os.path.realpath(entry)
+                yield Unreadable(
+                    Place(str(entry), 1, 1), f"a link leads out of {border}, to {target}; helm would read it"
+                )
+            elif entry.is_dir() and entry.name != GIT:
+                waiting.append(entry)
+
+
+def _is_outside(path: Path, border: Path) -> bool:
+    real = Path(os.path.realpath(path))
+    return not real.is_relative_to(border) or GIT in real.relative_to(border).parts
+
+
+def has_own_schemas(chart: str) -> bool:
+    """Whether the schemas for the values of a chart are whole: helm would fetch the rest, or read it from any file.
+
+    What is packed or behind a link is not looked into.
+    """
+    if not Path(chart).is_dir():
+        return False
+    for folder, folders, names in os.walk(chart):
+        if any(Path(folder, name).is_symlink() for name in folders) or any(name.endswith(".tgz") for name in names):
+            return False
+        if _SCHEMA in names and not _is_whole(Path(folder, _SCHEMA)):
+            return False
+    return True
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        return all(_stays(key, text) for key, text in _references(json.loads(file.read_bytes())))
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _references(value: Any) -> Iterator[tuple[str, str]]:
+    for key, each in value.items() if isinstance(value, dict) else ():
+        if key.startswith("$") and isinstance(each, str):
+            yield key, each
+        yield from _references(each)
+    for each in value if isinstance(value, list) else ():
+        yield from _references(each)
+
+
+def _stays(key: str, text: str) -> bool:
+    """Whether the value of `$ref`, `$schema` or the like names nothing outside of the schema."""
+    if key == "$schema":
+        return _DRAFTS.fullmatch(text) is not None
+    return not key.endswith("ef") or text.startswith("#")

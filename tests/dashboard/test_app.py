@@ -104,7 +104,9 @@ def test_while_the_reconciler_is_away_its_last_answer_is_shown_and_said_to_be_ol
     assert late.status_code == 503
 
 
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}", "a\u202eb"])
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7777*7777}}", "a\u202eb"]
+)
 def test_names_and_messages_of_others_are_text(name: str) -> None:
     cluster = Cluster()
     item = {**ANSWERS["/v1/clusterqueues/a/pendingworkloads"]["items"][0], "message": name, "localQueueName": name}
@@ -117,7 +119,7 @@ def test_names_and_messages_of_others_are_text(name: str) -> None:
         assert "<script>alert" not in page
         assert "<img" not in page
         assert "\u202e" not in page
-        assert "49" not in page or name != "{{7*7}}"
+        assert "60481729" not in page
 
 
 def test_nothing_but_this_server_may_be_asked_by_a_page() -> None:

@@ -69,9 +69,11 @@ def test_requests_behind_one_another_are_told_apart() -> None:
     assert heads.found == 3
 
 
-@given(st.integers(1, 6_000_000), st.lists(st.integers(0, 700), max_size=4))
+@given(st.integers(1, 500) | st.integers(1, 6_000_000), st.lists(st.integers(0, 700), max_size=4))
 def test_a_known_head_is_read_the_same_wherever_it_is_cut(length: int, cuts: list[int]) -> None:
-    data = HEAD % (length, b"") + b"a" * min(length, 400) + b"GET / HTTP/1.1\r\n\r\n"
+    """A body of more than 400 bytes is sent in part, and then nothing follows: it would be taken for the rest of it."""
+    after = b"GET / HTTP/1.1\r\n\r\n" if length <= 400 else b""
+    data = HEAD % (length, b"") + b"a" * min(length, 400) + after
 
     assert in_pieces(taught(b""), data, cuts) == in_pieces(Heads(), data, cuts)
 

@@ -91,7 +91,7 @@ def _shown(line: str) -> str:
 def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     for file in fixing.foreign:
         target = os.path.realpath(file)
-        note(f"{file}: not fixed: it leads to {target}, which is outside of what was named; name that file")
+        note(f"not fixed: {file} leads to {target}, which is outside of what was named; name that file")
     for judged in fixing.left:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]")
     done = len(fixing.done)

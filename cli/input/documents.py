@@ -41,7 +41,9 @@ class Place:
     column: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        """A line may begin with it, and one that begins with `::` would be a command to GitHub's runner."""
+        file = f"./{self.file}" if self.file.lstrip().startswith("::") else self.file
+        return f"{file}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)

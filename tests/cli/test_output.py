@@ -34,6 +34,22 @@ def test_a_name_can_neither_move_the_cursor_nor_forge_a_line(tmp_path: Path, com
     assert not [line for line in shown.splitlines() if line.startswith("fake.yaml")]
 
 
+@pytest.mark.parametrize("start", ["::", " ::"])
+@pytest.mark.parametrize("form", ["text", "table", "github"])
+def test_the_name_of_a_file_is_no_command_to_the_runner_of_github(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, form: str
+) -> None:
+    """`::stop-commands::x` would keep the annotations of all later steps from being seen."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / f"{start}stop-commands::a.yaml", queue("eng", "missing"))
+    (tmp_path / f"{start}stop-commands::b.yaml").write_text("a: [")
+
+    shown = run("validate", f"{start}stop-commands::a.yaml", f"{start}stop-commands::b.yaml", "-o", form)
+
+    assert shown.exit_code == 3
+    assert not [line for line in shown.output.splitlines() if line.lstrip().startswith("::stop-commands")]
+
+
 @pytest.mark.apiserver
 def test_a_terminal_that_lacks_a_letter_gets_its_number(tmp_path: Path) -> None:
     file = write(tmp_path / "größe.yaml", BAD, WORSE)

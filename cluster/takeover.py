@@ -6,7 +6,7 @@ After each write everything is read again and planned anew: the cluster is the o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cluster.client import MERGE_PATCH, Cluster
@@ -17,25 +17,48 @@ from cluster.resource import (
     DEPLOYMENTS,
     LEASES,
     MUTATING_WEBHOOKS,
+    NAMESPACES,
     PODS,
     VALIDATING_WEBHOOKS,
     Resource,
 )
 from cluster.stream import Manifest
+from policies.dialects.frameworks import SHAPES
 from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_of
 
 MANAGER = "quotree-take-over"
 """The field manager of all writes."""
+_ADMISSION, _RBAC = "admissionregistration.k8s.io", "rbac.authorization.k8s.io"
 _API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", namespaced=False)
 _CLUSTERS = Resource("kueue.x-k8s.io", "v1beta2", "multikueueclusters", namespaced=False)
-_RESOURCES: Mapping[str, Resource] = {
+RESOURCES: Mapping[str, Resource] = {
     "APIService": _API_SERVICES,
+    "AdmissionCheck": Resource("kueue.x-k8s.io", "v1beta2", "admissionchecks", namespaced=False),
+    "ClusterQueue": Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", namespaced=False),
+    "ClusterRole": Resource(_RBAC, "v1", "clusterroles", namespaced=False),
+    "ClusterRoleBinding": Resource(_RBAC, "v1", "clusterrolebindings", namespaced=False),
     "ConfigMap": CONFIG_MAPS,
     "CustomResourceDefinition": CUSTOM_RESOURCE_DEFINITIONS,
     "Deployment": DEPLOYMENTS,
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
+    "Namespace": NAMESPACES,
+    "Pod": PODS,
+    "Queue": Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False),
+    "ResourceFlavor": Resource("kueue.x-k8s.io", "v1beta2", "resourceflavors", namespaced=False),
+    "Role": Resource(_RBAC, "v1", "roles", namespaced=True),
+    "RoleBinding": Resource(_RBAC, "v1", "rolebindings", namespaced=True),
+    "ValidatingAdmissionPolicy": Resource(_ADMISSION, "v1", "validatingadmissionpolicies", namespaced=False),
+    "ValidatingAdmissionPolicyBinding": Resource(
+        _ADMISSION, "v1", "validatingadmissionpolicybindings", namespaced=False
+    ),
     "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
+    "Workload": Resource("kueue.x-k8s.io", "v1beta2", "workloads", namespaced=True),
+    **{
+        shape.kind.kind: Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
+        for shape in SHAPES.values()
+    },
 }
+"""By kind, of all that a plan may read or write."""
 _DURATION = 15.0
 """Seconds that a Lease lasts which does not say so."""
 _SETTLE = 1.0
@@ -66,22 +89,26 @@ class Reader:
         return Found(
             objects,
             pods={ref: self._pods(objects[ref]) for ref in deployments if ref in objects},
-            held=dict(self._held()),
+            held=dict(self.held()),
             groups=frozenset(str(group.get("name")) for group in groups),
-            other_clusters=self._other_clusters(),
+            other_clusters=self.other_clusters(),
         )
 
     def _objects(self) -> Iterator[Manifest]:
-        for ref in self._names.read:
+        yield from self.by_name(self._names.read)
+        yield from self._definitions()
+        for each in self._cluster.list(_API_SERVICES):
+            if each["spec"].get("group") == "visibility.kueue.x-k8s.io" and each["spec"].get("service"):
+                yield each
+
+    def by_name(self, refs: Iterable[Ref]) -> Iterator[Manifest]:
+        """Those that exist."""
+        for ref in refs:
             try:
                 found = self._cluster.get(_path(ref))
             except NotFound:
                 continue
             yield {**found, "kind": ref.kind}
-        yield from self._definitions()
-        for each in self._cluster.list(_API_SERVICES):
-            if each["spec"].get("group") == "visibility.kueue.x-k8s.io" and each["spec"].get("service"):
-                yield each
 
     def _definitions(self) -> Iterator[Manifest]:
         """Of Kueue's group those that a webhook converts. They are large, so all are listed only once."""
@@ -101,7 +128,8 @@ class Reader:
         pods = self._cluster.list(PODS, namespace=deployment["metadata"]["namespace"], label_selector=selector)
         return sum((each.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for each in pods)
 
-    def _held(self) -> Iterator[tuple[Ref, str]]:
+    def held(self) -> Iterator[tuple[Ref, str]]:
+        """Who holds the Leases of the managers, of those that somebody holds."""
         for ref in (self._names.manager_lease, self._names.reconciler_lease):
             try:
                 spec = self._cluster.get(LEASES.item(ref.name, ref.namespace)).get("spec") or {}
@@ -114,7 +142,7 @@ class Reader:
             if holder and now - self._leases[ref][1] < (spec.get("leaseDurationSeconds") or _DURATION):
                 yield ref, str(holder)
 
-    def _other_clusters(self) -> bool:
+    def other_clusters(self) -> bool:
         """None can be seen while nobody converts; that was asked before."""
         try:
             return next(iter(self._cluster.list(_CLUSTERS, 1)), None) is not None
@@ -166,7 +194,7 @@ def perform(cluster: Cluster, write: Write) -> None:
         except NotFound:
             return
     elif not write.version:
-        resource = _RESOURCES[ref.kind]
+        resource = RESOURCES[ref.kind]
         cluster.create(resource.collection(ref.namespace or None), dict(write.body), field_manager=MANAGER)
     else:
         meta: dict[str, Any] = {**write.body.get("metadata", {}), "resourceVersion": write.version}
@@ -178,4 +206,4 @@ def _by_webhook(definition: Manifest) -> bool:
 
 
 def _path(ref: Ref) -> str:
-    return _RESOURCES[ref.kind].item(ref.name, ref.namespace or None)
+    return RESOURCES[ref.kind].item(ref.name, ref.namespace or None)

@@ -138,10 +138,10 @@ def take_over(
             reader = Reader(cluster, names)
             plan = planned(reader.read())
             if plan.steps and (applied or (undo and not shown)):
-                plan = _carry_out(cluster, reader.read, planned, float(timeout))
+                plan = carry_out(cluster, reader.read, planned, float(timeout))
                 emit("\n".join(_outcome(plan, undo)))
             else:
-                emit("\n".join(_lines(plan)))
+                emit("\n".join(plan_lines(plan)))
     except ClusterError as error:
         raise OutOfReach(str(error)) from error
     click.get_current_context().exit(Exit.FINDINGS if plan.refusals else Exit.CLEAN)
@@ -165,10 +165,11 @@ def _giving(names: Names) -> Callable[[Found], Plan]:
     return lambda found: give_back(found, names)
 
 
-def _carry_out(cluster: Cluster, read: Callable[[], Found], planned: Callable[[Found], Plan], longest: float) -> Plan:
-    from cluster.takeover import carry_out
+def carry_out(cluster: Cluster, read: Callable[[], Found], planned: Callable[[Found], Plan], longest: float) -> Plan:
+    """Says each step as it begins."""
+    from cluster.takeover import carry_out as carried_out
 
-    return carry_out(cluster, read, planned, lambda step: emit(plain(f"{step.title} ...")), longest=longest)
+    return carried_out(cluster, read, planned, lambda step: emit(plain(f"{step.title} ...")), longest=longest)
 
 
 def _outcome(plan: Plan, undo: bool) -> Iterator[str]:
@@ -181,11 +182,14 @@ def _outcome(plan: Plan, undo: bool) -> Iterator[str]:
         yield "Quotree has the cluster; quotree install take-over --undo gives it back"
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: Plan, most: int | None = None) -> Iterator[str]:
+    """The plan for people; `most`: so many writes of each step, all for None."""
     yield from _refusals(plan)
     for number, step in enumerate(plan.steps, start=1):
         yield plain(f"{number}. {step.title}{' (done)' if step.done else ''}")
-        yield from (f"     {plain(_write(write))}" for write in step.writes)
+        yield from (f"     {plain(_write(write))}" for write in step.writes[:most])
+        if most is not None and len(step.writes) > most:
+            yield f"     and {len(step.writes) - most} more"
     yield from (plain(f"note: {note}") for note in plan.notes)
 
 

@@ -1,1 +1,1 @@
-"""Taking a cluster over from Kueue's manager, and giving it back: what is missing, and which step is next."""
+"""Taking a cluster over from Kueue's manager, giving it back, and removing Quotree: what is missing, and which step is next."""

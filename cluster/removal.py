@@ -1,0 +1,80 @@
+"""A cluster read for the removal of Quotree. `cluster.takeover.carry_out` does what the plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.client import Cluster
+from cluster.errors import NotFound
+from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS
+from cluster.stream import Manifest
+from cluster.takeover import RESOURCES, Reader
+from policies.dialects.frameworks import SHAPES
+from policies.dialects.kueue_jobs import MANAGED, POD_SET, QUEUE_NAME
+from policies.dialects.kueue_kinds import LABEL
+from policies.dialects.quota_gates import MARK
+from policies.takeover.objects import Found, Names, Ref, ref_of
+from policies.takeover.removal import MARKED, is_marked, read_by_name
+from policies.vap.admission_policies import policies
+
+_MARKED_PODS = (MANAGED, MARK, POD_SET)
+"""Labels of which a Pod with our marks has one."""
+_PROGRAM = "app.kubernetes.io/component"
+"""The label of our Pods."""
+
+
+class RemovalReader:
+    """Objects of others are listed once, and again only when the programs have ended: nobody marks them any more."""
+
+    def __init__(self, cluster: Cluster, names: Names) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._reader = Reader(cluster, names)
+        self._of_take_over = (names.manager, *names.kueue_webhooks, names.configuration)
+        self._refs = tuple(read_by_name(names, {str(each["metadata"]["name"]) for each in policies()}))
+        self._work: dict[Ref, Manifest] | None = None
+
+    def read(self) -> Found:
+        """Raises ClusterError where it cannot be read."""
+        objects = {ref_of(each): each for each in self._ours()}
+        pods = self._pods()
+        space = objects.get(Ref("Namespace", self._names.namespace))
+        stays = space is None or not space["metadata"].get("deletionTimestamp")
+        ended = not pods and not any(ref.kind == "Deployment" for ref in objects)
+        if self._work is None or (ended and stays):
+            self._work = {ref_of(each): each for each in self._marked()}
+        return Found(
+            {**self._work, **objects},
+            pods={Ref("Namespace", self._names.namespace): pods},
+            held=dict(self._reader.held()),
+            other_clusters=self._reader.other_clusters(),
+        )
+
+    def _ours(self) -> Iterator[Manifest]:
+        yield from self._reader.by_name((*self._of_take_over, *self._refs))
+        for each in self._cluster.list(DEPLOYMENTS, namespace=self._names.namespace):
+            yield {**each, "kind": "Deployment"}
+        for each in self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS, label_selector=LABEL):
+            yield {**each, "kind": "CustomResourceDefinition"}
+
+    def _pods(self) -> int:
+        """Of ours, those that have not ended."""
+        found = self._cluster.list(PODS, namespace=self._names.namespace, label_selector=_PROGRAM)
+        return sum((each.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for each in found)
+
+    def _marked(self) -> Iterator[Manifest]:
+        """Objects of others with our marks, and jobs of a queue."""
+        for kind in MARKED:
+            selectors = _MARKED_PODS if kind == "Pod" else (None,)
+            for selector in selectors:
+                yield from filter(is_marked, self._listed(kind, selector))
+        for shape in SHAPES.values():
+            yield from self._listed(shape.kind.kind, QUEUE_NAME)
+
+    def _listed(self, kind: str, selector: str | None) -> Iterator[Manifest]:
+        """None of a kind that is not installed."""
+        try:
+            for each in self._cluster.list(RESOURCES[kind], label_selector=selector):
+                yield {**each, "kind": kind}
+        except NotFound:
+            return

@@ -1,0 +1,248 @@
+"""The steps that take Quotree out of a cluster: what it put there is gone, and nothing waits for it any more.
+
+The webhooks go first, since they would refuse what nobody can judge. The programs go before the marks, which they would
+put back. Work that runs goes on. Objects of Kueue, Volcano and YuniKorn stay, unless their definitions are to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.core import gates
+from policies.dialects.frameworks import SHAPES
+from policies.dialects.job_shape import JobShape, at
+from policies.dialects.kueue_jobs import MANAGED, QUEUE_NAME
+from policies.dialects.kueue_kinds import IN_USE, LABEL
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_gates import TOGETHER
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
+from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_of, replaced, replicas, updates
+from policies.takeover.taking import traces
+
+QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
+"""On Volcano's queues; scheduling/volcano_queues writes them."""
+FENCE = "quotree.dev/taken-over-at"
+"""The annotation of a Workload that a new leader of the reconciler leaves."""
+OF_KUEUE = frozenset({IN_USE, MANAGED, GATE, TOPOLOGY_GATE, ELASTIC_GATE})
+"""Kueue's manager has the same, and goes on with them."""
+FINALIZERS = frozenset({IN_USE, MANAGED, QUEUE_FINALIZER})
+GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, MARK})
+LABELS = frozenset({MANAGED, MARK})
+ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, FENCE})
+MARKS = FINALIZERS | GATES | LABELS | ANNOTATIONS
+MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Queue", "Pod", "Namespace")
+"""The kinds of others that have our marks; jobs have none."""
+CLUSTER_ROLES = (
+    "quotree-audit",
+    "quotree-audit-yunikorn",
+    "quotree-batch-admin",
+    "quotree-batch-user",
+    "quotree-metrics-reader",
+    "quotree-reconciler",
+    "quotree-reconciler-deletes-jobs",
+    "quotree-reconciler-multikueue",
+    "quotree-reconciler-volcano",
+    "quotree-reconciler-volcano-gates",
+    "quotree-reconciler-yunikorn",
+    "quotree-reconciler-yunikorn-observe",
+    "quotree-volcano-gates-viewer",
+    "quotree-volcano-viewer",
+    "quotree-webhook",
+    "quotree-webhook-certificates",
+    "quotree-webhook-yunikorn",
+    "quotree-yunikorn-viewer",
+)
+CLUSTER_ROLE_BINDINGS = (*(each for each in CLUSTER_ROLES if "-batch-" not in each), "quotree-webhook-reviews")
+KUBECONFIGS = "quotree-kubeconfigs"
+"""The namespace of Secrets with kubeconfigs, which are the administrator's."""
+_REMOTE = "quotree-reconciler-multikueue"
+_NAMED = 20
+"""Jobs or Pods that a note names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """`resume`: jobs that wait are started. `definitions`: ours go too, and with them all objects of these kinds."""
+
+    resume: bool = False
+    definitions: bool = False
+
+
+def read_by_name(names: Names, policies: Iterable[str]) -> Iterator[Ref]:
+    """What is ours and has a fixed name. `policies`: those of `quotree install render --vap`."""
+    yield from (names.validating, names.mutating, Ref("Namespace", names.namespace))
+    for name in policies:
+        yield Ref("ValidatingAdmissionPolicyBinding", name)
+        yield Ref("ValidatingAdmissionPolicy", name)
+    yield from (Ref("ClusterRoleBinding", name) for name in CLUSTER_ROLE_BINDINGS)
+    yield from (Ref("ClusterRole", name) for name in CLUSTER_ROLES)
+    yield from (Ref(kind, _REMOTE, KUBECONFIGS) for kind in ("RoleBinding", "Role"))
+
+
+def remove(found: Found, names: Names, wishes: Wishes) -> Plan:
+    """Refused while Quotree has a cluster of Kueue's."""
+    if any(traces(found, names)):
+        return Plan(refusals=("Quotree has taken over from Kueue: run quotree install take-over --undo first",))
+    kept = OF_KUEUE if _kueue_runs(found, names) else frozenset[str]()
+    steps = (
+        Step("let the API server ask Quotree no longer", _deleted(found, _ASKED), settles=True),
+        _stop(found, names),
+        Step("take off finalizers, scheduling gates and marks", updates(found, _released(found, kept))),
+        *([Step("start the jobs that wait", updates(found, _resumed(found)))] if wishes.resume and not kept else []),
+        Step(
+            "delete roles and bindings", _deleted(found, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"))
+        ),
+        _gone(found, f"delete the namespace {names.namespace}", [Ref("Namespace", names.namespace)]),
+        *([_gone(found, "delete our definitions", _definitions(found))] if wishes.definitions else []),
+    )
+    if all(step.done for step in steps):
+        return Plan(notes=("nothing of Quotree is here", *_left(found, wishes)))
+    return Plan(steps, notes=(*_notes(found, wishes, kept), *_left(found, wishes)))
+
+
+_ASKED = (
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+)
+
+
+def _kueue_runs(found: Found, names: Names) -> bool:
+    manager = found.objects.get(names.manager)
+    return names.manager_lease in found.held or (manager is not None and replicas(manager) > 0)
+
+
+def _stop(found: Found, names: Names) -> Step:
+    """They end before the marks go: the reconciler would put them back, and stop Pods that lost their gate."""
+    ours = [ref for ref in sorted(found.objects) if (ref.kind, ref.namespace) == ("Deployment", names.namespace)]
+    left = sum(found.pods.values())
+    holder = found.held.get(names.reconciler_lease)
+    waits = f"{left} Pod{'s' * (left > 1)} in {names.namespace} to end" if left else ""
+    if not waits and holder:
+        waits = f"{names.reconciler_lease}, which {holder} holds, to be given up"
+    return Step("stop Quotree's programs", tuple(_delete(found, ref) for ref in ours), waits)
+
+
+# -- marks -------------------------------------------------------------------------------------------------------------
+
+
+def is_marked(manifest: Manifest) -> bool:
+    return bool(_marks(manifest, frozenset()))
+
+
+def _marks(manifest: Manifest, kept: frozenset[str]) -> frozenset[str]:
+    """What we have put on the object, but for these."""
+    meta = metadata(manifest)
+    found = {
+        *FINALIZERS.intersection(map(str, listing(meta.get("finalizers")))),
+        *GATES.intersection(gates(manifest)),
+        *LABELS.intersection(texts(meta.get("labels"))),
+        *ANNOTATIONS.intersection(texts(meta.get("annotations"))),
+    }
+    return frozenset(found) - kept
+
+
+def _released(found: Found, kept: frozenset[str]) -> Iterator[Manifest]:
+    for kind in MARKED:
+        for each in found.of_kind(kind):
+            if marks := _marks(each, kept):
+                yield _bare(each, marks)
+
+
+def _bare(manifest: Manifest, marks: frozenset[str]) -> dict[str, Any]:
+    """A copy without these marks."""
+    meta, made = metadata(manifest), dict(manifest)
+    if finalizers := listing(meta.get("finalizers")):
+        made = replaced(made, "metadata.finalizers", [each for each in finalizers if each not in marks] or None)
+    for key in ("labels", "annotations"):
+        if held := texts(meta.get(key)):
+            made = replaced(made, f"metadata.{key}", {name: held[name] for name in held if name not in marks})
+    if gated := listing(mapping(manifest.get("spec")).get("schedulingGates")):
+        open_ = [each for each in gated if mapping(each).get("name") not in marks]
+        made = replaced(made, "spec.schedulingGates", open_ or None)
+    return made
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def _jobs(found: Found, *, waiting: bool) -> Iterator[tuple[JobShape, Manifest]]:
+    """Those in a queue that wait, or that run."""
+    for shape in SHAPES.values():
+        for each in found.of_kind(shape.kind.kind):
+            queued = QUEUE_NAME in texts(metadata(each).get("labels"))
+            if queued and (at(each, shape.suspend.path) == shape.suspend.on) is waiting and not _ended(shape, each):
+                yield shape, each
+
+
+def _ended(shape: JobShape, job: Manifest) -> bool:
+    return any(sign is not None and sign.message_in(job) is not None for sign in (shape.succeeded, shape.failed))
+
+
+def _resumed(found: Found) -> Iterator[Manifest]:
+    return (replaced(job, shape.suspend.path, shape.suspend.off) for shape, job in _jobs(found, waiting=True))
+
+
+# -- what goes as a whole ----------------------------------------------------------------------------------------------
+
+
+def _deleted(found: Found, kinds: Iterable[str]) -> tuple[Write, ...]:
+    return tuple(_delete(found, ref) for kind in kinds for ref in sorted(found.objects) if ref.kind == kind)
+
+
+def _gone(found: Found, title: str, refs: Iterable[Ref]) -> Step:
+    """Deleted, and waited for."""
+    present = [ref for ref in refs if ref in found.objects]
+    asked = [ref for ref in present if metadata(found.objects[ref]).get("deletionTimestamp")]
+    writes = tuple(_delete(found, ref) for ref in present if ref not in asked)
+    return Step(title, writes, f"{present[0]} to be gone" if present else "")
+
+
+def _delete(found: Found, ref: Ref) -> Write:
+    return Write(ref, None, text(metadata(found.objects[ref]).get("resourceVersion")) or "")
+
+
+def _definitions(found: Found) -> list[Ref]:
+    return [ref_of(each) for each in found.definitions if LABEL in texts(metadata(each).get("labels"))]
+
+
+# -- what to know ------------------------------------------------------------------------------------------------------
+
+
+def _notes(found: Found, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:
+    if running := sum(1 for _ in _jobs(found, waiting=False)):
+        yield f"work that runs is left running: {running} job{'s' * (running > 1)}"
+    if kept:
+        yield "Kueue's manager runs here: its finalizers, gates and jobs are left to it"
+        return
+    if pods := [_name(each) for each in found.of_kind("Pod") if GATES.intersection(gates(each))]:
+        yield f"these Pods lose their scheduling gate and start without quota: {_some(pods)}"
+    waiting = [f"{job['kind']} {_name(job)}" for _, job in _jobs(found, waiting=True)]
+    if waiting and not wishes.resume:
+        yield f"these jobs stay suspended; --resume-jobs starts them: {_some(waiting)}"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _left(found: Found, wishes: Wishes) -> Iterator[str]:
+    if (ours := _definitions(found)) and not wishes.definitions:
+        yield (
+            f"{len(ours)} definitions stay, with the objects of these kinds; nobody converts v1beta1 of Kueue any more."
+            " --crds deletes them with all their objects"
+        )
+    if found.other_clusters:
+        yield (
+            f"the Secrets in {KUBECONFIGS} stay, and so does work on other clusters: on each run kubectl delete -k"
+            " manifests/multikueue-worker"
+        )
+
+
+def _name(manifest: Manifest) -> str:
+    return f"{metadata(manifest).get('namespace')}/{metadata(manifest).get('name')}"

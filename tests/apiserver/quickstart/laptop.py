@@ -1,0 +1,70 @@
+"""A cluster on this machine without Docker: a control plane, a node, and the commands that somebody would use there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kubelet import Kubelet
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class Laptop:
+    """`tools` come first on the PATH: `kubectl` and `quotree`, of this checkout and for this cluster."""
+
+    server: ControlPlane
+    kubelet: Kubelet
+    tools: Path
+    folder: Path
+
+    def run(self, command: str, seconds: float = 240.0) -> subprocess.CompletedProcess[str]:
+        """One command line in a shell, in the root of the checkout; both outputs in one."""
+        return subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of a shell that works with this cluster."""
+        path = os.pathsep.join((str(self.tools), os.environ.get("PATH", os.defpath)))
+        home = {"HOME": str(self.folder / "home"), "QUOTREE_CACHE": str(build.cache_folder())}
+        kubeconfig = str(self.server.kubeconfig)
+        return {**os.environ, **home, "KUBECONFIG": kubeconfig, "PATH": path, "PYTHONPATH": str(ROOT)}
+
+
+@contextmanager
+def laptop(folder: Path) -> Iterator[Laptop]:
+    """One that is ready for `kubectl apply`. Raises MissingControlPlaneError."""
+    (folder / "home").mkdir()
+    with (
+        ControlPlane(name="quickstart", controller_manager=True) as server,
+        Kubelet(server, folder / "pods") as kubelet,
+    ):
+        yield Laptop(server, kubelet, _tools(folder / "tools", kubelet.port), folder)
+
+
+def _tools(folder: Path, port: int) -> Path:
+    folder.mkdir()
+    kubectl = f'"{sys.executable}" -m tests.apiserver.quickstart.kubectl {port}'
+    scripts = {"kubectl": kubectl, "quotree": f'"{sys.executable}" -m cli.main'}
+    for name, program in scripts.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder

@@ -1,0 +1,131 @@
+"""What is removed of Quotree, in which order, and what is left to others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from policies.dialects.quota_gates import WAITS
+from policies.mutation.kueue_pod_defaults import GATE
+from policies.takeover import removal
+from policies.takeover.objects import Found, Names, Plan, Ref, ref_of
+from policies.takeover.removal import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Wishes, remove
+from policies.takeover.taking import silenced
+from scheduling.volcano_queues import queue_object
+from tests.builders import batch_job, queued, queued_pod
+from tests.kueue_installation import Manifest, kueue, quotree
+from tests.manifests.component import MANIFESTS
+
+NAMES = Names()
+
+
+def installed_names(kind: str) -> set[str]:
+    """All objects of the kind in the manifests of the cluster that Quotree runs in."""
+    files = [*(MANIFESTS / "base").glob("*.yaml"), *(MANIFESTS / "components").rglob("*.yaml")]
+    objects = [each for file in files for each in yaml.load_all(Path(file).read_text(), yaml.CSafeLoader)]
+    return {each["metadata"]["name"] for each in objects if isinstance(each, dict) and each.get("kind") == kind}
+
+
+@pytest.mark.parametrize(
+    ("kind", "removed"), [("ClusterRole", CLUSTER_ROLES), ("ClusterRoleBinding", CLUSTER_ROLE_BINDINGS)]
+)
+def test_each_role_of_the_manifests_is_removed(kind: str, removed: tuple[str, ...]) -> None:
+    assert installed_names(kind) <= {*removed}
+    assert {name for name in removed if kind == "ClusterRole"} <= installed_names(kind)
+
+
+def test_the_marks_of_volcanos_queues_are_those_that_are_written() -> None:
+    """`policies` may not ask `scheduling`."""
+    assert removal.QUEUE_FINALIZER == queue_object.FINALIZER
+    assert removal.QUEUE_OPERATION == queue_object.OPERATION
+
+
+def cluster(*objects: Manifest, **more: Any) -> Found:
+    return Found({ref_of(each): each for each in objects}, **more)
+
+
+def job(name: str, *, suspend: bool, **status: Any) -> Manifest:
+    made = batch_job(name, {"suspend": suspend}, "team", labels=queued("main"))
+    return {**made, "status": status}
+
+
+def pod(**meta: Any) -> Manifest:
+    made = queued_pod("waits", "main", "1", namespace="team")
+    made["metadata"] |= meta
+    made["spec"]["schedulingGates"] = [{"name": "example.com/mine"}, {"name": GATE}]
+    return made
+
+
+def patches(plan: Plan) -> dict[Ref, Any]:
+    return {write.ref: write.body for step in plan.steps for write in step.writes if write.body is not None}
+
+
+def test_only_our_marks_come_off() -> None:
+    found = cluster(pod(finalizers=["example.com/mine", "kueue.x-k8s.io/managed"], annotations={WAITS: "", "mine": ""}))
+
+    (body,) = patches(remove(found, NAMES, Wishes())).values()
+
+    assert body["metadata"]["finalizers"] == ["example.com/mine"]
+    assert body["metadata"]["annotations"] == {WAITS: None}
+    assert body["spec"]["schedulingGates"] == [{"name": "example.com/mine"}]
+    assert "kueue.x-k8s.io/queue-name" not in body["metadata"].get("labels", {})
+
+
+def test_what_kueues_manager_has_as_well_is_left_to_it() -> None:
+    found = cluster(*kueue(), *quotree(), pod(), job("later", suspend=True))
+
+    plan = remove(found, NAMES, Wishes(resume=True))
+
+    assert patches(plan) == {}
+    assert "Kueue's manager runs here: its finalizers, gates and jobs are left to it" in plan.notes
+
+
+def test_a_cluster_that_was_taken_over_is_given_back_first() -> None:
+    taken = [silenced(each) if each["kind"].endswith("WebhookConfiguration") else each for each in kueue()]
+
+    plan = remove(cluster(*taken, *quotree()), NAMES, Wishes())
+
+    assert plan.steps == ()
+    assert "--undo" in plan.refusals[0]
+
+
+def test_jobs_that_wait_are_named_and_started_only_where_that_is_asked_for() -> None:
+    ended = {"conditions": [{"type": "Complete", "status": "True"}]}
+    found = cluster(
+        *quotree(), job("waits", suspend=True), job("runs", suspend=False), job("ended", suspend=True, **ended)
+    )
+
+    plan, started = remove(found, NAMES, Wishes()), remove(found, NAMES, Wishes(resume=True))
+
+    assert "these jobs stay suspended; --resume-jobs starts them: Job team/waits" in plan.notes
+    assert "work that runs is left running: 1 job" in plan.notes
+    assert patches(plan) == {}
+    assert patches(started) == {Ref("Job", "waits", "team"): {"spec": {"suspend": False}}}
+
+
+def test_marks_stay_until_the_programs_have_ended() -> None:
+    """The reconciler would stop a Pod that lost its gate."""
+    running = cluster(*quotree(), pod(), pods={Ref("Namespace", NAMES.namespace): 2})
+    ending = cluster(pod(), pods={Ref("Namespace", NAMES.namespace): 1})
+    held = cluster(pod(), held={NAMES.reconciler_lease: "quotree-reconciler-1"})
+
+    titles = [step.title for step in remove(running, NAMES, Wishes()).steps if not step.done]
+    assert titles[:2] == ["let the API server ask Quotree no longer", "stop Quotree's programs"]
+    for found, waits in ((ending, "1 Pod in quotree-system to end"), (held, "to be given up")):
+        step = remove(found, NAMES, Wishes()).next
+        assert step is not None
+        assert step.writes == ()
+        assert waits in step.waits
+
+
+def test_definitions_go_only_where_that_is_asked_for_and_only_ours() -> None:
+    ours = {"kind": "CustomResourceDefinition", "metadata": {"name": "a", "labels": {"quotree.dev/installed-by": "q"}}}
+    theirs = {"kind": "CustomResourceDefinition", "metadata": {"name": "b"}}
+    found = cluster(ours, theirs)
+
+    assert remove(found, NAMES, Wishes()).steps == ()
+    (step,) = [each for each in remove(found, NAMES, Wishes(definitions=True)).steps if not each.done]
+    assert [write.ref.name for write in step.writes] == ["a"]

@@ -13,7 +13,7 @@ LAZY_GC := GOGC=300
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run quickstart test unit thorough check format generate conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ base-image: ## pin the base image of the Dockerfile to the digest that its tag h
 
 run: venv ## judge examples/, then serve the webhook and the dashboard on loopback (ONCE=1: and end)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
+
+quickstart: venv ## the quick start of the README without Docker, on its own control plane, built on first use (ONCE=1: and end)
+	$(LAZY_GC) $(BIN)/python -m tests.apiserver.quickstart $(if $(ONCE),--once)
 
 test: unit ## every test; builds the control plane on first use, starts servers, commands and the demo
 	-$(BIN)/python -m tests.apiserver.build

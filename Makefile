@@ -37,8 +37,8 @@ base-image: ## pin the base image of the Dockerfile to the digest that its tag h
 	  && echo "$$digest" | grep -Eqx 'sha256:[0-9a-f]{64}' \
 	  && sed -i "s|^ARG PYTHON=.*|ARG PYTHON=$$tag@$$digest|" Dockerfile
 
-run: venv ## judge examples/, then serve the webhook and the dashboard on loopback (ONCE=1: and end)
-	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
+run: venv ## judge examples/, then serve the webhook and the dashboard on loopback (ONCE=1: and end; VERBOSE=1: each example)
+	$(BIN)/python -m examples.demo $(if $(ONCE),--once) $(if $(VERBOSE),--verbose)
 
 quickstart: venv ## the quick start of the README without Docker, on its own control plane, built on first use (ONCE=1: and end)
 	$(LAZY_GC) $(BIN)/python -m tests.apiserver.quickstart $(if $(ONCE),--once)

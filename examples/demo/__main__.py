@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from examples.demo.dashboard import Dashboard, visited
 from examples.demo.offline import accepted, refused, warned
 from examples.demo.process import NotServed
 from examples.demo.simulation import simulated
-from examples.demo.webhook import Webhook, play
+from examples.demo.webhook import Webhook
+from examples.demo.webhook import play as answered
 
 EXAMPLES = Path(os.path.relpath(Path(__file__).parents[2] / "examples"))
 
@@ -21,11 +25,12 @@ def main() -> int:
     """0 if everything is as the examples say, else 1."""
     parser = argparse.ArgumentParser(prog="make run", description=__doc__)
     parser.add_argument("--once", action="store_true", help="exit after the last request instead of serving on")
-    once = parser.parse_args().once
+    parser.add_argument("--verbose", action="store_true", help="print each example and what comes of it")
+    given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the webhook is stopped then, too
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with this signal ignored
     try:
-        return _run(once)
+        return _run(given.once, given.verbose)
     except KeyboardInterrupt:
         return 0
     except (NotServed, OSError) as error:
@@ -33,26 +38,52 @@ def main() -> int:
         return 1
 
 
-def _run(once: bool) -> int:
-    print(f"1. {EXAMPLES.name}/ judged offline, as by `quotree validate`\n")
-    surprises = accepted(EXAMPLES) + refused(EXAMPLES) + warned(EXAMPLES)
-    print("\n2. Queues and work simulated without a cluster, as by `quotree simulate`\n")
-    surprises += simulated(EXAMPLES, shown="special-queue")
-    print("\n3. The webhook over TLS, with examples/accepted as its cluster\n")
+def _run(once: bool, verbose: bool = False) -> int:
+    surprises = _part(
+        f"1. {EXAMPLES.name}/ judged offline, as by `quotree validate`: one organisation passes,"
+        f" {_count('refused/*/')} changes to it are refused, {_count('warned/*/')} warned of",
+        lambda: accepted(EXAMPLES) + refused(EXAMPLES) + warned(EXAMPLES),
+        verbose,
+    )
+    surprises += _part(
+        f"2. Queues and work played without a cluster, as by `quotree simulate`: {_count('simulations/*/')} stories",
+        lambda: simulated(EXAMPLES, shown="special-queue"),
+        verbose,
+    )
     with Webhook(EXAMPLES / "accepted") as webhook, Dashboard(EXAMPLES / "accepted") as dashboard:
-        surprises += play(webhook, EXAMPLES / "reviews")
-        print("\n4. The dashboard, with the same objects\n")
-        surprises += visited(dashboard)
+        surprises += _part(
+            f"3. The webhook over TLS, before the same objects: {_count('reviews/*.json')} requests answered",
+            lambda: answered(webhook, EXAMPLES / "reviews"),
+            verbose,
+        )
+        surprises += _part("4. The dashboard, with the same objects", lambda: visited(dashboard), verbose)
         for surprise in surprises:
             print(f"NOT AS EXPECTED: {surprise}", file=sys.stderr)
-        print("\nEverything is as the examples say." if not surprises else "")
+        if not surprises:
+            print(f"Everything is as the examples say.{'' if verbose else ' make run VERBOSE=1 shows each of them.'}")
         if not once:
-            print(f"The dashboard is at {dashboard.address}\n")
+            print(f"\nThe dashboard is at {dashboard.address}")
             print(f"The webhook keeps serving at {webhook.url} until Ctrl-C. Try:\n")
             print(webhook.curl(EXAMPLES / "reviews"))
             sys.stdout.flush()  # also into a pipe, whose reader may wait for the address
             webhook.wait()
     return 1 if surprises else 0
+
+
+def _part(title: str, play: Callable[[], list[str]], verbose: bool) -> list[str]:
+    """Its title, and with `verbose` what it prints; returns what is not as expected."""
+    print(title, flush=True)
+    if not verbose:
+        with redirect_stdout(io.StringIO()):
+            return play()
+    print()
+    surprises = play()
+    print()
+    return surprises
+
+
+def _count(pattern: str) -> int:
+    return sum(1 for _ in EXAMPLES.glob(pattern))
 
 
 if __name__ == "__main__":

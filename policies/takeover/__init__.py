@@ -1,1 +1,1 @@
-"""Taking a cluster over from Kueue's manager, giving it back, and removing Quotree: what is missing, and which step is next."""
+"""Plans of a take-over from Kueue's manager, of the way back, and of the removal: what is missing, and each step."""

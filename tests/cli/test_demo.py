@@ -52,7 +52,7 @@ def _left_behind(folder: Path) -> list[Path]:
 
 @pytest.mark.apiserver
 def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
-    with _start("--once", folder=tmp_path) as process:
+    with _start("--once", "--verbose", folder=tmp_path) as process:
         out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (0, "")
@@ -74,7 +74,14 @@ def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, endi
     with _start(folder=tmp_path) as process:
         assert process.stdout
         lines: Iterator[str] = iter(process.stdout)
-        page = next(match[1] for line in lines if (match := re.search(r"The dashboard is at (\S+)", line)))
+        before: list[str] = []
+        for line in lines:
+            if found := re.search(r"The dashboard is at (\S+)", line):
+                page = found[1]
+                break
+            before.append(line)
+        assert len(before) <= 10
+        assert "".join(before).startswith("1. examples/ judged offline")
         with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(page, timeout=30) as answer:
             assert "Trees of Kueue" in answer.read().decode()
         url = next(match[1] for line in lines if (match := re.search(r"keeps serving at (\S+) until", line)))

@@ -137,6 +137,24 @@ def test_a_release_serves_is_upgraded_rolled_back_and_removed(
         assert server.request("GET", SYSTEM)["status"]["phase"] == "Active"
 
 
+def test_definitions_that_kubectl_has_installed_are_adopted(new_control_plane: Callable[..., ControlPlane]) -> None:
+    server = new_control_plane()
+    server.kubectl("apply", "-k", str(source.MANIFESTS / "crds"))
+    before = server.request("GET", f"{DEFINITIONS}/cohorts.kueue.x-k8s.io")
+    server.kubectl("create", "namespace", "quotree-system")
+
+    release = ("quotree", str(rendering.CHART), "-nquotree-system")
+    rendering.run("install", *release, values={"crds": {"install": True}}, kubeconfig=server.kubeconfig)
+
+    after = server.request("GET", f"{DEFINITIONS}/cohorts.kueue.x-k8s.io")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    assert after["spec"] == before["spec"]
+    rendering.run("uninstall", "quotree", "-nquotree-system", kubeconfig=server.kubeconfig)
+    kept = server.request("GET", f"{DEFINITIONS}/cohorts.kueue.x-k8s.io")
+    assert kept["metadata"]["uid"] == before["metadata"]["uid"]
+
+
 def critical_pods(server: ControlPlane) -> str:
     return str(server.request("GET", f"{SYSTEM}/resourcequotas/quotree-critical-pods")["spec"]["hard"]["pods"])
 

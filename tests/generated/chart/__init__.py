@@ -35,10 +35,9 @@ def generate() -> dict[str, str]:
     for path, objects in source.files().items():
         name = path.removeprefix("components/")
         made[f"templates/{name}"] = HEADER % f"manifests/{path}" + _template(path, objects)
-    for path, text in crds.generate().items():
+    for path, (_, crd) in crds.definitions().items():
         name = Path(path).name
-        if name != "kustomization.yaml":
-            made[f"templates/crds/{name}"] = HEADER % path + _definition(name, text)
+        made[f"templates/crds/{name}"] = HEADER % path + _definition(name, crds.as_yaml(crd))
     return {f"{CHART}/{name}": text for name, text in made.items()}
 
 
@@ -81,11 +80,10 @@ def _for_each_part(text: str) -> str:
     return f"{{{{- range $part := .Values.reconciler.parts }}}}\n{named}{{{{- end }}}}\n"
 
 
-def _definition(file: str, text: str) -> str:
+def _definition(file: str, body: str) -> str:
     """Of one kind. It stays when the release goes: all objects of the kind would go with it."""
-    if "{{" in text:
+    if "{{" in body:
         raise ValueError(f"{file}: Helm would take it for a template")
-    _, _, body = text.partition("\n")  # the comment
     notes = "  annotations:\n    helm.sh/resource-policy: keep\n"
     if file.endswith(".kueue.x-k8s.io.yaml"):  # as in manifests/components/cert-manager-crds
         notes += f"    {{{{- if {source.condition('cert-manager')} }}}}\n    {CERTIFICATE}\n    {{{{- end }}}}\n"

@@ -27,6 +27,7 @@ from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
+from reconciler.controllers.waiting_jobs import WaitingJobsController
 from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
@@ -124,6 +125,7 @@ def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:
             places[POD] = (WATCHED_PODS.kind, PODS)
         yield RetentionController(stored, settings.retention, places)
     yield StatusController(state.world, state.records)
+    yield WaitingJobsController(stored, state.world, state.partition.away)
 
 
 def _jobs_of_workers(settings: Settings) -> tuple[WatchedKind, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reconciler.api.pending import stopped
 from reconciler.objects.following import workload_trace
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.objects.times import written
 from scheduling.visibility.as_json import AccessScope, JobReference, job_of, running_json, waiting_json
+from scheduling.visibility.sentence import stopped
 from scheduling.visibility.workloads import Waiting, holding, waits
 from scheduling.world.world import World
 

@@ -14,6 +14,7 @@ from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDI
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import Entry
+from scheduling.visibility.sentence import missing_queue, stopped
 from scheduling.world.world import World
 
 _MOST_TRIED = 20
@@ -43,11 +44,13 @@ def rows(world: World, queue: str, offset: int, limit: int) -> list[Row]:
 
 
 def local_rows(world: World, local: str, offset: int, limit: int) -> list[Row]:
-    """Those of a LocalQueue (`namespace/name`). Raises KeyError where there is no such LocalQueue."""
-    queue = world.queues.local_queues[local].cluster_queue
+    """Those of a LocalQueue (`namespace/name`), which need not exist where some name it. Raises KeyError otherwise."""
     waiting = list(world.queues.waiting_at(local))
+    if not waiting and local not in world.queues.local_queues:
+        raise KeyError(local)
     if waiting and world.queues.queue_of(waiting[0]) is None:
         return _homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit])
+    queue = world.queues.local_queues[local].cluster_queue
     if queue not in world.queues.pending:
         return []
     places = world.queues.pending[queue].positions()
@@ -64,7 +67,10 @@ def homeless(world: World) -> list[Row]:
 
 def _homeless(world: World, waiting: Iterable[Workload]) -> list[Row]:
     blockers = ((workload, world.queues.blocker(workload)) for workload in waiting)
-    return [Row(workload, each.reason if each else "", each.message if each else "") for workload, each in blockers]
+    return [
+        Row(workload, each.reason if each else "", missing_queue(world, workload) or (each.message if each else ""))
+        for workload, each in blockers
+    ]
 
 
 def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[Row]:
@@ -102,14 +108,6 @@ class _Tried:
             found = try_alone(self._world, self._queue, entry)
             self._alike[entry.scheduling_hash] = (found.reason, found.message) if found else _NOT_TRIED
         return self._alike.get(entry.scheduling_hash, left)
-
-
-def stopped(world: World, queue: str) -> str:
-    """Why the ClusterQueue tries nobody, empty where it does. What of its tree is broken is for who may see that."""
-    found = world.state.queues[queue]
-    if world.stop(found):
-        return f"ClusterQueue {queue} admits nothing: something in its tree is marked as broken"
-    return f"ClusterQueue {queue} is inactive: {found.inactive}" if found.inactive else ""
 
 
 def summary(found: Iterable[Row]) -> dict[str, Any]:

@@ -71,8 +71,10 @@ def waiting(world: World, now: int) -> list[Waiting]:
     return found + [_deactivated(each) for each in sorted(idle, key=lambda each: each.key) if not each.queueable]
 
 
-def waits(world: World, key: str, now: int, *, consider: bool = False) -> Waiting | None:
-    """Why this workload waits; None if it does not. `consider`: see `explain`."""
+def waits(
+    world: World, key: str, now: int, *, consider: bool = False, trees: TreeCache | None = None
+) -> Waiting | None:
+    """Why this workload waits; None if it does not. `consider` and `trees`: see `explain`."""
     workload = world.workloads[key]
     if workload.counts or workload.finished or key in world.assumed:
         return None
@@ -81,7 +83,7 @@ def waits(world: World, key: str, now: int, *, consider: bool = False) -> Waitin
     queue = world.queues.pending.get(world.queues.queue_of(workload) or "")
     strict = queue is not None and queue.strategy == STRICT_FIFO
     head = queue.positions().names(0, 1)[0] if queue is not None and strict else ""
-    return _waiting(world, key, now, None, head, consider=consider)
+    return _waiting(world, key, now, None, head, trees, consider=consider)
 
 
 def _waiting(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.jobs.tenant_world import nothing_is_left, runs, submit, workload_of
+from tests.apiserver.jobs.tenant_world import JOBS, TENANT, nothing_is_left, runs, submit, workload_of
 from tests.apiserver.kueue_world import KUEUE, queue
-from tests.builders import kueue
+from tests.builders import batch_job, kueue, queued, template
 from tests.waiting import eventually
 
 
@@ -79,3 +79,41 @@ def test_get_has_the_columns_of_kueue_and_with_wide_the_reasons(server: ControlP
     )
     for each in ("co", "rf", "ac", "mkc", "mkconf", "prc", "topo", "wpc", "q.scheduling.volcano.sh"):
         server.kubectl("get", each, "-o", "wide")
+
+
+def described(server: ControlPlane, name: str) -> list[str]:
+    return events(server, "job", name, "-n", "team", user=TENANT)
+
+
+def test_describe_job_says_what_it_waits_for_that_it_started_and_that_it_was_preempted(server: ControlPlane) -> None:
+    """As its owner runs it."""
+    urgent = {"apiVersion": f"{KUEUE.removeprefix('/apis/')}", "kind": "WorkloadPriorityClass", "value": 100}
+    server.request("POST", f"{KUEUE}/workloadpriorityclasses", {**urgent, "metadata": {"name": "urgent"}})
+    try:
+        submit(server, "first", "2")
+        eventually(lambda: any("Admitted by clusterQueue team" in each for each in described(server, "first")))
+        submit(server, "second", "1")
+        waits = "Normal Waiting Waiting in ClusterQueue team (LocalQueue team/main): needs 1 more cpu of flavor plain"
+        eventually(lambda: waits in described(server, "second"), lambda: described(server, "second"))
+        labels = queued("main", priority_class="urgent")
+        spec = {"suspend": True, "template": template("2"), "backoffLimit": 0}
+        server.request("POST", JOBS, batch_job("third", spec, None, labels=labels), user=TENANT)
+        eventually(lambda: runs(server, "third"))
+        eventually(lambda: any("Admitted by clusterQueue team" in each for each in described(server, "third")))
+        again = "needs 2 more cpu of flavor plain"
+        eventually(
+            lambda: any(again in each for each in described(server, "first")), lambda: described(server, "first")
+        )
+        stopped = [each for each in described(server, "first") if each.startswith("Normal Stopped Preempted")]
+        assert stopped, described(server, "first")
+        assert not any("Waiting" in each for each in described(server, "third"))
+    finally:
+        server.kubectl("delete", "workloadpriorityclass", "urgent")
+
+
+def test_describe_job_says_that_its_queue_is_misspelt(server: ControlPlane) -> None:
+    spec = {"suspend": True, "template": template("1"), "backoffLimit": 0}
+    server.request("POST", JOBS, batch_job("slip", spec, None, labels=queued("mian")), user=TENANT)
+
+    said = "Warning Waiting LocalQueue team/mian does not exist; did you mean main?"
+    eventually(lambda: said in described(server, "slip"), lambda: described(server, "slip"))

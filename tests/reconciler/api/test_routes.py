@@ -106,6 +106,17 @@ def test_work_at_a_local_queue_that_is_stopped_is_listed_without_a_place() -> No
     assert "positionInClusterQueue" not in only
 
 
+def test_work_that_names_a_local_queue_that_does_not_exist_is_listed_under_that_name_with_what_was_meant() -> None:
+    known = core(*organisation(waiting("slip", 1, "a/mian"), waiting("fine", 1)))
+
+    (only,) = get(known, LOCAL.replace("main", "mian"))["items"]
+    assert (only["metadata"]["name"], only["reason"], only["localQueueName"]) == ("slip", "Misconfigured", "mian")
+    assert only["message"] == "LocalQueue a/mian does not exist; did you mean main?"
+    assert "positionInClusterQueue" not in only
+    code, message = refused(known, LOCAL.replace("main", "gpu"), "Bearer admin")
+    assert (code, message) == (404, "there is no LocalQueue a/gpu")
+
+
 def test_an_explanation_names_the_node_the_shortage_and_who_holds_it() -> None:
     found = get(core(*organisation(BORROWER, waiting("late", 4))), "/v1/workloads/a/late/explanation")
 

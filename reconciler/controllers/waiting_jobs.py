@@ -1,0 +1,186 @@
+"""A job says why it waits: an Event on it, in one sentence, when that is news.
+
+`kubectl describe job` is where its owner looks. The Workload has Kueue's words in its condition; these are ours
+(`scheduling.visibility.sentence`). What did not change costs nothing, and the sentence is made when its turn to be
+written comes: few a second, however many wait. The jobs that have said nothing yet come first, the newest before all.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.objects.following import workload_trace
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key
+from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import QUOTA_RESERVED, Workload
+from scheduling.visibility.sentence import Sentence, why_it_waits
+from scheduling.world.world import World
+
+REASON = "Waiting"
+SETTLED = 2 * SECOND
+"""Most jobs are admitted sooner, and need not say that they wait."""
+PAUSE = 60 * SECOND
+"""Between two Events of one job, also where what it waits for changes all the time."""
+AGAIN = 50 * 60 * SECOND
+"""After so long it is said again: an API server keeps Events for an hour."""
+RATE, BURST = 5, 50
+"""Events a second, and how many at once after a pause. That is enough to say all of 15 000 jobs again in time."""
+_LOOKED_AT = 100
+"""Sentences in one turn, also where they are no news."""
+_SPARE = 64
+_WORKLOAD = "Workload"
+_TURN = (_WORKLOAD, "")
+
+
+class _Said(NamedTuple):
+    """`state` is what of the Workload the sentence was made of, as `_state` says."""
+
+    at: int
+    gist: Hashable
+    state: Hashable
+
+
+class WaitingJobsController(Controller):
+    """Comes after the decisions of a turn, so that a job says what these came to. Moments are in nanoseconds.
+
+    `away`: whether another part looks after this object, and says why it waits.
+    """
+
+    after_decisions = True
+
+    def __init__(self, stored: Lookup, world: World, away: Busy) -> None:
+        self._stored = stored
+        self._world = world
+        self._away = away
+        self._changed: dict[str, None] = {}
+        self._due: dict[str, int] = {}
+        self._order: list[tuple[int, str]] = []
+        self._first: list[tuple[int, str]] = []
+        self._again: deque[str] = deque()
+        self._said: dict[str, _Said] = {}
+        self._budget, self._filled, self._wake = float(BURST), 0, 0
+
+    def workload_changed(self, workload: str) -> None:
+        found = self._stored(workload)
+        if found is not None and _may_wait(found.value):
+            self._changed[workload] = None
+        else:
+            for known in (self._changed, self._due, self._said):
+                known.pop(workload, None)
+
+    def wake(self, item: Key) -> None:
+        """Its turn has come, or its part has become this one."""
+        if item != _TURN:
+            self.workload_changed(item[1])
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        del busy  # an Event is no write of the object
+        self._schedule_changed(now)
+        self._line_up(now)
+        self._budget = min(BURST, self._budget + (now - (self._filled or now)) * RATE / SECOND)
+        self._filled = now
+        for _ in range(_LOOKED_AT):
+            if self._budget < 1 or not (name := self._next()):
+                break
+            if self._away(_WORKLOAD, name):
+                self._said.pop(name, None)
+                yield WaitFor((_WORKLOAD, name), (_WORKLOAD, name))
+            elif (event := self._event(name, now)) is not None:
+                self._budget -= 1
+                yield event
+        if (moment := self._next_moment(now)) and not now < self._wake <= moment:
+            self._wake = moment
+            yield WakeAt(_TURN, moment)
+
+    # --- when each is looked at
+
+    def _schedule_changed(self, now: int) -> None:
+        names, self._changed = self._changed, {}
+        for name in names:
+            found, said = self._stored(name), self._said.get(name)
+            if said is None:
+                if name not in self._due:
+                    self._look_at(name, now + SETTLED)
+            elif found is not None and said.state != _state(found.value):
+                self._look_at(name, max(now + SETTLED, said.at + PAUSE))
+
+    def _look_at(self, name: str, at: int) -> None:
+        """One moment for each, the earliest; where most of the order is out of date, it is made anew."""
+        if self._due.get(name, at + 1) <= at:
+            return
+        self._due[name] = at
+        heapq.heappush(self._order, (at, name))
+        if len(self._order) > 2 * len(self._due) + _SPARE:
+            self._order = sorted((at, name) for name, at in self._due.items())
+
+    def _line_up(self, now: int) -> None:
+        while self._order and self._order[0][0] <= now:
+            at, name = heapq.heappop(self._order)
+            found = self._stored(name)
+            if self._due.get(name) != at or found is None:
+                continue
+            if name in self._said:
+                self._again.append(name)
+            else:
+                heapq.heappush(self._first, (-found.value.created, name))
+
+    def _next_moment(self, now: int) -> int:
+        """0: nobody waits."""
+        if self._first or self._again:
+            return now + SECOND // RATE
+        return self._order[0][0] if self._order else 0
+
+    def _next(self) -> str:
+        """Whose turn it is; empty where there is none. Who waits no more has no moment any more."""
+        while self._first or self._again:
+            name = heapq.heappop(self._first)[1] if self._first else self._again.popleft()
+            if self._due.pop(name, None) is not None:
+                return name
+        return ""
+
+    # --- what is said
+
+    def _event(self, name: str, now: int) -> WantedWrite | None:
+        found = self._stored(name)
+        workload: Workload | None = found.value if found is not None else None
+        about = _job(workload) if workload is not None else None
+        sentence = why_it_waits(self._world, name, whole_second(now)) if about is not None else None
+        if workload is None or about is None or sentence is None:
+            self._said.pop(name, None)
+            return None
+        before = self._said.get(name)
+        news = before is None or before.gist != sentence.gist or now >= before.at + AGAIN
+        at = now if before is None or news else before.at
+        self._said[name] = _Said(at, sentence.gist, _state(workload))
+        self._look_at(name, at + AGAIN)
+        return _said(workload, about, sentence) if news else None
+
+
+def _may_wait(workload: Workload) -> bool:
+    return bool(workload.owners) and not (workload.finished or workload.deleting or workload.admitted)
+
+
+def _state(workload: Workload) -> Hashable:
+    """What changes with the reason for waiting: the queue, the condition, the checks, whether it is active at all."""
+    condition = workload.conditions.get(QUOTA_RESERVED)
+    why = (condition.status, condition.reason, condition.message) if condition is not None else None
+    return workload.queue, workload.active, why, tuple((each.name, each.state) for each in workload.checks)
+
+
+def _job(workload: Workload) -> ObjectReference | None:
+    """The job, of a group of Pods the first; None for a Workload that belongs to nobody."""
+    owner = workload.owners[0] if workload.owners else None
+    if owner is None:
+        return None
+    name = f"{workload.namespace}/{owner.name}"
+    return refer(owner.api_version, owner.kind, name, owner.uid, trace=workload_trace(workload))
+
+
+def _said(workload: Workload, about: ObjectReference, sentence: Sentence) -> WantedWrite:
+    return WantedWrite((_WORKLOAD, workload.key), None, about, REASON, sentence.text, warning=sentence.stuck)

@@ -1,0 +1,210 @@
+"""A job says why it waits: once for each reason, at a rate, and nothing that its owner may not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reconciler.controllers.waiting_jobs import AGAIN, BURST, PAUSE, RATE, SETTLED, WaitingJobsController
+from reconciler.core.controller import Busy, Wanted
+from reconciler.core.state import ClusterState
+from reconciler.objects.observed import Key
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.times import SECOND
+from tests import builders
+from tests.reconciler.checked import jobs
+from tests.reconciler.driver import Driver
+from tests.reconciler.plain_queues import cluster_queue
+from tests.reconciler.prompt import Manifest, Prompt, job
+
+HEAD = "Waiting in ClusterQueue q0 (LocalQueue ns/q0): "
+
+
+class Noted(WaitingJobsController):
+    """`noted`: the jobs about which it wanted an Event."""
+
+    def __init__(self, *around: Any) -> None:
+        super().__init__(*around)
+        self.noted: list[str] = []
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        for each in super().reconcile(busy, now):
+            if isinstance(each, WantedWrite) and each.about is not None:
+                self.noted.append(each.about.name)
+            yield each
+
+
+def says(state: ClusterState) -> WaitingJobsController:
+    return Noted(state.records.workload, state.world, state.partition.away)
+
+
+class World(Prompt):
+    """A ClusterQueue of 3 cpu, with Jobs."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__((jobs, says), **settings)
+
+    def submit(self, name: str, cpu: str = "1", queue: str = "q0") -> None:
+        made = job(name, cpu=cpu)
+        made["metadata"]["labels"] = builders.queued(queue)
+        self.put(("Job", f"ns/{name}"), made)
+
+    def after(self, moment: int) -> list[tuple[str, str]]:
+        """The type and text of what jobs say until so much later (nanoseconds) of why they wait."""
+        self.rounds(10)
+        said = len(self.events)
+        self.now += moment
+        self.rounds(10)
+        return [(each[0], each[3]) for each in self.events[said:] if each[1:3] == ("Waiting", "Job")]
+
+    def wanted(self, moment: int) -> list[str]:
+        """The jobs that have an Event until then, asked ten times a second; few are written while many others are."""
+        (controller,) = (each for each in self.loop.core.controllers if isinstance(each, Noted))
+        controller.noted.clear()
+        self.rounds(moment // (SECOND // 10), SECOND // 10)
+        return [*controller.noted]
+
+
+def named(world: Prompt, kind: str, name: str) -> Manifest:
+    return next(each for key, each in world.objects.items() if key[0] == kind and name in key[1])
+
+
+def test_a_job_that_waits_says_what_is_short_and_how_many_are_ahead() -> None:
+    world = World()
+    world.submit("a", "2")
+    world.rounds(20)
+    world.submit("b", "4")
+    world.rounds(20)
+    world.submit("c", "2")
+
+    said = world.after(SETTLED)
+    assert said == [
+        ("Warning", f"{HEAD}needs 1 more cpu than it can ever get of flavor plain"),
+        ("Normal", f"{HEAD}needs 1 more cpu of flavor plain; 1 workload is ahead"),
+    ]
+
+
+def test_a_job_that_starts_at_once_does_not_say_that_it_waits() -> None:
+    world = World()
+    world.submit("a", "2")
+
+    assert world.after(SETTLED) == []
+    assert ("Normal", "Started", "Job", "Admitted by clusterQueue q0") in world.events
+
+
+def test_nothing_is_said_again_while_it_is_no_news_and_it_is_said_again_before_an_event_is_gone() -> None:
+    world = World()
+    world.submit("a", "2")
+    world.rounds(20)
+    world.submit("b", "3")
+    (first,) = world.after(SETTLED)
+    assert world.after(PAUSE) == []
+
+    world.put(("ClusterQueue", "q0"), {**cluster_queue("q0", "", 4)})
+    assert world.after(PAUSE) == [], "1 more cpu, not 2: an amount alone is no news"
+    (again,) = world.after(AGAIN)
+    assert (first[1], again[1]) == (
+        f"{HEAD}needs 2 more cpu of flavor plain",
+        f"{HEAD}needs 1 more cpu of flavor plain",
+    )
+
+
+def test_another_reason_is_said_after_a_pause() -> None:
+    world = World()
+    world.submit("a", "3")
+    world.rounds(20)
+    world.submit("b", "3")
+    assert len(world.after(SETTLED)) == 1
+
+    local = builders.local_queue("q0", "q0")
+    world.put(("LocalQueue", "ns/q0"), {**local, "spec": {**local["spec"], "stopPolicy": "Hold"}})
+    assert world.after(SETTLED) == []
+    assert world.after(PAUSE) == [("Normal", "LocalQueue ns/q0 is stopped and admits nothing")]
+
+
+def test_a_misspelt_queue_is_named_with_what_was_meant() -> None:
+    world = World()
+    world.put(("LocalQueue", "ns/main"), builders.local_queue("main", "q0"))
+    world.submit("slip", queue="mian")
+    world.submit("far", queue="gpus")
+    world.submit("runs", queue="main")
+
+    assert sorted(world.after(SETTLED)) == [
+        ("Warning", "LocalQueue ns/gpus does not exist; Namespace ns has main, q0"),
+        ("Warning", "LocalQueue ns/mian does not exist; did you mean main?"),
+    ]
+    world.delete(("LocalQueue", "ns/main"))
+    world.delete(("LocalQueue", "ns/q0"))
+    world.submit("late", queue="q0")
+    assert ("Warning", "LocalQueue ns/q0 does not exist; there is none in Namespace ns") in world.after(SETTLED)
+
+
+def test_a_deactivated_job_says_how_it_goes_on() -> None:
+    world = World()
+    world.submit("a", "3")
+    world.rounds(20)
+    workload = named(world, "Workload", "job-a")
+    name = workload["metadata"]["name"]
+    world.put(("Workload", f"ns/{name}"), {**workload, "spec": {**workload["spec"], "active": False}})
+    world.rounds(20)
+    ((kind, text),) = world.after(SETTLED)
+    assert kind == "Warning"
+    assert text.startswith(f"Workload {name} is deactivated (The workload is deactivated); set its spec.active to true")
+
+
+def test_many_that_wait_say_it_at_a_rate_and_the_newest_first() -> None:
+    def stored(key: Key, manifest: Manifest) -> Manifest:
+        """The API server says when it was made."""
+        year = "2026" if "late" in key[1] else "2025"
+        meta = {**manifest["metadata"], "creationTimestamp": f"{year}-01-01T00:00:00Z"}
+        return {**manifest, "metadata": meta} if key[0] == "Workload" else manifest
+
+    world = World(stored=stored)
+    world.submit("runs", "3")
+    world.rounds(20)
+    for number in range(400):
+        world.submit(f"job{number}", "1")
+    world.rounds(200)
+    world.now += SETTLED
+    assert BURST <= len(world.wanted(SECOND)) <= BURST + RATE
+
+    world.submit("late", "9")
+    said = world.wanted(SETTLED + SECOND)
+    assert 3 * RATE - 1 <= len(said) <= 3 * RATE + 1
+    assert "late" in said[2 * RATE - 2 :]
+    assert len(world.wanted(SECOND)) <= RATE + 1
+    assert len({*world.wanted(80 * SECOND)}) >= 400 - BURST - 6 * RATE, "all of them in the end, each once"
+
+
+def test_what_another_part_looks_after_says_nothing_here_until_it_is_handed_over() -> None:
+    world = World()
+    state, theirs = world.loop.core.state, {"theirs": True}
+    controller = WaitingJobsController(state.records.workload, state.world, lambda _, name: theirs["theirs"])
+    world.submit("a", "9")
+    world.rounds(20)
+    driver, key = Driver(controller), ("Workload", f"ns/{named(world, 'Workload', 'job-a')['metadata']['name']}")
+    controller.workload_changed(key[1])
+    assert driver.due(world.now) == []
+    assert driver.due(world.now + SETTLED, busy=lambda *_: True) == []
+    assert driver.due(world.now + AGAIN, busy=lambda *_: True) == []
+
+    theirs["theirs"] = False
+    assert driver.due(world.now + AGAIN) == []
+    (event,) = driver.due(world.now + AGAIN + SETTLED)
+    assert "6 more cpu than it can ever get" in event.message
+
+
+def test_what_runs_or_is_gone_is_forgotten() -> None:
+    world = World()
+    for name in ("a", "b"):
+        world.submit(name, "3")
+        world.rounds(20)
+    assert len(world.after(SETTLED)) == 1
+    (controller,) = (each for each in world.loop.core.controllers if isinstance(each, WaitingJobsController))
+    assert len(controller._said) == 1
+
+    world.delete(("Workload", f"ns/{named(world, 'Workload', 'job-b')['metadata']['name']}"))
+    world.delete(("Job", "ns/b"))
+    world.rounds(20)
+    assert not controller._said
+    assert not controller._due

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cluster.resource import Resource
@@ -23,19 +24,28 @@ def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
     """Raises Unauthorized; what else cannot be read is a part that says why."""
     queues = part(lambda: reader.reader.listed(LOCAL_QUEUES, namespace, MOST))
     named = [_queue(each) for each in queues.value or ()]
+    workloads = part(lambda: [_workload(each) for each in reader.reader.listed(WORKLOADS, namespace, MOST)])
+    doors = [*_missing(named, workloads.value or ()), *(each["name"] for each in named)]
     return {
         "namespace": namespace,
         "queues": queues,
         "local_queues": named,
-        "pending": [(each["name"], _pending(reader, namespace, each["name"])) for each in named[:_QUEUES]],
-        "unlisted": max(0, len(named) - _QUEUES),
+        "pending": [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]],
+        "unlisted": max(0, len(doors) - _QUEUES),
         "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{path_part(namespace)}/pendingpods", _LIMIT)["items"])),
-        "workloads": part(lambda: [_workload(each) for each in reader.reader.listed(WORKLOADS, namespace, MOST)]),
+        "workloads": workloads,
         "most": MOST,
     }
 
 
 _LIMIT = {"limit": str(MOST)}
+
+
+def _missing(named: Iterable[Mapping[str, Any]], workloads: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names that pending Workloads have, and no LocalQueue: a slip, most likely. Where not all can be read, a name too
+    many costs no more than a question."""
+    known = {each["name"] for each in named}
+    return sorted({each["queue"] for each in workloads if each["state"] == "pending"} - known - {""})
 
 
 def _pending(reader: CachedReader, namespace: str, queue: str) -> Part[list[Manifest]]:

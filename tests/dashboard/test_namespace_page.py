@@ -1,0 +1,49 @@
+"""The page of a namespace: who waits at which of its LocalQueues, also at one that does not exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.pages.namespace import LOCAL_QUEUES
+from dashboard.pages.workload import WORKLOADS
+from tests.dashboard.people import ADMIN, Cluster, signed_in
+
+WRONG = "LocalQueue team/mian does not exist; did you mean main?"
+
+
+def workload(name: str, queue: str, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"namespace": "team", "name": name}, "spec": {"queueName": queue}, "status": status}
+
+
+def cluster(*workloads: dict[str, Any]) -> Cluster:
+    made = Cluster()
+    queue = {"metadata": {"namespace": "team", "name": "main"}, "spec": {"clusterQueue": "a"}}
+    slip = {"metadata": {"namespace": "team", "name": "slip"}, "reason": "Misconfigured", "message": WRONG}
+    made.answers |= {
+        LOCAL_QUEUES.collection("team"): {"items": [queue]},
+        WORKLOADS.collection("team"): {"items": [*workloads]},
+        "/v1/namespaces/team/localqueues/main/pendingworkloads": {"items": []},
+        "/v1/namespaces/team/localqueues/mian/pendingworkloads": {
+            "items": [{**slip, "priority": 0, "localQueueName": "mian", "setAside": False}]
+        },
+        "/v1/namespaces/team/pendingpods": {"items": []},
+    }
+    return made
+
+
+def test_work_of_a_queue_that_does_not_exist_is_listed_with_what_was_meant() -> None:
+    page = signed_in(cluster(workload("slip", "mian"), workload("fine", "main")), ADMIN).get("/namespaces/team").text
+
+    assert WRONG in page
+    assert page.index("LocalQueue mian") < page.index("None in main.")
+    assert 'href="/workloads/team/slip"' in page
+
+
+def test_nobody_asks_for_a_queue_that_work_named_and_that_is_gone_since_it_ended() -> None:
+    ended = {"conditions": [{"type": "Finished", "status": "True"}]}
+    known = cluster(workload("old", "mian", **ended), workload("bare", ""))
+    signed_in(known, ADMIN).get("/namespaces/team")
+
+    assert [path for path in known.asked if "/localqueues/" in path and path.startswith("/v1")] == [
+        "/v1/namespaces/team/localqueues/main/pendingworkloads"
+    ]

@@ -48,7 +48,11 @@ class Cluster:
         before = self.objects.get((kind, name), {})
         self._store(
             kind,
-            {"metadata": {"name": name, "generation": 1, **meta}, "spec": spec, "status": before.get("status", {})},
+            {
+                "metadata": {"name": name, "uid": f"uid-{name}", "generation": 1, **meta},
+                "spec": spec,
+                "status": before.get("status", {}),
+            },
         )
 
     def _store(self, kind: str, manifest: dict[str, Any]) -> None:
@@ -171,6 +175,8 @@ def test_a_lost_worker_is_told_with_an_event_and_its_clock_starts_then(cluster: 
         "no answer",
         True,
     )
+    assert event.about is not None
+    assert (event.about.uid, event.about.api_version) == ("uid-one", "kueue.x-k8s.io/v1beta2")
     assert cluster.since("MultiKueueCluster", "one") == "2026-01-01T00:01:00Z"
 
     cluster.workers.pass_time(0)

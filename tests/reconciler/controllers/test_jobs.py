@@ -69,6 +69,7 @@ def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
 
     job, job_set = stage.due()
     assert [write.about.kind for write in (job, job_set)] == ["Job", "JobSet"]
+    assert [write.about.uid for write in (job, job_set)] == ["Job-j", "JobSet-j"]
     assert job_set.about.api_version == "jobset.x-k8s.io/v1alpha2"
     assert job.key[1].startswith("ns/job-j-")
     assert job_set.key[1].startswith("ns/jobset-j-")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ApiError, Conflict, NotFound
@@ -98,7 +98,11 @@ class GateCluster(Turns):
         return str(found.get(key, ""))
 
     def events(self) -> list[str]:
-        return [action.body["reason"] for _, action in self.written if isinstance(action, Create)]
+        return [each["reason"] for each in self.created()]
+
+    def created(self) -> list[Mapping[str, Any]]:
+        """The Events, whole."""
+        return [action.body for _, action in self.written if isinstance(action, Create)]
 
     # --- the process
 

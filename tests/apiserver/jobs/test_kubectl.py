@@ -70,7 +70,7 @@ def test_get_has_the_columns_of_kueue_and_with_wide_the_reasons(server: ControlP
         "True",
         "Ready",
     )
-    (main,) = table(server, "lq", "-n", "team", "-o", "wide")
+    (main,) = table(server, "lq", "main", "-n", "team", "-o", "wide")
     assert (main["CLUSTERQUEUE"], main["PENDING WORKLOADS"], main["ACTIVE"], main["REASON"]) == (
         "team",
         "1",

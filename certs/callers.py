@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.actions import Action, SetCaBundle, SetConversionBundle, WebhookKind
+from cluster.actions import Action, SetApiServiceBundle, SetCaBundle, SetConversionBundle, WebhookKind
 from cluster.apply import WEBHOOKS, converts_with_us
-from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from cluster.resource import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,30 @@ class ConversionWebhook:
         return f"CustomResourceDefinition {self.name}"
 
 
-Caller = Webhooks | ConversionWebhook
+@dataclass(frozen=True)
+class AggregatedApi:
+    """An APIService: the API server passes on to us what is asked of that group."""
+
+    name: str
+
+    @property
+    def resource(self) -> Resource:
+        return API_SERVICES
+
+    @property
+    def path(self) -> str:
+        return self.resource.item(self.name)
+
+    def trusting(self, ca_bundle: bytes, version: str) -> Action:
+        return SetApiServiceBundle(self.name, ca_bundle, version)
+
+    def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
+        """See Webhooks."""
+        return frozenset([manifest["spec"].get("caBundle") or ""])
+
+    def __str__(self) -> str:
+        return f"APIService {self.name}"
+
+
+Caller = Webhooks | ConversionWebhook | AggregatedApi
 """An object that makes the API server call us, so it must trust our authority."""

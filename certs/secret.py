@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from certs.callers import Caller, ConversionWebhook
+from certs.callers import Caller, Webhooks
 from certs.pki import BadCertificate, KeyPair, split
 from certs.rotate import Bundle, Lifetimes, plan
 from cluster.actions import ApplySecret
@@ -238,7 +238,7 @@ def _trust(cluster: Cluster, settings: SecretSettings, caller: Caller, bundle: B
             continue  # changed since it was read, usually by another replica
         except NotFound:
             # Without Kueue's CRDs there is nothing to convert; without webhook configurations nothing is checked.
-            level = logging.INFO if isinstance(caller, ConversionWebhook) else logging.WARNING
+            level = logging.WARNING if isinstance(caller, Webhooks) else logging.INFO
             log.log(level, "%s does not exist: the API server does not call quotree", caller)
             return _Trust.NONE
     log.warning("%s changed at every attempt to set its caBundle", caller)

@@ -57,6 +57,18 @@ class SetConversionBundle:
 
 
 @dataclass(frozen=True)
+class SetApiServiceBundle:
+    """Make the API server trust `ca_bundle` (PEM) when it passes on what is asked of an APIService.
+
+    Owns only that field. If `resource_version` is set, only if the APIService still has that.
+    """
+
+    name: str
+    ca_bundle: bytes
+    resource_version: str = ""
+
+
+@dataclass(frozen=True)
 class Create:
     """Create an object; never overwrites one of that name."""
 
@@ -115,4 +127,4 @@ class Delete:
         return "Foreground" if self.foreground else "Background" if self.background else None
 
 
-Action = ApplySecret | SetCaBundle | SetConversionBundle | Create | Patch | Delete
+Action = ApplySecret | SetCaBundle | SetConversionBundle | SetApiServiceBundle | Create | Patch | Delete

@@ -4,9 +4,26 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from cluster.actions import INSTALLED_BY, Action, ApplySecret, Create, Delete, Patch, SetCaBundle, SetConversionBundle
+from cluster.actions import (
+    INSTALLED_BY,
+    Action,
+    ApplySecret,
+    Create,
+    Delete,
+    Patch,
+    SetApiServiceBundle,
+    SetCaBundle,
+    SetConversionBundle,
+)
 from cluster.client import MERGE_PATCH, Cluster
-from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
+from cluster.resource import (
+    API_SERVICES,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    MUTATING_WEBHOOKS,
+    SECRETS,
+    VALIDATING_WEBHOOKS,
+    Resource,
+)
 from cluster.stream import Manifest
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 
@@ -31,6 +48,8 @@ def perform(cluster: Cluster, action: Action) -> Manifest:
             return _set_ca_bundle(cluster, action)
         case SetConversionBundle():
             return _set_conversion_bundle(cluster, action)
+        case SetApiServiceBundle():
+            return _set_api_service_bundle(cluster, action)
         case Create():
             collection = action.resource.collection(action.namespace)
             return cluster.create(collection, dict(action.body), field_manager=action.manager)
@@ -96,6 +115,16 @@ def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Man
         "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}},
     }
     return cluster.apply(path, body, CERTS_MANAGER, force=True)
+
+
+def _set_api_service_bundle(cluster: Cluster, action: SetApiServiceBundle) -> Manifest:
+    body = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": _named(action.name, action.resource_version),
+        "spec": {"caBundle": base64.b64encode(action.ca_bundle).decode()},
+    }
+    return cluster.apply(API_SERVICES.item(action.name), body, CERTS_MANAGER, force=True)
 
 
 def _named(name: str, version: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from cluster.resource import (
+    API_SERVICES,
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
@@ -29,10 +30,9 @@ from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_
 MANAGER = "quotree-take-over"
 """The field manager of all writes."""
 _ADMISSION, _RBAC = "admissionregistration.k8s.io", "rbac.authorization.k8s.io"
-_API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", namespaced=False)
 _CLUSTERS = Resource("kueue.x-k8s.io", "v1beta2", "multikueueclusters", namespaced=False)
 RESOURCES: Mapping[str, Resource] = {
-    "APIService": _API_SERVICES,
+    "APIService": API_SERVICES,
     "AdmissionCheck": Resource("kueue.x-k8s.io", "v1beta2", "admissionchecks", namespaced=False),
     "ClusterQueue": Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", namespaced=False),
     "ClusterRole": Resource(_RBAC, "v1", "clusterroles", namespaced=False),
@@ -97,7 +97,7 @@ class Reader:
     def _objects(self) -> Iterator[Manifest]:
         yield from self.by_name(self._names.read)
         yield from self._definitions()
-        for each in self._cluster.list(_API_SERVICES):
+        for each in self._cluster.list(API_SERVICES):
             if each["spec"].get("group") == "visibility.kueue.x-k8s.io" and each["spec"].get("service"):
                 yield each
 

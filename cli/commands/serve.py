@@ -173,6 +173,11 @@ def webhook(
     help="Decide only for Kueue's trees whose root has the label quotree.dev/part=NAME; default: for all others.",
 )
 @process_options(port=8081)
+@click.option(
+    "--api-service",
+    metavar="NAME",
+    help="The APIService by which the API server passes on what is asked of /v1. With --secret its caBundle is kept.",
+)
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
 @click.option(
@@ -186,6 +191,7 @@ def reconciler(
     lease: str,
     part: str,
     process: ProcessOptions,
+    api_service: str | None,
     config: str | None,
     settings: str | None,
     feature_gates: tuple[str, ...],
@@ -219,7 +225,7 @@ def reconciler(
         configured = of_part(read_file(config, read) if config else read(DEFAULTS), part)
     except PolicyError as error:
         raise Misused(str(error)) from error
-    click.get_current_context().exit(run(configured, process.settings(lease_of(lease, part))))
+    click.get_current_context().exit(run(configured, process.settings(lease_of(lease, part), api_service)))
 
 
 @serve.command()

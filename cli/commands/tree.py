@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
-from cli.exits import Exit, Misused, OutOfReach, strongest
+from cli.exits import Exit, Misused, NotAllowed, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.context import Context
 from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
 from cli.input.given import NO_FILES, Given, gather, joined
-from cli.input.options import EngineOptions, against_of, input_paths, output
+from cli.input.options import EngineOptions, against_of, input_paths, namespace, output
+from cli.input.reconciler_api import Server
+from cli.input.reconciler_api import options as reconciler_options
 from cli.input.settings import settings
 from cli.input.simulation import Simulations, has_work, play
+from cli.input.visibility import Ask, asked, understood
 from cli.output import emit, json_text, note
+from cli.report.answered_tree import chosen, tree_lines
 from cli.report.drawing import glyphs, lines, row_text
 from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.simulations.yunikorn_text import counts_notes, queues_text
 from cli.report.tree_json import DIALECTS
-from cli.report.tree_view import UnknownNode, View, view_of, wanted
+from cli.report.tree_view import UnknownNode, View, Wanted, view_of, wanted
 from cli.report.trees import walk
 from cli.report.whole_trees import answer, context_of, users, users_of
 from cli.watching.again import watchable
@@ -67,13 +73,17 @@ def _default(options: Mapping[str, Any]) -> str:
     help="Only this node, its ancestors and what is below; repeatable.",
 )
 @click.option("--children", is_flag=True, help="Of each NODE only itself and its direct children.")
+@namespace
+@reconciler_options
 @output
 def tree(
     paths: tuple[str, ...],
     filenames: tuple[str, ...],
     nodes: tuple[str, ...],
     children: bool,
+    namespace: str | None,
     against: Against,
+    reconciler: Server | None,
     output: str,
 ) -> None:
     """Draw the quota trees of the cluster, or of the files in PATH... together with the objects of --against.
@@ -81,6 +91,9 @@ def tree(
     A NODE is a Cohort, a queue, or a Namespace with a quota of YuniKorn: its name, or KIND/NAME such as cohort/lab.
     Then only that node is drawn, with its ancestors and all below it. An argument that is a file, or looks like one,
     is a PATH; --node names a node that is called like a file.
+
+    Who may not read the whole cluster is shown by its reconciler what the LocalQueues of a namespace lead to; so is who
+    names one with -n.
 
     Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
@@ -100,12 +113,59 @@ def tree(
       quotree tree --context prod -o json
       quotree tree trees/ --watch
     """
-    files, every = (
-        _files({"paths": paths, "filenames": filenames}),
-        [*(each for each in paths if not is_file(each)), *nodes],
-    )
+    files = _files({"paths": paths, "filenames": filenames})
+    every = [*(each for each in paths if not is_file(each)), *nodes]
     if children and not every:
         raise Misused("--children needs a NODE, as in quotree tree research --children")
+    of_reconciler, refused = reconciler is not None or namespace is not None, None
+    if of_reconciler and (files or against.kind != "cluster"):
+        raise Misused("-n and --reconciler are for a cluster alone; leave them out here")
+    if not of_reconciler:
+        try:
+            _from_world(files, every, children, against, output)
+        except NotAllowed as error:
+            if files:
+                raise
+            refused = error
+    if of_reconciler or refused is not None:
+        _from_reconciler(list(map(wanted, every)), children, namespace, against, reconciler, refused, output)
+
+
+def _from_reconciler(
+    nodes: list[Wanted],
+    children: bool,
+    namespace: str | None,
+    against: Against,
+    server: Server | None,
+    refused: NotAllowed | None,
+    output: str,
+) -> None:
+    """What a reconciler shows of all trees, or of those that the LocalQueues of a namespace lead to."""
+    with asked(against.login, server, refused) as ask, understood(), _named():
+        try:
+            found = ask("/v1/trees") if namespace is None else _of_namespace(ask, namespace)
+        except NotAllowed:
+            found = _of_namespace(ask, against.login.namespace())
+        shown = chosen(found, nodes, children)
+        text = json_text(shown) if output == "json" else "\n".join(tree_lines(shown))
+    emit(text)
+
+
+def _of_namespace(ask: Ask, namespace: str) -> dict[str, Any]:
+    return ask(f"/v1/namespaces/{quote(namespace, safe='')}/namespacetrees")
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Raises Misused for a node that is not there."""
+    try:
+        yield
+    except UnknownNode as error:
+        raise Misused(str(error)) from error
+
+
+def _from_world(files: list[str], every: list[str], children: bool, against: Against, output: str) -> None:
+    """Raises NotAllowed where the cluster may not be read."""
     given = gather(input_paths(files, ())) if files or against.kind == "nothing" else NO_FILES
     held = joined(gather([against.name]), given) if against.kind == "files" else given
     context = _context(against, every)
@@ -118,10 +178,8 @@ def tree(
         for item in held.unreadable + context.unreadable:
             note(str(item))
         use = users(against, forest)
-    try:
+    with _named():
         view = view_of(list(map(wanted, every)), children, forest, use)
-    except UnknownNode as error:
-        raise Misused(str(error)) from error
     emit(json_text(answer(forest, context, use, view)) if output == "json" else "\n".join(_text(forest, use, view)))
     unreadable = Exit.UNREADABLE if held.unreadable + context.unreadable else Exit.CLEAN
     click.get_current_context().exit(strongest([unreadable, *([played.exit] if played is not None else [])]))
@@ -131,6 +189,8 @@ def _context(against: Against, nodes: list[str]) -> Context:
     """Raises OutOfReach; where the cluster is asked because no file was named, it says so."""
     try:
         return context_of(against)
+    except NotAllowed:
+        raise
     except OutOfReach as error:
         missing = [each for each in nodes if not Path(each).exists()]
         named = (
@@ -170,11 +230,11 @@ def _yunikorn_text(forest: Forest, use: Users, view: View) -> Iterator[str]:
         for top in view.tops_of_yunikorn:
             yield from queues_text(use.yunikorn, top, view.shows_queue)
     spaces = NamespacesInUse(use.yunikorn) if use.yunikorn is not None and use.yunikorn.has_work else None
-    for namespace, quota in with_quota(forest):
-        name, parent = namespace.ref.name, namespace.annotations.get(PARENT_QUEUE)
+    for space, quota in with_quota(forest):
+        name, parent = space.ref.name, space.annotations.get(PARENT_QUEUE)
         if not view.shows_namespace(name):
             continue
         notes = [f"below {parent}"] if parent else []
         notes += counts_notes(spaces.applications(name)) if spaces else []
-        yield plain(f"{namespace.ref}" + (f" ({', '.join(notes)})" if notes else ""))
+        yield plain(f"{space.ref}" + (f" ({', '.join(notes)})" if notes else ""))
         yield from (f"   {row_text(row)}" for row in (spaces.rows(name, quota) if spaces else quota))

@@ -98,14 +98,15 @@ def view_of(nodes: Sequence[Wanted], children: bool, forest: Forest, use: Users)
         path = [name for name in queues if each.is_of("Queue", name)]
         space = [name for name in namespaces if each.is_of("Namespace", name)]
         if not found and not path and not space:
-            raise UnknownNode(_unknown(each, [ref.name for ref in sorted(trees)] + sorted(queues | namespaces)))
+            raise UnknownNode(unknown(each, [ref.name for ref in sorted(trees)] + sorted(queues | namespaces)))
         only += found
         paths += path
         spaces += space
     return View(tuple(only), tuple(paths), tuple(spaces), children)
 
 
-def _unknown(node: Wanted, known: list[str]) -> str:
+def unknown(node: Wanted, known: list[str]) -> str:
+    """That there is no such node, and which one may be meant."""
     what = f"{node.kind} named {node.name}" if node.kind else f"queue, Cohort or Namespace named {node.name}"
     hint = suggest(node.name, known) if known else "there are no trees here"
     return f"there is no {what}" + (f"; {hint}" if hint else "")

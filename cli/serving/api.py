@@ -6,25 +6,31 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from ssl import SSLContext
 
 from certs.tls import ReloadingContext
 from cli.exits import Misused, OutOfReach
 from cli.serving.certificates import Certificates, KeptCertificates
+from cli.serving.front_proxy import FollowedProxy
 from cluster.access import REVIEW_TIMEOUTS, Reviews
 from cluster.addresses import url_of
-from cluster.api.server import Answers, ApiServer, is_loopback
+from cluster.api.server import Answers, ApiServer, Passed, is_loopback
 from cluster.client import Cluster
 from cluster.wire import Timeouts
 
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """The address of /v1. `certificates` None: plain HTTP, which is allowed on loopback only."""
+    """The address of /v1. `certificates` None: plain HTTP, which is allowed on loopback only.
+
+    `aggregated`: the API server passes on what is asked of an APIService.
+    """
 
     host: str
     port: int
     certificates: Certificates | None = None
+    aggregated: bool = False
 
     def check(self) -> None:
         """Raises Misused where tokens would cross a network unencrypted."""
@@ -40,6 +46,8 @@ class Identity:
     tls: Callable[[], SSLContext] | None
     expires: Callable[[], datetime] | None = None
     """When that certificate expires (UTC)."""
+    proxy: FollowedProxy | None = None
+    """How the API server proves that a question comes by way of it; None where it passes on nothing."""
 
     @classmethod
     @contextmanager
@@ -47,15 +55,16 @@ class Identity:
         """Renews the certificate until the end of the block. Raises OSError, ClusterError or OutOfReach."""
         with ExitStack() as stack:
             cluster = stack.enter_context(connect(REVIEW_TIMEOUTS))
-            tls = _tls(stack, settings.certificates, lambda: cluster)
-            yield cls(Reviews(cluster), tls.current, tls.expires) if tls else cls(Reviews(cluster), None)
+            proxy = _proxy(stack, settings, cluster)
+            tls = _tls(stack, settings.certificates, lambda: cluster, proxy.authority if proxy else None)
+            yield cls(Reviews(cluster), tls.current, tls.expires, proxy) if tls else cls(Reviews(cluster), None)
 
 
 @contextmanager
-def serving(answers: Answers, settings: ApiSettings, identity: Identity) -> Iterator[str]:
+def serving(answers: Answers, settings: ApiSettings, identity: Identity, passed: Passed | None = None) -> Iterator[str]:
     """Serve /v1 until the end of the block; yields its address. Raises OSError."""
     host = settings.host.strip("[]")
-    server = ApiServer(host, settings.port, answers, identity.tls)
+    server = ApiServer(host, settings.port, answers, identity.tls, passed)
     server.start()
     try:
         yield url_of("https" if identity.tls else "http", host, server.server_port)
@@ -63,8 +72,20 @@ def serving(answers: Answers, settings: ApiSettings, identity: Identity) -> Iter
         server.close()
 
 
+def _proxy(opened: ExitStack, settings: ApiSettings, cluster: Cluster) -> FollowedProxy | None:
+    if not settings.aggregated or settings.certificates is None:
+        return None
+    folder = settings.certificates.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    proxy = FollowedProxy(cluster, folder / "front-proxy-ca.crt")
+    if not proxy.start():
+        return None
+    opened.callback(proxy.stop)
+    return proxy
+
+
 def _tls(
-    opened: ExitStack, certificates: Certificates | None, cluster: Callable[[], Cluster]
+    opened: ExitStack, certificates: Certificates | None, cluster: Callable[[], Cluster], client_ca: Path | None
 ) -> ReloadingContext | None:
     if certificates is None:
         return None
@@ -75,6 +96,7 @@ def _tls(
             renewal = KeptCertificates(keeper)
             renewal.start()
             opened.callback(renewal.stop)
-        return ReloadingContext(certificates.folder / "tls.crt", certificates.folder / "tls.key")
+        folder = certificates.folder
+        return ReloadingContext(folder / "tls.crt", folder / "tls.key", client_ca=client_ca)
     except ValueError as error:  # a broken certificate, or a name that no certificate can have
         raise OutOfReach(f"/v1 cannot be served: {error}") from error

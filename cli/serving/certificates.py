@@ -35,6 +35,7 @@ class Certificates:
     validating: Sequence[str] = ()
     mutating: Sequence[str] = ()
     conversion: Sequence[str] = ()
+    aggregated: Sequence[str] = ()
 
     def keeper(self, cluster: Callable[[], Cluster]) -> Keeper | None:
         """Raises Misused, or ClusterError where it needs a cluster and none is configured."""
@@ -53,6 +54,7 @@ class Certificates:
         calling += [callers.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
         calling += [callers.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
         calling += map(callers.ConversionWebhook, self.conversion)
+        calling += map(callers.AggregatedApi, self.aggregated)
         names = (*secrets.service_names(self.service, namespace), *self.names)
         return secrets.SecretSettings(namespace, name, names, tuple(calling))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.exits import Misused
 from cli.input.options import context
 
 if TYPE_CHECKING:
@@ -56,20 +57,26 @@ class ProcessOptions(CertificateOptions):
     kubeconfig: str | None
     context: str | None
 
-    def settings(self, lease: str) -> ProcessSettings:
-        """`lease` is `namespace/name`."""
+    def settings(self, lease: str, api_service: str | None = None) -> ProcessSettings:
+        """`lease` is `namespace/name`; `api_service` is the APIService by which the API server passes on questions.
+
+        Raises Misused.
+        """
         from cli.serving.process import ProcessSettings  # here, since servers take long to load
 
         where = (self.host, self.port, lease, self.kubeconfig, self.context, self.address_file)
-        return ProcessSettings(*where, self._api(), self.metrics_auth)
+        return ProcessSettings(*where, self._api(api_service), self.metrics_auth)
 
-    def _api(self) -> ApiSettings | None:
+    def _api(self, api_service: str | None) -> ApiSettings | None:
+        if api_service is not None and (self.api_port is None or self.folder is None):
+            raise Misused("--api-service needs --api-port and --api-certs: the API server asks over TLS alone")
         if self.api_port is None:
             return None
         from cli.serving.api import ApiSettings  # here, since most of what it loads serves /v1 alone
 
-        certificates = self.certificates(self.folder) if self.folder else None
-        return ApiSettings(self.api_host, self.api_port, certificates)
+        asking = (api_service,) if api_service is not None else ()
+        certificates = self.certificates(self.folder, aggregated=asking) if self.folder else None
+        return ApiSettings(self.api_host, self.api_port, certificates, bool(asking))
 
 
 kubeconfig = click.option(

@@ -144,9 +144,12 @@ class _Running:
             api = None
             if settings and identity:
                 from cli.serving.api import serving
+                from cli.serving.front_proxy import PassedOn
                 from reconciler.api.routes import Api
 
-                api = opened.enter_context(serving(Api(self._reconciler.ask, identity.reviews), settings, identity))
+                answers = Api(self._reconciler.ask, identity.reviews)
+                passed = PassedOn(identity.proxy, answers.answer_to) if identity.proxy else None
+                api = opened.enter_context(serving(answers, settings, identity, passed))
             self._reconciler.start()
             process.announce(server, api)
             while self._reconciler.alive and not self._ended.wait(_POLL):

@@ -9,7 +9,8 @@ import ipaddress
 import logging
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from email.message import Message
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from cluster.api.callers import Impersonated, impersonated
 from cluster.api.document import Document
 from cluster.api.refusal import Refusal
 from cluster.http_server import BackgroundServer
+from cluster.reviews import Caller
 
 log = logging.getLogger(__name__)
 _STALL = 10.0
@@ -35,6 +37,16 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class Passed(Protocol):
+    """What the API server passes on to us; called by many threads."""
+
+    def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
+        """Who asks; None where it is not the API server that speaks."""
+
+    def answer(self, target: str, caller: Caller) -> dict[str, Any]:
+        """As `Answers.answer`."""
+
+
 class Answers(Protocol):
     """What is asked; called by many threads."""
 
@@ -43,16 +55,23 @@ class Answers(Protocol):
 
 
 class ApiServer(BackgroundServer):
-    """`tls` gives the context for the next connection; None: plain HTTP.
+    """`tls` gives the context for the next connection; None: plain HTTP. `passed`: what the API server passes on.
 
     Raises OSError where the address cannot be had, ValueError for plain HTTP at one that others can reach.
     """
 
-    def __init__(self, host: str, port: int, api: Answers, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        api: Answers,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        passed: Passed | None = None,
+    ) -> None:
         if tls is None and not is_loopback(host):
             raise ValueError(f"{host}: tokens must not cross a network in the clear; serve /v1 with certificates")
         super().__init__(host, port, _Handler, "v1")
-        self.api, self.tls = api, tls
+        self.api, self.tls, self.passed = api, tls, passed
         self._room = threading.BoundedSemaphore(_ROOM)
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -87,13 +106,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         try:
-            authorization, wanted = self.headers.get("Authorization"), impersonated(self.headers)
-            self._send(200, self.server.api.answer(self.path, authorization, wanted))
+            self._send(200, self._answered())
         except Refusal as refusal:
             self._send(refusal.code, refusal.body())
         except Exception:
             log.exception("internal error in answering %s", self.path)
             self._send(500, Refusal(500, "internal error; the log has it").body())
+
+    def _answered(self) -> dict[str, Any]:
+        """Raises Refusal."""
+        passed = self.server.passed
+        if passed is not None and isinstance(self.connection, ssl.SSLSocket):
+            caller = passed.caller(self.connection.getpeercert(), self.headers)
+            if caller is not None:
+                return passed.answer(self.path, caller)
+        authorization, wanted = self.headers.get("Authorization"), impersonated(self.headers)
+        return self.server.api.answer(self.path, authorization, wanted)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """What http.server refuses by itself: other methods than GET, requests that are none."""

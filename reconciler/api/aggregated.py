@@ -13,13 +13,15 @@ GROUP, VERSION = "visibility.quotree.dev", "v1alpha1"
 PREFIX = f"/apis/{GROUP}/{VERSION}"
 API_SERVICE = f"{VERSION}.{GROUP}"
 _RESOURCES = (
-    ("clusterqueues/pendingworkloads", False, "PendingWorkloadsSummary", "get"),
-    ("localqueues/pendingworkloads", True, "PendingWorkloadsSummary", "get"),
-    ("workloads/explanation", True, "Explanation", "get"),
-    ("trees", False, "Tree", "list"),
-    ("namespacetrees", True, "Tree", "list"),
+    ("clusterqueues/pendingworkloads", False, "PendingWorkloadsSummary"),
+    ("localqueues/pendingworkloads", True, "PendingWorkloadsSummary"),
+    ("workloads/explanation", True, "Explanation"),
 )
-"""Each with whether it is in a namespace, the kind of the answer, and the verb that the API server asks rights for."""
+"""Each with whether it is in a namespace and the kind of the answer; the API server asks for the right to get it.
+
+`trees` and `namespacetrees`, which it asks for the right to list, are not among them: programs that list whatever can
+be listed would take a tree for a list.
+"""
 
 
 def discovery(path: str) -> dict[str, Any] | None:
@@ -32,8 +34,8 @@ def discovery(path: str) -> dict[str, Any] | None:
         return {"kind": "APIGroup", "apiVersion": "v1", **group}
     if path == PREFIX:
         resources = [
-            {"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": [verb]}
-            for name, namespaced, kind, verb in _RESOURCES
+            {"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": ["get"]}
+            for name, namespaced, kind in _RESOURCES
         ]
         return {
             "kind": "APIResourceList",

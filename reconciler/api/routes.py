@@ -27,6 +27,7 @@ from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.api import gates, volcano_tree
+from reconciler.api.aggregated import discovery, path_of_v1
 from reconciler.api.clusters import clusters
 from reconciler.api.pending import local_rows, rows, summary
 from reconciler.api.pending_pods import (
@@ -38,7 +39,7 @@ from reconciler.api.pending_pods import (
     pending_pods,
 )
 from reconciler.api.placement import explained
-from reconciler.api.tree import nodes_json, tree_json
+from reconciler.api.tree import namespace_tree, nodes_json, tree_json
 from reconciler.controllers.volcano.kinds import QUEUES
 from reconciler.core.core import Core
 from reconciler.multikueue.cluster_list import clusters_json
@@ -92,21 +93,31 @@ class Api:
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
         """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises Refusal."""
+        return self._routed(target, lambda: self._callers.who(authorization, wanted))
+
+    def answer_to(self, target: str, caller: Caller) -> dict[str, Any]:
+        """The same to a caller whom the API server has authenticated, at a path of the aggregated API."""
+        path, mark, query = target.partition("?")
+        if (found := discovery(path)) is not None:
+            return found
+        if (own := path_of_v1(path)) is None:
+            raise Refusal(404, f"there is nothing at {path}")
+        return self._routed(f"{own}{mark}{query}", lambda: caller)
+
+    def _routed(self, target: str, who: Callable[[], Caller]) -> dict[str, Any]:
         try:
             parts = urlsplit(target)
         except ValueError as error:
-            raise Refusal(400, f"this is no path: {error}") from error
+            raise Refusal(400, f"the path is not valid: {error}") from error
         for pattern, view in ROUTES:
             if found := re.fullmatch(pattern, parts.path):
                 names = [unquote(name) for name in found.groups()]
-                return self._seen(view, (authorization, wanted), names, parts.query)
+                return self._seen(view, who, names, parts.query)
         raise Refusal(404, f"there is nothing at {parts.path}")
 
-    def _seen(
-        self, view: View, login: tuple[str | None, Impersonated | None], names: list[str], query: str
-    ) -> dict[str, Any]:
+    def _seen(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
         try:
-            return view(self, self._callers.who(*login), *names, query)
+            return view(self, who(), *names, query)
         except ClusterError as error:
             log.warning("a caller could not be checked: %s", error)
             raise Refusal(503, "the API server could not be asked who you are and what you may do") from error
@@ -228,6 +239,14 @@ class Api:
         self._callers.demand(caller, *_TREES)
         return self._trees.get("tree", self._drawn)
 
+    def tree_of_namespace(self, caller: Caller, namespace: str, _query: str) -> dict[str, Any]:
+        """The ClusterQueues that LocalQueues of the namespace lead to, and the names of the Cohorts above them.
+
+        Of a ClusterQueue a tenant may know what `explanation` says of it anyway; of Cohorts no quota, and no sibling.
+        """
+        self._callers.demand(caller, Access("list", GROUP, "localqueues", namespace=namespace))
+        return self._read(partial(namespace_tree, namespace=namespace))
+
     def _drawn(self) -> Document:
         names, found = self._read(node_names), []
         for at in range(0, len(names), _PIECE):
@@ -241,12 +260,14 @@ View: TypeAlias = Callable[..., dict[str, Any]]
 _NAME = r"([^/]+)"
 ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", Api.explanation),
+    (rf"/v1/namespaces/{_NAME}/workloads/{_NAME}/explanation", Api.explanation),
     (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", Api.pending_of_queue),
     (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", Api.pending_of_local_queue),
     (rf"/v1/namespaces/{_NAME}/pendingpods", Api.pods_of_namespace),
     (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", Api.pods_of_yunikorns_queue),
     (rf"/v1/volcano/queues/{_NAME}/pendingpods", Api.pods_of_volcanos_queue),
-    (r"/v1/tree", Api.tree),
+    (r"/v1/trees?", Api.tree),
+    (rf"/v1/namespaces/{_NAME}/namespacetrees", Api.tree_of_namespace),
     (r"/v1/yunikorn/tree", Api.yunikorn_tree),
     (r"/v1/volcano/tree", Api.volcano_tree),
     (r"/v1/clusters", Api.clusters),

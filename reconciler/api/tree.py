@@ -6,13 +6,16 @@ The fields are those of `quotree tree -o json`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.model.pools import Terms, plus
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
-from scheduling.world.nodes import Below, Counts, InUse, NodeState, below
+from scheduling.quota.node import QuotaNode
+from scheduling.world.nodes import Below, Counts, InUse, NodeState, below, nodes
+from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
 _NOTHING = InUse(0, 0)
@@ -39,6 +42,26 @@ def tree_json(states: list[NodeState]) -> dict[str, Any]:
         )
     cycle = [state.name for state in states if state.on_cycle and not state.is_queue]
     return {**nodes_json(shown), "onCycles": cycle}
+
+
+def namespace_tree(world: World, namespace: str) -> dict[str, Any]:
+    """The ClusterQueues of its LocalQueues, and of the Cohorts above them nothing but the names."""
+    local = world.queues.local_queues.items()
+    wanted = {queue.cluster_queue for key, queue in local if key.partition("/")[0] == namespace}
+    states = nodes(world, [(True, name) for name in sorted(wanted)])
+    children: dict[QuotaNode, set[str]] = {}
+    for state in states:
+        path = world.state.tree.queues[state.name].path()
+        for lower, upper in pairwise(path):
+            children.setdefault(upper, set()).add(lower.name)
+    cohorts = [_cohort(each, children[each]) for each in sorted(children, key=lambda each: each.name)]
+    return nodes_json([*cohorts, *tree_json(states)["nodes"]])
+
+
+def _cohort(node: QuotaNode, children: Iterable[str]) -> dict[str, Any]:
+    parent = node.up.name if node.up is not None else None
+    named = {"dialect": "Kueue", "kind": COHORT.kind, "name": node.name, "exists": node.explicit}
+    return {**named, "parent": parent, "children": sorted(children), "quota": []}
 
 
 def nodes_json(nodes: list[dict[str, Any]]) -> dict[str, Any]:

@@ -8,8 +8,11 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from cli.commands.serve import reconciler as command
+from cluster.api.front_proxy import NAME as FRONT_PROXY
 from cluster.health import HealthServer
 from policies.dialects.kueue_kinds import GROUP
+from reconciler.api.aggregated import API_SERVICE
+from reconciler.api.aggregated import GROUP as GROUP_OF_API
 from reconciler.api.routes import VISIBILITY
 from reconciler.configured import read_configured
 from reconciler.controllers.jobs import JobsController
@@ -96,10 +99,40 @@ def test_it_may_ask_for_new_nodes_and_change_no_request() -> None:
 
 def test_no_rule_allows_everything_or_configuration() -> None:
     roles = [obj for obj in OBJECTS if obj["kind"] in ("ClusterRole", "Role")]
-    resources = {resource for role in roles for rule in role["rules"] for resource in rule["resources"]}
-
     assert "*" not in str([role["rules"] for role in roles])
-    assert "configmaps" not in resources
+    read = [rule for role in roles for rule in role["rules"] if "configmaps" in rule["resources"]]
+    assert [(rule["resourceNames"], rule["verbs"]) for rule in read] == [([FRONT_PROXY], ["get", "list", "watch"])]
+
+
+def test_the_api_server_passes_on_to_the_service_what_is_asked_of_the_group() -> None:
+    passed, service = only("APIService", API_SERVICE)["spec"], only("Service")
+
+    assert (f"{passed['version']}.{passed['group']}", passed["group"]) == (API_SERVICE, GROUP_OF_API)
+    assert passed["service"]["name"] == service["metadata"]["name"]
+    assert passed["service"]["port"] == service["spec"]["ports"][0]["port"]
+    assert "insecureSkipTLSVerify" not in passed
+    assert f"--api-service={API_SERVICE}" in container()["args"]
+    (trusting,) = [rule for rule in only("ClusterRole")["rules"] if "apiservices" in rule["resources"]]
+    assert (trusting["resourceNames"], trusting["verbs"]) == ([API_SERVICE], ["get", "list", "watch", "patch"])
+
+
+def test_tenants_may_ask_the_group_about_their_namespace_alone() -> None:
+    user, admin = (
+        {
+            (verb, resource)
+            for verb in ("get", "list", "watch", "create")
+            for group, resource in allowed(only("ClusterRole", role), verb)
+            if group == GROUP_OF_API
+        }
+        for role in ("quotree-batch-user", "quotree-batch-admin")
+    )
+
+    assert user == {
+        ("get", "localqueues/pendingworkloads"),
+        ("get", "workloads/explanation"),
+        ("list", "namespacetrees"),
+    }
+    assert admin == user | {("get", "clusterqueues/pendingworkloads"), ("list", "trees")}
 
 
 def test_of_secrets_it_may_make_and_read_the_one_of_its_certificate_alone() -> None:

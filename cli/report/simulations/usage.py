@@ -52,10 +52,13 @@ class QuotasAndWorkloads(QuotasInUse):
         return {"workloads": asdict(found.get(ref.name, Counts()))}
 
     def mark(self, ref: Ref) -> str:
-        words = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
-        counts = self.counts(ref).get("workloads", {})
-        shown = {words[word]: count for word, count in counts.items() if count}
-        return ", ".join(f"{count} {word}" for word, count in shown.items())
+        return counts_mark(self.counts(ref).get("workloads", {}))
+
+
+def counts_mark(counts: Mapping[str, int]) -> str:
+    """How many workloads a node has; empty for none."""
+    words = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
+    return ", ".join(f"{count} {words[word]}" for word, count in counts.items() if count)
 
 
 class QuotasOfVolcano(Quotas):

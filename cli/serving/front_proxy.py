@@ -1,0 +1,85 @@
+"""Following how the API server proves that it is the one that passes on questions, while a server runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+from cluster.api.front_proxy import NAME, NAMESPACE, FrontProxy
+from cluster.client import Cluster
+from cluster.errors import ClusterError
+from cluster.reflector import Reflector
+from cluster.resource import CONFIG_MAPS
+from cluster.reviews import Caller
+
+log = logging.getLogger(__name__)
+
+
+class FollowedProxy:
+    """From `start` to `stop`; `authority` is a file that always holds the authority of the API server's certificate."""
+
+    def __init__(self, cluster: Cluster, authority: Path) -> None:
+        self.authority = authority
+        self._cluster = cluster
+        self._known: FrontProxy | None = None
+        self._reflector: Reflector[Mapping[str, Any]] = Reflector(
+            cluster,
+            CONFIG_MAPS,
+            lambda change, config_map, _: self._take(config_map) if change != "DELETED" else None,
+            on_replace=self._take_all,
+            keep=dict,
+            namespace=NAMESPACE,
+            field_selector=f"metadata.name={NAME}",
+        )
+
+    def start(self) -> bool:
+        """False where the API server says nothing of it: then nothing that it passes on is answered."""
+        try:
+            self._take(self._cluster.get(CONFIG_MAPS.item(NAME, NAMESPACE)))
+        except (ClusterError, OSError) as error:
+            log.warning("what the API server passes on is not answered: %s", error)
+        if self._known is None:
+            return False
+        self._reflector.start()
+        return True
+
+    def stop(self) -> None:
+        self._reflector.stop(timeout=1)
+
+    def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
+        return self._known.caller(certificate, headers) if self._known is not None else None
+
+    def _take_all(self, every: tuple[Mapping[str, Any], ...], _: str) -> None:
+        for each in every:
+            self._take(each)
+
+    def _take(self, config_map: Mapping[str, Any]) -> None:
+        try:
+            found = FrontProxy.of(config_map)
+        except ValueError as error:
+            log.warning("ConfigMap %s/%s: %s; what was known before stays", NAMESPACE, NAME, error)
+            return
+        if found is None or found == self._known:
+            return
+        half = self.authority.with_suffix(".new")
+        half.write_text(found.authority)
+        half.replace(self.authority)
+        self._known = found
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """What the API server passes on, answered by `answer_to`."""
+
+    proxy: FollowedProxy
+    answer_to: Callable[[str, Caller], dict[str, Any]]
+
+    def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
+        return self.proxy.caller(certificate, headers)
+
+    def answer(self, target: str, caller: Caller) -> dict[str, Any]:
+        return self.answer_to(target, caller)

@@ -1,0 +1,66 @@
+"""Webhook and reconciler as installed, and a tenant who has the shipped role in one namespace and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
+from tests.apiserver.tenant.passing import ADDRESS, STRANGER, TENANT, Reachable, control_plane
+from tests.apiserver.webhook.guard import ROOT, Guard
+from tests.waiting import eventually
+
+CONFIGURATION = """
+apiVersion: config.quotree.dev/v1alpha1
+kind: Configuration
+kueue: {manageJobs: true}
+"""
+API_SERVICE = "v1alpha1.visibility.quotree.dev"
+
+
+@pytest.fixture(scope="package")
+def installed(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    users = [User(TENANT), User(STRANGER)]
+    with (
+        control_plane(tmp_path_factory.mktemp("proxy"), users, controller_manager=True) as started,
+        Guard(started, CONFIGURATION),
+    ):
+        yield started
+
+
+@pytest.fixture(scope="package")
+def reconciler(installed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
+    to = Reachable()
+    everything = installed.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
+    objects = [to(each) for each in yaml.safe_load_all(everything) if "webhooks" not in each]
+    installed.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
+    installed.kubectl("apply", "-f", "-", input=yaml.safe_dump(to.endpoints()))
+    folder = tmp_path_factory.mktemp("reconciler") / "replica"
+    running = Replica(installed, folder, *_served(installed, to, f"{folder}/certs"))
+    try:
+        eventually(lambda: running.writes, running.log)
+        eventually(lambda: available(installed), running.log)
+        yield running
+    finally:
+        running.close()
+
+
+def _served(server: ControlPlane, to: Reachable, certs: str) -> list[str]:
+    """The arguments of the shipped Deployment that say how /v1 is served, at the Service's address."""
+    deployment = server.request("GET", f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/quotree-reconciler")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    kept = ("--secret", "--service", "--api-service")
+    shipped = [each for each in container["args"] if each.partition("=")[0] in kept]
+    assert len(shipped) == len(kept)
+    return [f"--api-host={ADDRESS}", f"--api-port={to.port}", f"--api-certs={certs}", *shipped]
+
+
+def available(server: ControlPlane) -> bool:
+    """Whether the API server passes on what is asked of the APIService."""
+    found = server.request("GET", f"/apis/apiregistration.k8s.io/v1/apiservices/{API_SERVICE}")
+    conditions = found.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)

@@ -1,0 +1,221 @@
+"""A tenant's session with nothing but the shipped role: submit, wait, ask why in three ways, see who is ahead."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.kueue_world import KUEUE, queue
+from tests.apiserver.reconciler.shipped_reconciler import Replica
+from tests.apiserver.server_process import fetched
+from tests.apiserver.tenant.passing import STRANGER, TENANT
+from tests.apiserver.webhook.guard import QUOTREE
+from tests.builders import batch_job, kueue, queued, template
+from tests.waiting import eventually
+
+PREFIX = "/apis/visibility.quotree.dev/v1alpha1"
+
+
+@pytest.fixture(scope="module")
+def organisation(installed: ControlPlane, reconciler: Replica) -> ControlPlane:
+    """`team` and `others` share ClusterQueue `lab` of 3 cpu, which borrows nothing, in Cohort org."""
+    for name in ("team", "others"):
+        installed.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    for priority, value in (("low", 1), ("middle", 2), ("high", 3)):
+        made = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "value": value}
+        installed.request("POST", f"{KUEUE}/workloadpriorityclasses", {**made, "metadata": {"name": priority}})
+    installed.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    installed.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "lab", queue("org", "3")))
+    installed.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "secret", queue("org", "0")))
+    for namespace in ("team", "others"):
+        local = kueue("LocalQueue", "main", {"clusterQueue": "lab"})
+        installed.request("POST", f"{KUEUE}/namespaces/{namespace}/localqueues", local)
+    installed.kubectl(
+        "create", "rolebinding", "tina", "--clusterrole=quotree-batch-user", f"--user={TENANT}", "-n", "team"
+    )
+    eventually(lambda: allowed(installed, TENANT, f"{PREFIX}/namespaces/team/localqueues/main/pendingworkloads"))
+    return installed
+
+
+def allowed(server: ControlPlane, user: str, path: str) -> bool:
+    try:
+        server.request("GET", path, user=user)
+    except ApiError:
+        return False
+    return True
+
+
+def submit(
+    server: ControlPlane, namespace: str, name: str, cpu: str, priority: str = "low", user: str = TENANT
+) -> None:
+    """Priorities make the order certain: times of creation are whole seconds."""
+    labels = {**queued("main"), "kueue.x-k8s.io/priority-class": priority}
+    job = batch_job(name, {"template": template(cpu), "backoffLimit": 0}, None, labels=labels)
+    server.request("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", job, user=user)
+
+
+def workload(server: ControlPlane, namespace: str, job: str) -> dict[str, Any]:
+    items = server.request("GET", f"{KUEUE}/namespaces/{namespace}/workloads")["items"]
+    return next((each for each in items if each["metadata"]["name"].startswith(f"job-{job}-")), {})
+
+
+def condition(server: ControlPlane, namespace: str, job: str, kind: str) -> dict[str, Any]:
+    conditions = workload(server, namespace, job).get("status", {}).get("conditions", [])
+    return next((each for each in conditions if each["type"] == kind), {})
+
+
+def quotree(server: ControlPlane, user: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(server.folder),
+        "PYTHONIOENCODING": "utf8",
+        "KUBECONFIG": str(server.kubeconfig_for(user)),
+    }
+    return subprocess.run([str(QUOTREE), *arguments], capture_output=True, text=True, timeout=60, env=environment)
+
+
+@pytest.fixture(scope="module")
+def waiting(organisation: ControlPlane, reconciler: Replica) -> ControlPlane:
+    """`first` runs, `foreign` of another namespace and `mine` are ahead of `late`."""
+    submit(organisation, "team", "first", "2")
+    eventually(lambda: condition(organisation, "team", "first", "Admitted").get("status") == "True", reconciler.log)
+    submit(organisation, "others", "foreign", "2", "high", user="admin")
+    eventually(lambda: condition(organisation, "others", "foreign", "QuotaReserved"), reconciler.log)
+    for name, cpu, priority in (("mine", "2", "middle"), ("late", "3", "low")):
+        submit(organisation, "team", name, cpu, priority)
+        eventually(lambda name=name: workload(organisation, "team", name), reconciler.log)  # type: ignore[misc]
+    eventually(lambda: condition(organisation, "team", "late", "QuotaReserved"), reconciler.log)
+    return organisation
+
+
+def test_the_job_that_fits_runs_and_the_other_one_waits(waiting: ControlPlane) -> None:
+    jobs = json.loads(waiting.kubectl("get", "jobs", "-n", "team", "-o", "json", user=TENANT).stdout)["items"]
+
+    assert {each["metadata"]["name"]: each["spec"].get("suspend", False) for each in jobs} == {
+        "first": False,
+        "mine": True,
+        "late": True,
+    }
+
+
+def test_quotree_why_says_it(waiting: ControlPlane) -> None:
+    for called in (("job/late", "-n", "team"), ("team/late",), ("late", "-n", "team")):
+        shown = quotree(waiting, TENANT, "why", *called)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert shown.stdout.startswith("Job team/late in lab, number 3: WaitingForQuota: ")
+        assert "    ahead of it: Job team/mine, 1 other workload\n" in shown.stdout
+        assert "pod set main needs 3, 1 free" in shown.stdout
+        assert "needs 2 more usable nominalQuota, or other work must release 2" in shown.stdout
+        assert "foreign" not in shown.stdout
+        assert "secret" not in shown.stdout
+    running = quotree(waiting, TENANT, "why", "job/first", "-n", "team").stdout
+    assert running == "Job team/first is admitted in lab: main x1 cpu=2 of plain\n"
+
+
+def test_kubectl_says_it_on_the_workload(waiting: ControlPlane) -> None:
+    name = workload(waiting, "team", "late")["metadata"]["name"]
+    found = json.loads(waiting.kubectl("get", "workload", name, "-n", "team", "-o", "json", user=TENANT).stdout)
+
+    (reserved,) = [each for each in found["status"]["conditions"] if each["type"] == "QuotaReserved"]
+    assert reserved["status"] == "False"
+    assert "insufficient unused quota for cpu in flavor plain, 2 more needed" in reserved["message"]
+
+
+def test_kubectl_says_it_of_the_aggregated_api(waiting: ControlPlane) -> None:
+    name = workload(waiting, "team", "late")["metadata"]["name"]
+    path = f"{PREFIX}/namespaces/team/workloads/{name}/explanation"
+    found = json.loads(waiting.kubectl("get", "--raw", path, user=TENANT).stdout)
+
+    assert (found["state"], found["position"], found["ahead"]["others"]) == ("waiting", 3, 1)
+    served = waiting.kubectl("api-resources", "--api-group=visibility.quotree.dev", "-o", "name", user=TENANT).stdout
+    assert served == "", "there are subresources alone"
+
+
+def test_quotree_pending_says_who_is_ahead(waiting: ControlPlane) -> None:
+    shown = quotree(waiting, TENANT, "pending", "-n", "team")
+
+    head, *lines = shown.stdout.splitlines()
+    assert (shown.returncode, head) == (0, "LocalQueue team/main: 2 pending")
+    assert [line.partition(",")[0].split() for line in lines] == [
+        ["1", "Job", "team/mine"],
+        ["2", "Job", "team/late"],
+    ]
+    assert lines[1].endswith("(number 3 of its ClusterQueue)")
+    assert "foreign" not in shown.stdout
+    assert quotree(waiting, TENANT, "pending", "main", "-n", "team").stdout == shown.stdout
+    answered = json.loads(quotree(waiting, TENANT, "pending", "-n", "team", "-o", "json").stdout)
+    assert [each["positionInClusterQueue"] for each in answered["queues"][0]["items"]] == [1, 2]
+
+
+def test_quotree_tree_shows_the_way_of_the_tenant_alone(waiting: ControlPlane) -> None:
+    shown = quotree(waiting, TENANT, "tree", "-n", "team")
+
+    assert shown.stdout == (
+        "Kueue\n"
+        "Cohort org (no object here)\n"
+        "└─ ClusterQueue lab (3 pending, 1 with quota, 1 admitted)\n"
+        "      plain/cpu: nominalQuota 3, used 2\n"
+    )
+
+
+def test_what_a_tenant_may_not_see_is_refused_with_the_cure(waiting: ControlPlane) -> None:
+    refused = {
+        name: quotree(waiting, *arguments)
+        for name, arguments in {
+            "another namespace": (TENANT, "pending", "-n", "others"),
+            "all namespaces": (TENANT, "pending", "-A"),
+            "a ClusterQueue": (TENANT, "pending", "lab"),
+            "a stranger": (STRANGER, "why", "job/late", "-n", "team"),
+            "a stranger's list": (STRANGER, "pending", "main", "-n", "team"),
+            "a stranger's tree": (STRANGER, "tree", "-n", "team"),
+        }.items()
+    }
+    assert {name: each.returncode for name, each in refused.items()} == dict.fromkeys(refused, 4)
+    assert "quotree-batch-user" in refused["a stranger's list"].stderr
+    missing = quotree(waiting, TENANT, "why", "job/layte", "-n", "team")
+    assert (missing.returncode, "did you mean team/late?" in missing.stderr) == (2, True)
+
+
+def authority(server: ControlPlane) -> str:
+    """What clients of /v1 trust, PEM."""
+    secret = server.request("GET", "/api/v1/namespaces/quotree-system/secrets/quotree-reconciler-certificate")
+    return base64.b64decode(secret["data"]["ca.crt"]).decode()
+
+
+def test_a_reconciler_at_an_address_says_the_same(waiting: ControlPlane, reconciler: Replica, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text(authority(waiting))
+    name = "quotree-reconciler.quotree-system.svc"
+    there = ("--reconciler", reconciler.address["api"], "--ca", f"{tmp_path}/ca.crt", "--server-name", name)
+
+    for asked in (("why", "job/late", "-n", "team"), ("pending", "-n", "team"), ("tree", "-n", "team")):
+        by_address, passed_on = quotree(waiting, TENANT, *asked, *there), quotree(waiting, TENANT, *asked)
+        assert (by_address.returncode, by_address.stdout) == (0, passed_on.stdout), by_address.stderr
+
+
+def test_only_the_api_server_may_say_who_asks(waiting: ControlPlane, reconciler: Replica) -> None:
+    """Without its certificate the headers count for nothing."""
+    trust = ssl.create_default_context(cadata=authority(waiting))
+    trust.check_hostname = False
+    headers = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+
+    status, body = fetched(f"{reconciler.address['api']}/v1/tree", headers, trust)
+
+    assert (status, json.loads(body)["reason"]) == (401, "Unauthorized")
+
+
+def test_kubectl_as_somebody_else_counts_as_them(waiting: ControlPlane) -> None:
+    tina = quotree(waiting, "admin", "why", "job/late", "-n", "team", "--as", TENANT)
+    sam = quotree(waiting, "admin", "why", "job/late", "-n", "team", "--as", STRANGER)
+
+    assert (tina.returncode, "1 other workload" in tina.stdout) == (0, True)
+    assert sam.returncode == 4
+    admin = quotree(waiting, "admin", "why", "job/late", "-n", "team")
+    assert "ahead of it: Job others/foreign, Job team/mine\n" in admin.stdout

@@ -1,0 +1,111 @@
+"""What the API server passes on: the paths of /v1 under its own prefix, for a caller that it has authenticated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from cluster.api.refusal import Refusal
+from cluster.reviews import Caller
+from reconciler.api.aggregated import PREFIX
+from reconciler.api.routes import Api
+from reconciler.core.core import Core
+from tests.reconciler.api.organisation import Rights, admitted, core, kueue, organisation, queue, waiting
+
+T = TypeVar("T")
+TENANT = (
+    "get workloads.kueue.x-k8s.io in namespace a",
+    "list localqueues.kueue.x-k8s.io in namespace a",
+    "get localqueues.visibility.kueue.x-k8s.io/pendingworkloads in namespace a",
+)
+
+
+def of(world: Core) -> Api:
+    def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
+        return question(world)
+
+    return Api(ask, Rights(tenant=TENANT, admin=("everything",), nobody=()))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def api() -> Api:
+    """In namespace a `late` waits for what `big` of b uses; `secret` is a queue beside, `deep` a Cohort between."""
+    more = [kueue("Cohort", "deep", {"parentName": "org"}), queue("secret", 1, "deep"), queue("c", 2, "deep")]
+    more += [kueue("LocalQueue", "other", {"clusterQueue": "c"}, "a")]
+    return of(core(*organisation(*more, admitted("big", 8, "b/main", "b"), waiting("late", 4), waiting("later", 4))))
+
+
+def get(api: Api, path: str, user: str = "tenant") -> Any:
+    return api.answer_to(f"{PREFIX}{path}", Caller(user))
+
+
+def code(api: Api, path: str, user: str = "tenant") -> int:
+    with pytest.raises(Refusal) as refused:
+        get(api, path, user)
+    return refused.value.code
+
+
+def test_the_rights_of_v1_are_demanded_once_more(api: Api) -> None:
+    paths = ("/namespaces/{}/localqueues/main/pendingworkloads", "/namespaces/{}/workloads/late/explanation")
+    for path in (*paths, "/namespaces/{}/namespacetrees"):
+        assert get(api, path.format("a"))
+        assert code(api, path.format("b")) == 403
+        assert code(api, path.format("a"), "nobody") == 403
+        assert code(api, path.format("a%2f..%2fb")) == 403
+    for path in ("/trees", "/clusterqueues/a/pendingworkloads", "/workloads/b/big/explanation"):
+        assert code(api, path) == 403
+
+
+def test_a_query_goes_along(api: Api) -> None:
+    path = "/namespaces/a/localqueues/main/pendingworkloads"
+
+    assert [each["metadata"]["name"] for each in get(api, f"{path}?limit=1")["items"]] == ["late"]
+    assert code(api, f"{path}?limit=x") == 400
+
+
+def test_a_tenant_sees_the_way_from_its_queues_to_the_root_and_no_sibling(api: Api) -> None:
+    found = get(api, "/namespaces/a/namespacetrees")
+    nodes = {(each["kind"], each["name"]): each for each in found["nodes"]}
+
+    assert nodes.keys() == {("Cohort", "org"), ("Cohort", "deep"), ("ClusterQueue", "a"), ("ClusterQueue", "c")}
+    assert nodes["Cohort", "org"]["children"] == ["a", "deep"]
+    assert (nodes["Cohort", "deep"]["parent"], nodes["Cohort", "deep"]["quota"]) == ("org", [])
+    assert nodes["ClusterQueue", "a"]["workloads"] == {"pending": 2, "reserving": 0, "admitted": 0}
+    assert "secret" not in json.dumps(found)
+    whole = {each["name"]: each for each in get(api, "/trees", "admin")["nodes"]}
+    assert nodes["ClusterQueue", "a"] == whole["a"]
+
+
+def test_an_explanation_names_who_is_ahead_in_the_namespace_and_counts_the_rest() -> None:
+    both = [kueue("LocalQueue", "shared", {"clusterQueue": "a"}, "b")]
+    ahead = [waiting("theirs", 9, "b/shared", 5), waiting("mine", 9, priority=5), waiting("late", 9)]
+    api = of(core(*organisation(*both, *ahead)))
+
+    path = "/namespaces/a/workloads/late/explanation"
+    assert get(api, path)["ahead"] == {
+        "workloads": [{"kind": "Workload", "namespace": "a", "name": "mine", "workload": "mine"}],
+        "others": 1,
+    }
+    assert [each["name"] for each in get(api, path, "admin")["ahead"]["workloads"]] == ["mine", "theirs"]
+    assert "ahead" not in get(api, "/namespaces/a/workloads/mine/explanation")
+
+
+def test_the_group_is_found_and_holds_nothing_that_could_be_listed_or_deleted(api: Api) -> None:
+    root, group, version = (
+        api.answer_to(path, Caller("anybody")) for path in ("/apis", PREFIX.rpartition("/")[0], PREFIX)
+    )
+
+    assert root["groups"][0]["name"] == group["name"] == "visibility.quotree.dev"
+    assert version["groupVersion"] == "visibility.quotree.dev/v1alpha1"
+    assert {tuple(each["verbs"]) for each in version["resources"]} == {("get",)}
+    assert all("/" in each["name"] for each in version["resources"])
+
+
+def test_no_other_path_is_passed_on(api: Api) -> None:
+    for path in ("/v1/trees", "/openapi/v2", "/", f"{PREFIX}x/trees", "/apis/visibility.kueue.x-k8s.io/v1beta2"):
+        with pytest.raises(Refusal) as refused:
+            api.answer_to(path, Caller("admin"))
+        assert refused.value.code == 404

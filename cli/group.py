@@ -105,7 +105,9 @@ def summary(command: str) -> str:
 
 def _modules() -> dict[str, str]:
     """The module of each command."""
-    return {module.name.replace("_", "-"): module.name for module in pkgutil.iter_modules(commands.__path__)}
+    return {
+        module.name.rstrip("_").replace("_", "-"): module.name for module in pkgutil.iter_modules(commands.__path__)
+    }
 
 
 def _complete(command: click.Command) -> None:

@@ -92,6 +92,7 @@ class Patch:
 
     `subresource` is `status` or None. Lists are replaced as a whole, which the version makes safe. With `uid` in place
     of the version it is merged into that object whatever else became of it: nobody holds it up by other changes.
+    A dry run stores nothing.
     """
 
     resource: Resource
@@ -102,6 +103,7 @@ class Patch:
     manager: str
     subresource: str | None = None
     uid: str = ""
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ def _patch(cluster: Cluster, action: Patch) -> Manifest:
     bound = {"resourceVersion": action.resource_version, "uid": action.uid}
     metadata = {**action.body.get("metadata", {}), **{key: value for key, value in bound.items() if value}}
     path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
-    return cluster.patch(path, {**action.body, "metadata": metadata}, MERGE_PATCH, field_manager=action.manager)
+    body = {**action.body, "metadata": metadata}
+    return cluster.patch(path, body, MERGE_PATCH, field_manager=action.manager, dry_run=action.dry_run)
 
 
 def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:

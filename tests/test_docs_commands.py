@@ -39,7 +39,9 @@ def unknown(line: str) -> list[str]:
         if found is None:
             return [] if words[0].isupper() else [words[0]]
         command, words = found, words[1:]
-    known = {"-h", "--help"} | {option for parameter in command.params for option in parameter.opts}
+    known = {"-h", "--help"}
+    for parameter in command.params:
+        known |= {*parameter.opts, *parameter.secondary_opts}
     return [word for word in words if word.startswith("-") and word != "-" and word.partition("=")[0] not in known]
 
 

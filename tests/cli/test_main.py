@@ -98,7 +98,11 @@ COMMANDS = quotree.list_commands(click.Context(quotree))
 
 
 def test_there_is_a_command_for_each_file_in_alphabetical_order() -> None:
-    files = [file.stem.replace("_", "-") for file in Path(commands.__path__[0]).glob("*.py") if file.stem != "__init__"]
+    files = [
+        file.stem.rstrip("_").replace("_", "-")
+        for file in Path(commands.__path__[0]).glob("*.py")
+        if file.stem != "__init__"
+    ]
 
     assert sorted(files) == COMMANDS
 

@@ -219,3 +219,26 @@ def test_kubectl_as_somebody_else_counts_as_them(waiting: ControlPlane) -> None:
     assert sam.returncode == 4
     admin = quotree(waiting, "admin", "why", "job/late", "-n", "team")
     assert "ahead of it: Job others/foreign, Job team/mine\n" in admin.stdout
+
+
+def test_an_administrator_stops_the_queue_and_the_tenant_is_told(waiting: ControlPlane, reconciler: Replica) -> None:
+    def active() -> str:
+        shown = quotree(waiting, "admin", "list", "clusterqueue")
+        return next(line.split()[4] for line in shown.stdout.splitlines() if line.startswith("lab "))
+
+    assert active() == "true"
+    tried = quotree(waiting, "admin", "stop", "clusterqueue", "lab", "--dry-run", "server")
+    assert tried.stdout == "ClusterQueue lab stopped; what runs is evicted (server dry run)\n"
+    stopped = quotree(waiting, "admin", "stop", "clusterqueue", "lab", "--keep-already-running")
+    assert (stopped.returncode, stopped.stdout) == (0, "ClusterQueue lab stopped; what runs goes on\n"), stopped.stderr
+    eventually(lambda: active() == "false", reconciler.log)
+    eventually(lambda: "is inactive" in quotree(waiting, TENANT, "why", "job/late", "-n", "team").stdout, reconciler.log)
+    assert condition(waiting, "team", "first", "Admitted")["status"] == "True"
+    assert quotree(waiting, TENANT, "stop", "clusterqueue", "lab").returncode == 4
+    listed = quotree(waiting, TENANT, "list", "workload", "-n", "team", "--status", "admitted", "-o", "name").stdout
+    assert listed.startswith("workload.kueue.x-k8s.io/job-first-")
+
+    assert quotree(waiting, "admin", "resume", "clusterqueue", "lab").stdout == "ClusterQueue lab resumed\n"
+    eventually(lambda: active() == "true", reconciler.log)
+    stored = waiting.request("GET", f"{KUEUE}/clusterqueues/lab")
+    assert "quotree" in {each["manager"] for each in stored["metadata"]["managedFields"]}

@@ -15,8 +15,8 @@ from cli.input.login import Login
 from tests.cli.runs import GOOD, kubeconfig, run, write
 from tests.cluster.fake import WIDGETS, FakeApi, status
 
-ASKING = ("audit", "clusters", "dashboard", "diff", "doctor", "fix", "migrate", "order", "pending")
-ASKING += ("review", "snapshot", "tree", "validate", "why")
+ASKING = ("audit", "clusters", "dashboard", "diff", "doctor", "fix", "list", "migrate", "order", "pending", "resume")
+ASKING += ("review", "snapshot", "stop", "tree", "validate", "why")
 
 
 @pytest.fixture

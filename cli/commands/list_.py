@@ -1,0 +1,220 @@
+"""List Kueue's queues, workloads and flavors with their state, as kueuectl does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from cli.input.login import Login
+from cli.input.login import login as login_option
+from cli.input.options import namespaces
+from cli.input.switching import OfKinds, versions
+from cli.output import emit, json_text, note
+from cli.report import listings
+from cli.report.formats.table import columns
+from policies.dialects import kueue
+from policies.dialects.reading import Manifest, metadata
+from policies.model.objects import GroupKind
+from policies.model.printing import plain
+
+
+@click.group("list", cls=OfKinds)
+def list_() -> None:
+    """List ClusterQueues, LocalQueues, workloads, ResourceFlavors or Cohorts of Kueue, as kueuectl list does.
+
+    \b
+    Examples:
+      quotree list clusterqueue --active false
+      quotree list localqueue -A --clusterqueue research
+      quotree list workload -n ml --status pending
+    """
+
+
+def _listing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-l, --field-selector, -o and what a cluster needs."""
+    for option in (
+        click.option(
+            "-o",
+            "--output",
+            type=click.Choice(["table", "name", "json", "yaml"]),
+            default="table",
+            show_default=True,
+            help="The output format.",
+        ),
+        click.option("--field-selector", metavar="SELECTOR", help="Only objects with these fields."),
+        click.option("-l", "--selector", metavar="SELECTOR", help="Only objects with these labels."),
+    ):
+        command = option(command)
+    return login_option(command)
+
+
+_CLUSTER_QUEUE = click.option(
+    "-c", "--clusterqueue", metavar="NAME", default="", help="Only those of this ClusterQueue."
+)
+
+
+@list_.command("clusterqueue")
+@click.option(
+    "--active", type=click.Choice(["true", "false"]), multiple=True, help="Only active ones, or inactive ones."
+)
+@_listing
+def cluster_queue(active: tuple[str, ...], **asked: Any) -> None:
+    """List ClusterQueues: their Cohort, who waits and runs, and whether they are active.
+
+    \b
+    Examples:
+      quotree list clusterqueue
+      quotree list clusterqueue --active false -o name
+    """
+
+    def wanted(each: Manifest) -> bool:
+        return not active or str(listings.status(each, "Active")).lower() in active
+
+    _show(kueue.CLUSTER_QUEUE, listings.cluster_queues, wanted, None, **asked)
+
+
+@list_.command("localqueue")
+@_CLUSTER_QUEUE
+@namespaces
+@_listing
+def local_queue(clusterqueue: str, namespace: str | None, everywhere: bool, login: Login, **asked: Any) -> None:
+    """List the LocalQueues of a namespace, or of all.
+
+    \b
+    Examples:
+      quotree list localqueue -n ml
+      quotree list localqueue -A --clusterqueue research
+    """
+
+    def wanted(each: Manifest) -> bool:
+        return clusterqueue in ("", listings.queue_name_of(each, "clusterQueue"))
+
+    within = None if everywhere else namespace or login.namespace()
+    _show(kueue.LOCAL_QUEUE, listings.local_queues, wanted, within, login=login, **asked)
+
+
+@list_.command("workload")
+@_CLUSTER_QUEUE
+@click.option("-q", "--localqueue", metavar="NAME", default="", help="Only those of this LocalQueue.")
+@click.option(
+    "--status",
+    "states",
+    type=click.Choice(["all", *map(str.lower, listings.STATES)]),
+    multiple=True,
+    help="Only those that have come so far; repeatable.",
+)
+@namespaces
+@_listing
+def workload(
+    clusterqueue: str,
+    localqueue: str,
+    states: tuple[str, ...],
+    namespace: str | None,
+    everywhere: bool,
+    login: Login,
+    **asked: Any,
+) -> None:
+    """List the workloads of a namespace, or of all, with their job, queues and state.
+
+    One that waits has no ClusterQueue yet but that of its LocalQueue; `quotree pending` has its position and why.
+
+    \b
+    Examples:
+      quotree list workload -n ml --status pending
+      quotree list workload -A --clusterqueue research
+    """
+    within = None if everywhere else namespace or login.namespace()
+    led = _local_queues_of(login, clusterqueue, within) if clusterqueue else {}
+
+    def wanted(each: Manifest) -> bool:
+        queue = listings.queue_name_of(each, "queueName")
+        holder = listings.cluster_queue_of(each) or led.get((metadata(each).get("namespace"), queue), "")
+        state = listings.state(each).lower()
+        return (
+            clusterqueue in ("", holder)
+            and localqueue in ("", queue)
+            and (not states or "all" in states or state in states)
+        )
+
+    _show(kueue.WORKLOAD, listings.workloads, wanted, within, login=login, **asked)
+
+
+def _local_queues_of(login: Login, cluster_queue: str, namespace: str | None) -> dict[tuple[Any, str], str]:
+    """The LocalQueues that lead to it, by namespace and name."""
+    with login.connected() as cluster:
+        found = list(cluster.list(cluster.newest(versions(kueue.LOCAL_QUEUE)), namespace=namespace))
+    names = ((metadata(each).get("namespace"), str(metadata(each).get("name")), each) for each in found)
+    return {
+        (within, name): cluster_queue
+        for within, name, each in names
+        if listings.queue_name_of(each, "clusterQueue") == cluster_queue
+    }
+
+
+@list_.command("resourceflavor")
+@_listing
+def resource_flavor(**asked: Any) -> None:
+    """List ResourceFlavors with the labels of their Nodes.
+
+    \b
+    Examples:
+      quotree list resourceflavor
+    """
+    _show(kueue.RESOURCE_FLAVOR, listings.resource_flavors, lambda _: True, None, **asked)
+
+
+@list_.command("cohort")
+@_listing
+def cohort(**asked: Any) -> None:
+    """List Cohorts with their parents.
+
+    \b
+    Examples:
+      quotree list cohort
+    """
+    _show(kueue.COHORT, listings.cohorts, lambda _: True, None, **asked)
+
+
+def _show(
+    kind: GroupKind,
+    table: listings.Table,
+    wanted: Callable[[Manifest], bool],
+    namespace: str | None,
+    *,
+    login: Login,
+    selector: str | None,
+    field_selector: str | None,
+    output: str,
+) -> None:
+    with login.connected() as cluster:
+        resource = cluster.newest(versions(kind))
+        listed = cluster.list(resource, namespace=namespace, label_selector=selector, field_selector=field_selector)
+        found = [each for each in listed if wanted(each)]
+    if not found and output in ("table", "name"):
+        note(f"no {resource.plural} found" + (f" in namespace {namespace}" if namespace else ""))
+        return
+    emit("\n".join(_written(found, resource.plural, table, output)))
+
+
+def _written(found: Sequence[Manifest], plural: str, table: listings.Table, output: str) -> Iterable[str]:
+    if output == "table":
+        yield from columns(table(found, datetime.now(UTC)))
+    elif output == "name":
+        yield from (
+            f"{plural.removesuffix('s')}.{kueue.GROUP}/{plain(str(metadata(each).get('name')))}" for each in found
+        )
+    else:
+        yield from _objects(found, output)
+
+
+def _objects(found: Sequence[Manifest], output: str) -> Iterator[str]:
+    whole = {"apiVersion": "v1", "kind": "List", "items": [*found]}
+    if output == "json":
+        yield json_text(whole)
+    else:
+        from cli.report.formats.yaml import document  # here, since only this needs it
+
+        yield document(whole)

@@ -1,0 +1,63 @@
+"""Admit again: a ClusterQueue, a LocalQueue, or a single workload."""
+
+from __future__ import annotations
+
+import click
+
+from cli.input.login import Login
+from cli.input.options import namespace as namespace_option
+from cli.input.switching import NONE, OfKinds, acting, active, stop_policy, switch
+from cli.output import emit
+from policies.dialects import kueue
+
+
+@click.group(cls=OfKinds)
+def resume() -> None:
+    """Resume a ClusterQueue, a LocalQueue or a single workload of Kueue, as kueuectl resume does.
+
+    \b
+    Examples:
+      quotree resume clusterqueue research
+      quotree resume localqueue main -n ml
+      quotree resume workload job-train-1a2b3 -n ml
+    """
+
+
+@resume.command("clusterqueue")
+@acting
+def cluster_queue(name: str, dry_run: str, login: Login) -> None:
+    """Resume the ClusterQueue NAME: spec.stopPolicy.
+
+    \b
+    Examples:
+      quotree resume clusterqueue research
+      quotree resume clusterqueue research --dry-run server
+    """
+    emit(switch(login, kueue.CLUSTER_QUEUE, name, stop_policy(NONE), dry_run))
+
+
+@resume.command("localqueue")
+@acting
+@namespace_option
+def local_queue(name: str, dry_run: str, login: Login, namespace: str | None) -> None:
+    """Resume the LocalQueue NAME: spec.stopPolicy.
+
+    \b
+    Examples:
+      quotree resume localqueue main -n ml
+    """
+    within = namespace or login.namespace()
+    emit(switch(login, kueue.LOCAL_QUEUE, name, stop_policy(NONE), dry_run, within))
+
+
+@resume.command("workload")
+@acting
+@namespace_option
+def workload(name: str, dry_run: str, login: Login, namespace: str | None) -> None:
+    """Resume the Workload NAME: spec.active.
+
+    \b
+    Examples:
+      quotree resume workload job-train-1a2b3 -n ml
+    """
+    emit(switch(login, kueue.WORKLOAD, name, active(True), dry_run, namespace or login.namespace()))

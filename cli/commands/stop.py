@@ -1,0 +1,77 @@
+"""Stop admitting: a ClusterQueue, a LocalQueue, or a single workload."""
+
+from __future__ import annotations
+
+import click
+
+from cli.input.login import Login
+from cli.input.options import namespace as namespace_option
+from cli.input.switching import DRAIN, HOLD, OfKinds, acting, active, stop_policy, switch
+from cli.output import emit
+from policies.dialects import kueue
+
+
+@click.group(cls=OfKinds)
+def stop() -> None:
+    """Stop a ClusterQueue, a LocalQueue or a single workload of Kueue, as kueuectl stop does.
+
+    Nothing new is admitted then. What runs is evicted and queues again, unless --keep-already-running is given.
+
+    \b
+    Examples:
+      quotree stop clusterqueue research --keep-already-running
+      quotree stop localqueue main -n ml
+      quotree stop workload job-train-1a2b3 -n ml
+    """
+
+
+@stop.command("clusterqueue")
+@acting
+@click.option(
+    "--drain/--keep-already-running",
+    default=True,
+    show_default=True,
+    help="Evict what runs there, or let it go on.",
+)
+def cluster_queue(name: str, dry_run: str, login: Login, drain: bool) -> None:
+    """Stop the ClusterQueue NAME: spec.stopPolicy.
+
+    \b
+    Examples:
+      quotree stop clusterqueue research
+      quotree stop clusterqueue research --keep-already-running --dry-run server
+    """
+    emit(switch(login, kueue.CLUSTER_QUEUE, name, stop_policy(DRAIN if drain else HOLD), dry_run))
+
+
+@stop.command("localqueue")
+@acting
+@click.option(
+    "--drain/--keep-already-running",
+    default=True,
+    show_default=True,
+    help="Evict what runs there, or let it go on.",
+)
+@namespace_option
+def local_queue(name: str, dry_run: str, login: Login, drain: bool, namespace: str | None) -> None:
+    """Stop the LocalQueue NAME: spec.stopPolicy.
+
+    \b
+    Examples:
+      quotree stop localqueue main -n ml --keep-already-running
+    """
+    within = namespace or login.namespace()
+    emit(switch(login, kueue.LOCAL_QUEUE, name, stop_policy(DRAIN if drain else HOLD), dry_run, within))
+
+
+@stop.command("workload")
+@acting
+@namespace_option
+def workload(name: str, dry_run: str, login: Login, namespace: str | None) -> None:
+    """Stop the Workload NAME: spec.active.
+
+    \b
+    Examples:
+      quotree stop workload job-train-1a2b3 -n ml
+    """
+    emit(switch(login, kueue.WORKLOAD, name, active(False), dry_run, namespace or login.namespace()))

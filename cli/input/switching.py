@@ -1,0 +1,122 @@
+"""Stopping and resuming what Kueue's users stop: a ClusterQueue, a LocalQueue, a single Workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.exits import Misused
+from cli.input.login import Login
+from cli.input.login import login as login_option
+from policies.dialects import kueue
+from policies.dialects.reading import mapping, metadata
+from policies.model.objects import GroupKind
+from policies.model.printing import plain
+from policies.model.suggestion import close
+
+if TYPE_CHECKING:
+    from cluster.client import Cluster
+    from cluster.resource import Resource
+
+MANAGER = "quotree"
+"""The field manager of what people change by hand."""
+HOLD, DRAIN, NONE = "Hold", "HoldAndDrain", "None"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One field of `spec`: what it becomes, what it is where it is absent, and how that is said."""
+
+    field: str
+    value: object
+    absent: object
+    done: str
+
+
+def stop_policy(value: str) -> Switch:
+    return Switch("stopPolicy", value, NONE, "resumed" if value == NONE else _STOPPED[value])
+
+
+_STOPPED = {HOLD: "stopped; what runs goes on", DRAIN: "stopped; what runs is evicted"}
+
+
+def active(value: bool) -> Switch:
+    return Switch("active", value, True, "resumed" if value else "stopped; if it runs, it is evicted")
+
+
+class OfKinds(click.Group):
+    """Commands by kind, which also have the names that kubectl gives the kind."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        kind = next((kind for kind, words in _WORDS.items() if cmd_name.lower() in words), cmd_name)
+        return super().get_command(ctx, kind)
+
+
+_WORDS = {
+    "clusterqueue": ("clusterqueues", "cq"),
+    "localqueue": ("localqueues", "lq"),
+    "workload": ("workloads", "wl"),
+    "resourceflavor": ("resourceflavors", "rf"),
+    "cohort": ("cohorts",),
+}
+
+
+def acting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """NAME, --dry-run and what a cluster needs."""
+    dry_run = click.option(
+        "--dry-run",
+        type=click.Choice(["none", "client", "server"]),
+        default="none",
+        show_default=True,
+        help="client: say what would be done. server: have the API server check it, and store nothing.",
+    )
+    return click.argument("name")(dry_run(login_option(command)))
+
+
+def switch(login: Login, kind: GroupKind, name: str, wanted: Switch, dry_run: str, namespace: str | None = None) -> str:
+    """Set the field; the sentence for what was done. Raises Misused for an unknown name, and OutOfReach."""
+    from cluster.actions import Patch  # here, since these take long to load
+    from cluster.apply import perform
+    from cluster.errors import NotFound
+
+    within = f" in namespace {namespace}" if namespace else ""
+    with login.connected() as cluster:
+        resource = cluster.newest(versions(kind))
+        try:
+            found = cluster.get(resource.item(name, namespace))
+        except NotFound as error:
+            raise Misused(_missing(cluster, resource, kind, name, namespace)) from error
+        if mapping(found.get("spec")).get(wanted.field, wanted.absent) == wanted.value:
+            return plain(f"{kind.kind} {name}{within} is so already: {wanted.field} is {_written(wanted.value)}")
+        if dry_run != "client":
+            uid, body = str(metadata(found).get("uid") or ""), {"spec": {wanted.field: wanted.value}}
+            perform(
+                cluster,
+                Patch(resource, namespace, name, body, "", MANAGER, uid=uid, dry_run=dry_run == "server"),
+            )
+    note = f" ({dry_run} dry run)" if dry_run != "none" else ""
+    return plain(f"{kind.kind} {name}{within} {wanted.done}{note}")
+
+
+def versions(kind: GroupKind) -> tuple[Resource, ...]:
+    """Those that Kueue has served, the newest first."""
+    from cluster.sources import FOLLOWED, WORKLOADS
+
+    return WORKLOADS if kind == kueue.WORKLOAD else FOLLOWED[kind]
+
+
+def _missing(cluster: Cluster, resource: Resource, kind: GroupKind, name: str, namespace: str | None) -> str:
+    within = f" in namespace {namespace}" if namespace else ""
+    near = close(name, _names(cluster.list(resource, namespace=namespace)))
+    return f"there is no {kind.kind} {name}{within}" + (f"; did you mean {near}?" if near else "")
+
+
+def _names(manifests: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [str(metadata(each).get("name")) for each in manifests]
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

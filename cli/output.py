@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import click
 
 from cli.exits import OutOfReach
+from cli.progress import erase
 
 
 def emit(text: str) -> None:
@@ -21,6 +22,7 @@ def emit(text: str) -> None:
     if sys.stdout is None:
         raise OutOfReach("cannot write to standard output: it is closed")
     try:
+        erase()
         click.echo(_encodable(text, sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -46,6 +48,7 @@ def note(text: str) -> None:
     if sys.stderr is None:
         return
     try:
+        erase()
         click.echo(_encodable(plain(text), sys.stderr), err=True)
     except OSError:
         discard(2)

@@ -15,6 +15,7 @@ from cli.input.options import against_of, configured
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.output import note
+from cli.progress import progress, stage
 from cli.report.audits.audited import Audited, within, without_old
 from cli.report.formats import OF_AUDITS, deliver
 from policies.audit.audited import audit as audit_of
@@ -24,6 +25,7 @@ from policies.model.forest import Forest
 
 
 @click.command()
+@progress
 @against_of("cluster", "What is audited: a cluster, a snapshot of one, or the files of a folder.")
 @configured
 @click.option("--root", metavar="NAME", help="Only the trees whose root has this name.")
@@ -77,6 +79,7 @@ def _audited(against: Against, configuration: Configuration) -> Audited:
     """Raises OutOfReach where it cannot be read."""
     context = load(against, configuration.yunikorn)
     world: Forest = context.world
+    stage("judging")
     if against.kind == "files":  # what was read from a cluster is stored already
         world = stored_state(State(world, context.manifests), configuration).world
     found = audit_of(world, configuration, datetime.now(UTC))

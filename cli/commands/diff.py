@@ -12,10 +12,12 @@ from cli.input.options import engine as engine_options
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.input.simulation import exit_codes, note_problems
+from cli.progress import progress, stage
 from cli.report.formats import OF_IMPACTS, deliver
 
 
 @click.command()
+@progress
 @change_options
 @outputs(tuple(OF_IMPACTS))
 @engine_options
@@ -37,6 +39,7 @@ def diff(request: ChangeRequest, outputs: tuple[Output, ...], engine: EngineOpti
     """
     configuration = settings(engine.config, request.selection.places, engine.profile)
     change = read_change(request, configuration.yunikorn)
+    stage("simulating")
     found = impact(change, configuration, engine)
     note_problems(found.files, found.simulation)
     deliver(outputs, OF_IMPACTS, found)

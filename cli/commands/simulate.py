@@ -9,12 +9,14 @@ from cli.input.options import engine as engine_options
 from cli.input.simulation import Simulations, start
 from cli.input.simulation_events import CommandWithEvents, Event, events, play
 from cli.output import emit, json_text
+from cli.progress import progress
 from cli.report.simulations.beside import as_json, texts
 from cli.report.simulations.simulation_json import simulation_json
 from cli.report.simulations.simulation_text import simulation_text
 
 
 @click.command(cls=CommandWithEvents)
+@progress
 @inputs
 @output
 @events

@@ -14,6 +14,7 @@ from cli.input.options import against_of
 from cli.input.settings import settings
 from cli.input.snapshot_file import MAX_SIZE, Snapshot
 from cli.output import emit, note
+from cli.progress import progress
 from cli.report.redaction import Redaction
 from cli.report.snapshot_json import snapshot_json
 from policies.dialects.reading import Manifest
@@ -21,6 +22,7 @@ from policies.model.objects import Ref
 
 
 @click.command()
+@progress
 @against_of("cluster", "What it is taken of: a cluster.")
 @click.option("--file", metavar="FILE", help="Where to write it. Default: standard output.")
 @click.option("--hash-names", is_flag=True, help="Hash the names of work: Workloads, jobs, Pods and their groups.")

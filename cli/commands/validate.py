@@ -13,6 +13,7 @@ from cli.input.exit_options import exits as exit_options
 from cli.input.outputs import Output, outputs
 from cli.input.question import Question, asked
 from cli.input.selection import Selection, selected_in_roots
+from cli.progress import progress
 from cli.report.answering import answer, note_problems
 from cli.report.baselined import without_old
 from cli.report.formats import OF_REPORTS, deliver
@@ -21,6 +22,7 @@ from cli.watching.again import watchable
 
 @click.command()
 @watchable
+@progress
 @selected_in_roots
 @asked
 @outputs(tuple(OF_REPORTS))

@@ -13,6 +13,7 @@ from cli.input.documents import Unreadable
 from cli.input.given import gather
 from cli.input.login import unavailable
 from cli.input.snapshot_file import WORK, Snapshot
+from cli.progress import stage, tick
 from policies import dialects
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, volcano
@@ -128,6 +129,7 @@ def followed(cluster: Cluster, following: Iterable[Source], keep: Keep) -> Fores
     """All objects of these kinds, as they are now; `keep` is shown each manifest. Raises ClusterError."""
     from cluster.store import load as read_all  # here, since it takes long to load
 
+    stage("reading the cluster")
     return read_all(cluster, [_noticed(source, keep) for source in following])
 
 
@@ -161,6 +163,7 @@ def _noticed(source: Source, keep: Keep) -> Source:
     trim, namespaced = source.trim, source.versions[0].namespaced
 
     def note(manifest: dict[str, Any]) -> dict[str, Any]:
+        tick()
         keep(identity(manifest, source.kind, namespaced), manifest)
         return trim(manifest) if trim else manifest
 

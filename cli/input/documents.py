@@ -17,6 +17,7 @@ from cli.input.placeholders import TEXT, has_placeholder
 from cli.input.queue_config import as_config_map, is_queue_config, within_config_map
 from cli.input.regular_file import other_kind, read_regular
 from cli.output import note
+from cli.progress import counted
 from policies.dialects.reading import text as text_of
 from policies.text import json_values, yaml_values
 from policies.text.field_paths import Region, Steps
@@ -91,7 +92,7 @@ def read(
     being read; one in a folder that has nothing to do with quota is passed over, as are charts and patches. A List is
     returned as its items. Empty documents are left out. What standard input holds is placed in the file `stdin_name`.
     """
-    found = list(_read_all(paths, stdin, stdin_name))
+    found = list(counted(_read_all(paths, stdin, stdin_name), "reading files"))
     return [each for each in found if isinstance(each, Document)], [it for it in found if isinstance(it, Unreadable)]
 
 

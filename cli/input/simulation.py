@@ -15,6 +15,7 @@ from cli.input.given import Given, Placed, gather
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.output import note
+from cli.progress import stage
 from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano
@@ -183,6 +184,7 @@ def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
 
 def play(given: Given, configuration: Configuration, engine: EngineOptions) -> Simulations:
     """The same of files that are read already."""
+    stage("simulating")
     files = SimulatedFiles(configuration)
     decisions = engine_settings(engine, files.configuration)
     manifests = files.accept(given)

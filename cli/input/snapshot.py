@@ -16,6 +16,7 @@ from cli.input.named import Named, workload_of
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import Others, engine_settings, start
+from cli.progress import stage
 from scheduling.objects.times import written
 from scheduling.simulation.settings import Settings
 from scheduling.visibility.as_json import job_of
@@ -62,6 +63,7 @@ def read(against: Against, settings: Settings | None = None) -> World:
     decisions = ReconcilerSettings(chosen.options, chosen.ordering, chosen.counting, chosen.waiting)
     if against.kind == "snapshot":
         return of_manifests(snapshot_file.read(against.name).objects, decisions)
+    stage("reading the cluster")
     try:
         with against.login.connect() as cluster:
             return snapshot(cluster, decisions)

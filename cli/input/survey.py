@@ -28,6 +28,7 @@ from cli.input.documents import (
 from cli.input.folders import JUDGED, Folder, PassedOver, Reason, look
 from cli.input.kustomizations import Build, builds
 from cli.input.regular_file import read_regular
+from cli.progress import counted
 
 if TYPE_CHECKING:
     from cli.input.selection import Selection
@@ -110,7 +111,7 @@ def _below(made: Survey, folder: Folder, files: Files) -> None:
     made.files += len(folder.files) + len(folder.passed) + sum(map(len, folder.charts.values()))
     used = _built(made, folder)
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]
-    made.take(files.below(folder), named=False)
+    made.take(counted(files.below(folder), "reading files"), named=False)
     _charts(made, folder)
 
 

@@ -22,6 +22,7 @@ from cli.input.survey import Survey, survey
 from cli.input.workspace import Organisation, organisations
 from cli.judgement import judge
 from cli.output import note
+from cli.progress import stage
 from cli.report.merging import merged, with_entries
 from cli.report.model import Looked, Report, report, unjudged
 from cli.report.repeated import of_repeated
@@ -65,6 +66,7 @@ def answer(selection: Selection, question: Question) -> Answer:
     looked, every = _looked(surveyed), _together(root.given for each in surveyed for root in each.roots)
     try:
         contexts = _contexts(surveyed, question, configuration, every)
+        stage("judging")
         answers = [
             one for each in surveyed for one in _judged(each, question, configuration, contexts[each.against(question)])
         ]

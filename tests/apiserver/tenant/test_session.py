@@ -232,7 +232,9 @@ def test_an_administrator_stops_the_queue_and_the_tenant_is_told(waiting: Contro
     stopped = quotree(waiting, "admin", "stop", "clusterqueue", "lab", "--keep-already-running")
     assert (stopped.returncode, stopped.stdout) == (0, "ClusterQueue lab stopped; what runs goes on\n"), stopped.stderr
     eventually(lambda: active() == "false", reconciler.log)
-    eventually(lambda: "is inactive" in quotree(waiting, TENANT, "why", "job/late", "-n", "team").stdout, reconciler.log)
+    eventually(
+        lambda: "is inactive" in quotree(waiting, TENANT, "why", "job/late", "-n", "team").stdout, reconciler.log
+    )
     assert condition(waiting, "team", "first", "Admitted")["status"] == "True"
     assert quotree(waiting, TENANT, "stop", "clusterqueue", "lab").returncode == 4
     listed = quotree(waiting, TENANT, "list", "workload", "-n", "team", "--status", "admitted", "-o", "name").stdout

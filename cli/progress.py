@@ -1,0 +1,140 @@
+"""A line on a terminal that says what is going on, for work that takes longer than a second.
+
+It is on standard error, gone before anything else is printed, and not there at all where standard error is no terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import Any, TextIO, TypeVar
+
+import click
+
+T = TypeVar("T")
+_AFTER = 1.0
+"""Seconds until the line is shown."""
+_EVERY = 0.2
+"""Seconds between two looks at how far it has come."""
+
+
+class _Line:
+    """What is shown, from `start` to `stop`; the work goes on in other threads than the one that writes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._stage, self._count = "", 0
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+        self._width = 0
+        """Of the line that is there now; 0: there is none."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self.erase()
+
+    def stage(self, text: str) -> None:
+        self._stage, self._count = text, 0
+
+    def tick(self) -> None:
+        self._count += 1
+
+    def erase(self) -> None:
+        with self._lock:
+            self._replace("")
+
+    def _run(self) -> None:
+        wait = _AFTER
+        while not self._over.wait(wait):
+            wait = _EVERY
+            if self._stage:
+                with self._lock:
+                    self._replace(self._text())
+
+    def _text(self) -> str:
+        """No longer than the terminal is wide, or it could not be erased."""
+        counted = f": {self._count}" if self._count else ""
+        whole = f"{self._stage}{counted} ({time.monotonic() - self._began:.0f} s)"
+        return whole[: max(0, shutil.get_terminal_size().columns - 1)]
+
+    def _replace(self, text: str) -> None:
+        """With blanks, which every terminal understands."""
+        blanks = f"\r{' ' * self._width}\r" if self._width else ""
+        self._width = len(text)
+        try:
+            self._stream.write(blanks + text)
+            self._stream.flush()
+        except (OSError, ValueError):  # nobody looks any more
+            self._over.set()
+
+
+_current: _Line | None = None
+
+
+def stage(text: str) -> None:
+    """Say what begins now, such as "reading files"."""
+    if _current is not None:
+        _current.stage(text)
+
+
+def tick() -> None:
+    """One more of what the stage is about is done."""
+    if _current is not None:
+        _current.tick()
+
+
+def counted(items: Iterable[T], text: str) -> Iterable[T]:
+    """The items, as a stage that counts them."""
+    if _current is None:
+        return items
+    stage(text)
+    return _ticking(items)
+
+
+def _ticking(items: Iterable[T]) -> Iterator[T]:
+    for item in items:
+        tick()
+        yield item
+
+
+def erase() -> None:
+    """Make room for what is printed now."""
+    if _current is not None:
+        _current.erase()
+
+
+def progress(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--quiet, and the line while the command runs."""
+
+    @wraps(command)
+    def with_progress(*arguments: Any, quiet: bool, **options: Any) -> Any:
+        global _current
+        stream = sys.stderr
+        if quiet or _current is not None or not _wanted(stream):
+            return command(*arguments, **options)
+        _current = _Line(stream)
+        _current.start()
+        try:
+            return command(*arguments, **options)
+        finally:
+            ended, _current = _current, None
+            ended.stop()
+
+    return click.option("--quiet", is_flag=True, help="Show no progress on the terminal.")(with_progress)
+
+
+def _wanted(stream: TextIO | None) -> bool:
+    if stream is None or not stream.isatty():
+        return False
+    return os.name == "nt" or os.environ.get("TERM", "") not in ("", "dumb")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import errno
 import glob
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
-from cli.input.folders import EXTENSIONS, OURS, Folder, PassedOver, Reason, look
+from cli.input.folders import EXTENSIONS, Folder, PassedOver, Reason, is_ours, look, may_hold_objects
 from cli.input.links import leads_out
 from cli.input.placeholders import TEXT, has_placeholder
-from cli.input.queue_config import as_config_map, is_queue_config, within_config_map
+from cli.input.queue_config import QueuesRegion, as_config_map, is_queue_config, names_queues, within_config_map
 from cli.input.regular_file import other_kind, read_regular
 from cli.output import note
 from cli.progress import counted
@@ -28,8 +27,6 @@ MAX_SIZE = 64 * 2**20
 
 STDIN = "<stdin>"
 """The name of standard input where the user gives it none."""
-_MANIFEST = re.compile(rb"\b(?:kind|apiVersion|partitions)\b")
-"""A text without these has neither an object nor queues of YuniKorn."""
 _NOT_HERE = (errno.ENOENT, errno.ELOOP)
 
 
@@ -71,10 +68,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Input that cannot be read or judged; the message says why and, where there is one, the cure."""
+    """Input that cannot be read or judged; the message says why and, where there is one, the cure.
+
+    `well_formed`: the text itself is sound, and holds something else than manifests.
+    """
 
     place: Place
     message: str
+    well_formed: bool = field(default=False, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.place}: unreadable: {self.message}"
@@ -194,10 +195,10 @@ class Files:
 def triaged(source: str, data: bytes) -> Iterator[Found]:
     """The manifests of a file that lies in a folder, or why it is passed over.
 
-    A text without any kind is not even parsed. What cannot be read is an error only where it mentions one of the
+    A text without objects is not even parsed. What cannot be read is an error only where it mentions one of the
     projects and is not a template.
     """
-    if not _MANIFEST.search(data):
+    if not may_hold_objects(data):
         yield PassedOver(source, Reason.NO_MANIFEST)
         return
     template = TEXT.search(data) is not None
@@ -206,16 +207,18 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
             yield _unreadable(found, data, template)
         elif template and has_placeholder(found.manifest):
             yield PassedOver(source, Reason.TEMPLATE)
-        elif is_object(found.manifest):
+        elif is_object(found.manifest) and (not isinstance(found.region, QueuesRegion) or names_queues(found.region)):
             yield found
         else:
             yield PassedOver(source, Reason.NO_MANIFEST)
 
 
 def _unreadable(found: Unreadable, data: bytes, template: bool) -> Unreadable | PassedOver:
+    if found.well_formed:
+        return PassedOver(found.place.file, Reason.NO_MANIFEST)
     if template:
         return PassedOver(found.place.file, Reason.TEMPLATE)
-    return found if OURS.search(data) else PassedOver(found.place.file, Reason.BROKEN)
+    return found if is_ours(data) else PassedOver(found.place.file, Reason.BROKEN)
 
 
 def is_object(manifest: Mapping[str, Any]) -> bool:
@@ -283,7 +286,7 @@ def _flattened(source: str, value: Any, region: Region, spans: Sequence[Span]) -
     """The manifest; of a List its items, at any depth of Lists."""
     if not isinstance(value, dict):
         place = Place(source, *region.locate(""))
-        yield Unreadable(place, f"{_named(value)} stands where a manifest is expected, a mapping")
+        yield Unreadable(place, f"{_named(value)} stands where a manifest is expected, a mapping", well_formed=True)
         return
     if is_queue_config(value):
         manifest, within = as_config_map(region)

@@ -21,17 +21,42 @@ IGNORE_FILE = ".quotreeignore"
 RENDERED_FROM = (*EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
 """How names of files end, in lower case, that say what is read of a folder and what it becomes."""
 _CHART = "Chart.yaml"
-OURS = re.compile(
+_WORDS = (b"kueue", b"volcano", b"yunikorn", b"Queue", b"Cohort", b"ResourceFlavor", b"PodGroup")
+"""One of them is in whatever `_OURS` finds; this is quicker for large data."""
+_OURS = re.compile(
     rb"""kueue[a-z0-9.-]*\.io\b|volcano\.sh\b|yunikorn
     |\bkind["']?\s*:\s*["']?(?:ClusterQueue|LocalQueue|ResourceFlavor|Cohort|Queue|PodGroup)\b""",
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 """An API group, label or annotation of one of the three projects, also with a slip in it, or a kind that only they
 have."""
+_VERSION = re.compile(rb"""^["']?apiVersion["']?\s*:\s*["']?([^\s"'#]+)""", re.MULTILINE)
+"""Of a manifest that stands by itself."""
+_OBJECT = re.compile(rb"\b(?:apiVersion|partitions)\b")
 JUDGED = re.compile(
     rb"""apiVersion["']?\s*:\s*["']?(?:kueue|[a-z]+\.volcano\.sh)|kueue\.x-k8s\.io/queue-name|volcano\.sh/|yunikorn"""
 )
 """An object of theirs, or work that asks for their queues: neither a CRD nor a role."""
+
+
+def mentions_ours(data: bytes) -> bool:
+    return any(word in data for word in _WORDS) and _OURS.search(data) is not None
+
+
+def is_ours(data: bytes) -> bool:
+    """Whether a file that cannot be read is one of ours: it mentions us, and is no manifest of somebody else."""
+    if not mentions_ours(data):
+        return False
+    from policies.dialects import READERS  # here, since it takes long to load
+
+    groups = {version.rpartition(b"/")[0].decode(errors="replace") for version in _VERSION.findall(data)}
+    read = {kind.group for kind in READERS}
+    return not groups or any(group in read or mentions_ours(group.encode()) for group in groups)
+
+
+def may_hold_objects(data: bytes) -> bool:
+    """Whether there can be a manifest in it, which may lack its version, or queues of YuniKorn."""
+    return _OBJECT.search(data) is not None or mentions_ours(data)
 
 
 class Reason(StrEnum):

@@ -12,6 +12,7 @@ from typing import Any
 
 from policies.dialects.yunikorn_config.configmap import CONFIGS
 from policies.model import fields
+from policies.text import yaml_values
 from policies.text.field_paths import Outline, Region
 from policies.text.positions import Position
 
@@ -68,6 +69,13 @@ class BlockRegion(Region):
 def is_queue_config(value: dict[str, Any]) -> bool:
     """Whether it has partitions, and neither kind nor apiVersion."""
     return "partitions" in value and "kind" not in value and "apiVersion" not in value
+
+
+def names_queues(region: Region) -> bool:
+    """Whether a bare text names queues in one of its partitions; other programs have partitions as well."""
+    start, end = region.span.document
+    partitions = yaml_values.single(region.outline.text[start:end])["partitions"]
+    return isinstance(partitions, list) and any(isinstance(it, dict) and "queues" in it for it in partitions)
 
 
 def within_config_map(manifest: dict[str, Any], region: Region) -> Region:

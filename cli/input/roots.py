@@ -2,12 +2,13 @@
 
 Where files give the same object differently they describe different organisations: examples, environments, clusters.
 The largest folders that do not contradict themselves are then roots of their own, or single files. What nobody
-contradicts is one root, and is there for all others as well. One object of the configuration that two files of a
+contradicts is one root; others have of it what they name. One object of the configuration that two files of a
 folder give differently, and nothing else, is a slip and no sign of two organisations.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,10 +17,9 @@ from pathlib import Path
 
 from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable
-from cli.input.given import Given, Placed, collected, is_numbered
+from cli.input.given import NO_FILES, Given, Placed, collected, is_numbered
 from cli.input.queue_config import QueuesRegion
 from cli.input.survey import Survey, Unit
-from policies.dialects.reading import Manifest
 from policies.model.objects import GroupKind, Ref
 
 
@@ -27,11 +27,13 @@ from policies.model.objects import GroupKind, Ref
 class Root:
     """`path` is the folder or the file, "" for what nobody contradicts, which comes first. `given` has the objects.
 
-    `elsewhere` are the kinds of which objects are named here that only other roots have.
+    `around` is what it names of what nobody contradicts, and what that names in turn. `elsewhere` are the kinds of which
+    objects are named here that only other roots have.
     """
 
     path: str
     given: Given
+    around: Given = NO_FILES
     elsewhere: frozenset[GroupKind] = frozenset()
 
 
@@ -62,8 +64,11 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     rest, others = roots[0], roots[1:]
     if not others:
         return roots
-    named = _by_name(others)
-    return [replace(each, elsewhere=_elsewhere(each, rest, named)) for each in roots]
+    common, apart = _by_name([rest]), _by_name(others)
+    return [
+        _placed(rest, apart),
+        *(_placed(replace(each, around=_around(each, rest, common)), apart) for each in others),
+    ]
 
 
 def _joined(members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> Given:
@@ -84,18 +89,28 @@ def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:
     return found
 
 
-def _elsewhere(root: Root, rest: Root, named: Mapping[str, set[Ref]]) -> frozenset[GroupKind]:
-    """Which of its names stands for what, nobody knows: several roots may have it."""
-    lacking = (ref for text in _texts(root.given) for ref in named.get(text, ()))
-    return frozenset(
-        ref.group_kind for ref in lacking if ref not in root.given.objects and ref not in rest.given.objects
-    )
+def _around(root: Root, rest: Root, common: Mapping[str, set[Ref]]) -> Given:
+    """What the root names of the rest, at any number of steps."""
+    taken: dict[Ref, Placed] = {}
+    new: Iterable[Placed] = root.given.objects.values()
+    while new:
+        refs = {ref for text in _texts(new) for ref in common.get(text, ())} - taken.keys() - root.given.objects.keys()
+        new = [rest.given.objects[ref] for ref in sorted(refs)]
+        taken |= {placed.obj.ref: placed for placed in new}
+    return replace(NO_FILES, objects=taken)
 
 
-def _texts(given: Given) -> set[str]:
+def _placed(root: Root, apart: Mapping[str, set[Ref]]) -> Root:
+    """The root with the kinds of names of which nobody knows what they stand for: several roots may have them."""
+    lacking = (ref for text in _texts(root.given.objects.values()) for ref in apart.get(text, ()))
+    known = root.given.objects.keys() | root.around.objects.keys()
+    return replace(root, elsewhere=frozenset(ref.group_kind for ref in lacking if ref not in known))
+
+
+def _texts(every: Iterable[Placed]) -> set[str]:
     """All texts of the manifests."""
     found: set[str] = set()
-    left: list[object] = [placed.document.manifest for placed in given.objects.values()]
+    left: list[object] = [placed.document.manifest for placed in every]
     while left:
         value = left.pop()
         if isinstance(value, dict):
@@ -108,15 +123,13 @@ def _texts(given: Given) -> set[str]:
 
 
 def _number(read: Sequence[_Read]) -> None:
-    seen: dict[Ref, list[Manifest]] = defaultdict(list)
+    numbers: dict[tuple[Ref, str], int] = {}
     for each in read:
         for ref, placed in each.given.objects.items():
             if is_numbered(ref):
                 continue  # the API server gives each a name of its own
-            manifest, before = placed.document.manifest, seen[ref]
-            if manifest not in before:
-                before.append(manifest)
-            each.versions[ref] = before.index(manifest)
+            text = json.dumps(placed.document.manifest, sort_keys=True, default=repr)
+            each.versions[ref] = numbers.setdefault((ref, text), len(numbers))
 
 
 def _contested(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:

@@ -13,7 +13,7 @@ from cli.input.against import Against
 from cli.input.context import Context, Revision, load
 from cli.input.documents import Document
 from cli.input.folders import Reason
-from cli.input.given import NO_FILES, Given, collected, is_numbered, joined
+from cli.input.given import NO_FILES, Given, collected, joined
 from cli.input.question import Question
 from cli.input.roots import Root, find_roots, whole
 from cli.input.selection import Selection
@@ -41,7 +41,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Surveyed:
-    """An organisation, and the roots that it falls into. Of several the first is what they have in common."""
+    """An organisation, and the roots that it falls into. Of several the first is what nobody contradicts."""
 
     organisation: Organisation
     found: Survey
@@ -99,16 +99,14 @@ def _contexts(
 def _judged(
     surveyed: _Surveyed, question: Question, configuration: Configuration, context: Context
 ) -> Iterator[tuple[Report, Proposal]]:
-    """The report about each root. What is common to all roots is there for each of them."""
+    """The report about each root."""
     bases = _bases(surveyed, question.revision)
-    common = surveyed.roots[0].given if len(surveyed.roots) > 1 else NO_FILES
     kept = _together(root.given for root in surveyed.roots) if question.prune else None
     for root in surveyed.judged if bases is None else surveyed.roots:
-        around = common if root.path else NO_FILES
-        there = _knowing(_with(context, around, configuration), root)
+        there = _knowing(_with(context, root.around, configuration), root)
         revision, former = (bases[0], bases[1][root.path]) if bases else (None, None)
         judgement = judge(root.given, there, configuration, prune=kept, base=former)
-        found = report(root.given, context, judgement, (revision, former) if revision and former else None, around)
+        found = report(root.given, context, judgement, (revision, former) if revision and former else None, root.around)
         twice = of_repeated(
             root.given.repeated,
             judgement.proposal,
@@ -121,9 +119,8 @@ def _with(context: Context, around: Given, configuration: Configuration) -> Cont
     """The context with these files, as they would be stored."""
     if not around.objects:
         return context
-    named = {ref: placed for ref, placed in around.objects.items() if not is_numbered(ref)}
-    manifests = {ref: placed.document.manifest for ref, placed in named.items()}
-    world = context.world.put_all(placed.obj for placed in named.values())
+    manifests = {ref: placed.document.manifest for ref, placed in around.objects.items()}
+    world = context.world.put_all(placed.obj for placed in around.objects.values())
     state = stored_state(State(world, manifests), configuration)
     return replace(context, world=state.world, manifests={**context.manifests, **state.manifests})
 

@@ -23,8 +23,8 @@ from cli.input.settings import configuration_file
 from cli.output import discard, note
 from cli.watching.followed import Changes, following
 
-_LISTS = ("paths", "filenames", "kustomizations", "charts", "values")
-_FILES = ("config", "kueue_config", "baseline")
+_LISTS = ("paths", "filenames", "kustomizations", "charts", "values", "each")
+_FILES = ("config", "kueue_config", "baseline", "within")
 """The parameters of commands that name inputs."""
 _EVERY = 0.5
 """Seconds between two looks at the files."""

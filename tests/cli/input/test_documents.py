@@ -608,7 +608,7 @@ def test_a_pattern_matches_manifests_at_any_depth_and_folders(tmp_path: Path) ->
     for name in ("a.yaml", "deep/b.yml", "deep/er/c.json", "deep/notes.md", ".hidden/d.yaml"):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("{kind: A}" if file.suffix != ".json" else '{"kind": "A"}')
+        file.write_text("{apiVersion: v1, kind: A}" if file.suffix != ".json" else '{"apiVersion": "v1", "kind": "A"}')
 
     def names(pattern: str) -> list[str]:
         documents, unreadable = read([str(tmp_path / pattern)])

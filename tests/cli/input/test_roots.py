@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import cluster_queue, cohort, flavor, local_queue
+from tests.builders import cluster_queue, cohort, local_queue
 from tests.cli.repository import Repository
 from tests.cli.runs import BAD, GOOD, WORSE, Manifest, report, run, write
 
@@ -30,10 +30,13 @@ def rules(*arguments: object) -> list[str]:
     return [each["rule"] for each in report(run("validate", *arguments, "-o", "json"))["findings"]]
 
 
+FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "default"}}
+
+
 def organisation(cohort_of_queue: str) -> list[Manifest]:
     """A flavor, a queue that another organisation has in another cohort, and its door."""
     return [
-        flavor("default"),
+        FLAVOR,
         cluster_queue("main", cohort_of_queue),
         cohort(cohort_of_queue),
         local_queue("door", "main"),
@@ -198,12 +201,15 @@ def test_within_a_folder_only_what_is_found_in_the_files_is_reported(here: Path)
 
 def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> None:
     write(here / "a.yaml", cohort("org"))
-    (here / "broken.yaml").write_text("a: [\nkind: x")
+    (here / "broken.yaml").write_text("apiVersion: x\na: [\n")
     (here / "data.json").write_text('{"a": 1}\n{"a": 2}\n')
     (here / "rendered.yaml").write_text(TEMPLATE)
     (here / "named.yaml").write_text("apiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: '${TEAM}'}\n")
     (here / "workflow.yml").write_text("on: push\njobs: {}\n")
-    (here / "latin.yaml").write_bytes("kind: Note\ntext: Jürgen\n".encode("latin-1"))
+    (here / "slurm.yaml").write_text("partitions: {all: {enabled: true}}\n")
+    (here / "patch.yaml").write_text("- {op: add, path: /spec, value: {apiVersion: kueue.x-k8s.io/v1beta2}}\n")
+    (here / "disks.yaml").write_text("partitions: [{name: root, size: 10}]\n")
+    (here / "latin.yaml").write_bytes("apiVersion: x\nkind: Note\ntext: Jürgen\n".encode("latin-1"))
     (here / "wide.yaml").write_bytes("a: 1\n".encode("utf-16"))
     (here / "gone.yaml").symlink_to("nowhere")
     (here / "loop.yaml").symlink_to("loop.yaml")
@@ -215,8 +221,8 @@ def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> No
     assert result.exit_code == 0
     assert result.stdout == (
         "judged against nothing but the given files: 1 object, 1 queue\n"
-        "looked at 11 files: Cohort 1\n"
-        "passed over 10 files: 3 not Kubernetes manifests, 2 neither readable nor of these API groups, 2 templates,"
+        "looked at 14 files: Cohort 1\n"
+        "passed over 13 files: 6 not Kubernetes manifests, 2 neither readable nor of these API groups, 2 templates,"
         " 2 that lead to no file, 1 with other kinds only\n"
         "nothing is wrong\n"
     )
@@ -229,6 +235,13 @@ def test_a_file_with_something_of_ours_and_a_named_file_must_be_readable(here: P
     assert run("validate", ".").exit_code == 3
     assert "./torn.yaml:3:1: unreadable: " in run("validate", ".").stderr
     assert run("validate", "chart.tpl").exit_code == 3
+
+
+def test_a_broken_manifest_of_somebody_else_is_theirs_whatever_it_mentions(here: Path) -> None:
+    text = "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\na: kueue.x-k8s.io\na: 2\n"
+    (here / "csv.yaml").write_text(text)
+
+    assert looked(".")["passedOver"] == {"neither readable nor of these API groups": 1}
 
 
 @pytest.mark.parametrize("text", [None, "on: push\n", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"])

@@ -16,7 +16,8 @@ from cli.input.documents import Unreadable
 from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import against as against_option
 from cli.input.pruning import missing
-from cli.input.selection import Selection, read, selected
+from cli.input.selection import Selection, selected
+from cli.input.survey import read
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cli.input.kustomizations import FILES as KUSTOMIZATION_FILES
 from cli.input.kustomizations import Kustomization, read_kustomization
+from cli.input.regular_file import read_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -21,6 +22,8 @@ IGNORE_FILE = ".quotreeignore"
 RENDERED_FROM = (*EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
 """How names of files end, in lower case, that say what is read of a folder and what it becomes."""
 _CHART = "Chart.yaml"
+_MOST_PATTERNS = 2**16
+"""Bytes of a .quotreeignore."""
 _WORDS = (b"kueue", b"volcano", b"yunikorn", b"Queue", b"Cohort", b"ResourceFlavor", b"PodGroup")
 """One of them is in whatever `_OURS` finds; this is quicker for large data."""
 _OURS = re.compile(
@@ -163,8 +166,7 @@ class _Ignored:
 
     def enter(self, directory: str, names: Sequence[str]) -> None:
         if IGNORE_FILE in names:
-            text = (Path(directory) / IGNORE_FILE).read_text("utf-8", "replace")
-            self._add(Path(directory).absolute(), text.splitlines())
+            self._add(Path(directory).absolute(), _lines(f"{directory}/{IGNORE_FILE}"))
 
     def _add(self, folder: Path, patterns: Iterable[str]) -> None:
         from pathspec import GitIgnoreSpec  # here, since most folders have no patterns
@@ -188,6 +190,14 @@ class _Ignored:
                 result = spec.check_file(whole[len(folder.rstrip("/")) + 1 :] + end)
                 ignored = ignored if result.include is None else result.include
         return ignored
+
+
+def _lines(file: str) -> list[str]:
+    """None of what is no file, or cannot be read."""
+    try:
+        return read_regular(file, _MOST_PATTERNS)[0].decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
 
 
 def _above(start: Path, top: str) -> Iterator[Path]:

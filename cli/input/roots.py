@@ -27,8 +27,8 @@ from policies.model.objects import GroupKind, Ref
 class Root:
     """`path` is the folder or the file, "" for what nobody contradicts, which comes first. `given` has the objects.
 
-    `around` is what it names of what nobody contradicts, and what that names in turn. `elsewhere` are the kinds of which
-    objects are named here that only other roots have.
+    `around` is what it names of what nobody contradicts, and what that names in turn. `elsewhere` are the kinds of
+    which objects are named here that only other roots have.
     """
 
     path: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
@@ -12,11 +12,7 @@ import click
 from cli.exits import Misused
 from cli.input.documents import STDIN
 from cli.input.folders import Exclusion
-from cli.input.given import Given, Placed, identify
 from cli.input.options import inputs
-from cli.input.survey import survey
-from cli.output import note
-from policies.model.objects import Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +117,3 @@ def selected_in_roots(command: Callable[..., Any]) -> Callable[..., Any]:
         help="An organisation of its own, repeatable, or a pattern. Default: the roots of quotree.yaml, or those that"
         " are found.",
     )(command)
-
-
-def read(selection: Selection, known: Mapping[Ref, Placed] | None = None) -> Given:
-    """Everything that is selected, as one organisation; `known` as for `identify`.
-
-    Raises OutOfReach where a renderer that was asked for is not installed.
-    """
-    found = survey(selection)
-    for line in found.notes:
-        note(line)
-    return identify(found.documents(), found.unreadable, known)

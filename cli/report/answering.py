@@ -53,10 +53,9 @@ class _Surveyed:
         return own if own is not None and question.against.kind == "nothing" else question.against
 
     @property
-    def judged(self) -> list[Root]:
-        """Those with something in them; one at least."""
-        filled = [root for root in self.roots if root.given.objects or root.given.unreadable]
-        return filled or list(self.roots[:1])
+    def filled(self) -> list[Root]:
+        """Those with something to judge; one at least."""
+        return [root for root in self.roots if root.given.objects or root.given.unreadable] or list(self.roots[:1])
 
 
 def answer(selection: Selection, question: Question) -> Answer:
@@ -102,7 +101,7 @@ def _judged(
     """The report about each root."""
     bases = _bases(surveyed, question.revision)
     kept = _together(root.given for root in surveyed.roots) if question.prune else None
-    for root in surveyed.judged if bases is None else surveyed.roots:
+    for root in surveyed.roots:
         there = _knowing(_with(context, root.around, configuration), root)
         revision, former = (bases[0], bases[1][root.path]) if bases else (None, None)
         judgement = judge(root.given, there, configuration, prune=kept, base=former)
@@ -165,7 +164,7 @@ def _looked(surveyed: Sequence[_Surveyed]) -> Looked:
     reasons |= {passed.file: passed.reason for each in surveyed for passed in each.found.passed}
     passed = Counter(str(reason) for file, reason in reasons.items() if file not in judged)
     kinds = Counter(ref.kind for given in every for ref in given.objects)
-    paths = (root.path or each.organisation.name for each in surveyed for root in each.judged)
+    paths = (root.path or each.organisation.name for each in surveyed for root in each.filled)
     roots = [path and os.path.normpath(path) for path in paths]
     return Looked(
         files=sum(each.found.files for each in surveyed),

@@ -20,7 +20,8 @@ from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
 from cli.input.folders import RENDERED_FROM, Exclusion
 from cli.input.given import Given, Placed
-from cli.input.selection import Selection, read
+from cli.input.selection import Selection
+from cli.input.survey import read
 from policies.model.objects import Ref
 
 

@@ -22,6 +22,8 @@ IGNORE_FILE = ".quotreeignore"
 RENDERED_FROM = (*EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
 """How names of files end, in lower case, that say what is read of a folder and what it becomes."""
 _CHART = "Chart.yaml"
+_CHART_FOLDERS = ("templates", "charts", "crds", "ci")
+_CHART_FILES = re.compile(r"(?:Chart|values|requirements).*|\.helmignore|.*\.lock").fullmatch
 _MOST_PATTERNS = 2**16
 """Bytes of a .quotreeignore."""
 _WORDS = (b"kueue", b"volcano", b"yunikorn", b"Queue", b"Cohort", b"ResourceFlavor", b"PodGroup")
@@ -114,20 +116,33 @@ def look(path: str, exclusion: Exclusion | None = None) -> Folder:
         directory = directory.rstrip("/") or "/"
         ignored.enter(directory, names)
         inner[:] = sorted(each for each in inner if not each.startswith(".") and not ignored.folder(directory, each))
-        chart = next((each for each in found.charts if directory == each or directory.startswith(f"{each}/")), None)
-        if chart is None and _CHART in names:
+        chart = _around(directory, found.charts)
+        if chart is None and _CHART in names and (Path(directory) / _CHART).is_file():
             found.charts[chart := directory] = []
         for name in sorted(names):
             file = f"{directory.rstrip('/')}/{name}"
-            if chart is not None:
+            if chart is not None and _is_of_chart(file[len(chart) + 1 :]):
                 found.charts[chart].append(file)
             elif name.lower().endswith(EXTENSIONS):
                 _sort_in(found, file, ignored)
-        if chart is None:
-            names_here = (each for each in KUSTOMIZATION_FILES if each in names)
-            found.kustomizations += filter(None, (read_kustomization(directory, each) for each in names_here))
+        if chart is None or chart == directory:
+            named = (each for each in KUSTOMIZATION_FILES if each in names)
+            found.kustomizations += filter(None, (read_kustomization(directory, each) for each in named))
     _without_patches(found)
     return found
+
+
+def _around(directory: str, charts: Iterable[str]) -> str | None:
+    """The chart that the folder is a part of."""
+    return next(
+        (it for it in charts if directory.startswith(f"{it}/") and _is_of_chart(f"{directory}/."[len(it) + 1 :])), None
+    )
+
+
+def _is_of_chart(path: str) -> bool:
+    """Whether Helm reads the file, by its path in the chart; what else lies there is for others."""
+    first, _, inner = path.partition("/")
+    return first in _CHART_FOLDERS if inner else bool(_CHART_FILES(first))
 
 
 def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:

@@ -88,6 +88,21 @@ def test_without_programs_resources_are_read_and_patches_and_templates_are_not(r
     ]
 
 
+def test_what_only_lies_beside_a_chart_is_judged(repository: Path) -> None:
+    text(repository / "Chart.yaml", "apiVersion: v2\nname: top\nversion: 1.0.0\n")
+    text(repository / "templates" / "queue.yaml", CHART)
+
+    context = report(run("validate", ".", "-o", "json"))["context"]
+
+    assert (context["objects"], context["passedOver"]["of Helm charts"]) == (5, 5)  # three of them of the chart below
+    assert context["notRendered"] == [
+        "./overlays/dev: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
+        "./overlays/prod: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
+        ".: not rendered: helm is not on the PATH",
+        "./chart: not rendered: helm is not on the PATH",
+    ]
+
+
 def test_overlays_are_built_by_themselves_and_their_base_is_not_judged_again(repository: Path) -> None:
     program(repository, "kustomize", BUILD)
 

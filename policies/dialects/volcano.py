@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
@@ -105,11 +105,12 @@ class Queue(Node):
 class PodGroup(Attached):
     """`written_queue` is spec.queue as it stands, None where it is absent and the CRD's `default` applies.
 
-    `two_tiers` are the network topologies that name their highest tier twice.
+    `minimum` is spec.minResources. `two_tiers` are the network topologies that name their highest tier twice.
     """
 
     written_queue: str | None
     phase: str
+    minimum: Mapping[str, Quantity] = field(default_factory=dict)
     two_tiers: tuple[str, ...] = ()
 
 
@@ -163,6 +164,7 @@ def read_pod_group(manifest: Manifest) -> PodGroup:
         queue_field="spec.queue",
         written_queue=queue,
         phase=text(mapping(manifest.get("status")).get("phase")) or "",
+        minimum=Reader({}).amounts(spec.get("minResources"), "spec.minResources"),
         two_tiers=contradictory_tiers(spec),
         defects=Reader(manifest).defects(),
     )

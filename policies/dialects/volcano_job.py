@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import field as attribute
 from typing import Any
 
 from policies.dialects.reading import Manifest, listing, mapping, text
@@ -32,7 +33,10 @@ class Partitions:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task. `name` is the one that Volcano gives where none is written; `replicas` counts 0 where it is absent."""
+    """One task. `name` is the one that Volcano gives where none is written; `replicas` counts 0 where it is absent.
+
+    `pod` is what its pod template says of resources, and nothing else of it.
+    """
 
     field: str
     name: str
@@ -40,6 +44,7 @@ class Task:
     min_available: int | None = None
     depends_on: tuple[str, ...] = ()
     partitions: Partitions | None = None
+    pod: Mapping[str, Any] = attribute(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,17 @@ def _task(field: str, task: Mapping[str, Any], index: int) -> Task:
         min_available=whole(task.get("minAvailable")),
         depends_on=tuple(name for name in listing(mapping(task.get("dependsOn")).get("name")) if isinstance(name, str)),
         partitions=None if total is None or size is None else Partitions(total, size),
+        pod=_asking(mapping(mapping(task.get("template")).get("spec"))),
     )
+
+
+def _asking(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a pod's spec that decide what it requests."""
+    kept = {key: spec[key] for key in ("resources", "overhead") if key in spec}
+    for part in ("containers", "initContainers"):
+        containers = map(mapping, listing(spec.get(part)))
+        kept[part] = [{key: each.get(key) for key in ("resources", "restartPolicy")} for each in containers]
+    return kept
 
 
 def _policies(part: Mapping[str, Any], field: str) -> tuple[Policy, ...]:

@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_jobs import KINDS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
-from policies.model.suggestion import close
+from policies.model.suggestion import slip
 from policies.rules.kueue._submissions import Submission, queue_of, submissions
 
 _COUNTED = "pods"
 """Kueue counts them only where a queue covers them."""
-_NEAR = 0.8
 
 
 @rule(
@@ -24,8 +23,9 @@ _NEAR = 0.8
 def resource_not_covered(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Workload or a job requests a resource that its ClusterQueue does not cover.
 
-    Why it is reported: Kueue accepts it and lets it wait until the queue covers the resource. Resources that Kueue's
-    Configuration excludes or transforms are not considered: if yours does, switch the rule off.
+    Why it is reported: Kueue accepts it and lets it wait until the queue covers the resource. Kueue's Configuration may
+    transform resources: nothing is said where the queue covers another resource of the same domain that the pods do not
+    request. If yours excludes resources, switch the rule off.
     Example: a Job that requests `nvidia.com/gpu` in a queue with `coveredResources: [cpu, memory]`.
     Fix: remove the request, submit to another queue, or add the resource to a group of the queue.
     """
@@ -43,7 +43,9 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
     covered = {resource for group in queue.groups for resource in group.covered_resources}
     for asking in submitted.asking:
         for resource in sorted(asking.requests.keys() - covered - {_COUNTED}):
-            near = close(resource, sorted(covered), _NEAR)
+            near = slip(resource, covered.__contains__)
+            if near is None and _is_made_of(resource, covered - asking.requests.keys()):
+                continue
             yield Finding(
                 submitted.ref,
                 asking.field,
@@ -54,3 +56,9 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
                 causes=(Cause(queue.ref, "spec.resourceGroups", f"covers {', '.join(sorted(covered))}"),),
                 profiles=STRICT_ONLY,
             )
+
+
+def _is_made_of(resource: str, covered: Collection[str]) -> bool:
+    """Whether the queue may count it as another resource: `nvidia.com/gpumem` as `nvidia.com/total-gpumem`."""
+    domain, slash, _ = resource.partition("/")
+    return bool(slash) and any(other.startswith(f"{domain}/") for other in covered)

@@ -241,6 +241,8 @@ def standard_input(stdin: TextIO | BinaryIO | None, name: str) -> Iterator[Docum
 
 def _failed(source: str, error: Exception) -> Unreadable:
     reason = getattr(error, "strerror", None) or str(error)
+    if "\0" in source:  # each Python says it in its own words
+        reason = "the name of a file cannot have a null character"
     return Unreadable(Place(source, 1, 1), f"cannot be read: {reason}")
 
 

@@ -549,7 +549,7 @@ def test_what_cannot_be_read_does_not_hide_the_rest(tmp_path: Path) -> None:
         (f"{tmp_path}/gone", 1, 1, "cannot be read: No such file or directory"),
         (f"{tmp_path}/wide", 1, 1, "this is UTF-16; save it as UTF-8"),
         (f"{tmp_path}/latin.yaml", 2, 9, "the byte 0xfc is not UTF-8; save the file as UTF-8"),
-        ("\0", 1, 1, "cannot be read: embedded null byte"),
+        ("\0", 1, 1, "cannot be read: the name of a file cannot have a null character"),
     ]
 
 

@@ -15,7 +15,7 @@ from tests.cli.organisations import KUEUE, local, org_queue
 from tests.cli.runs import execute, run, write
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-README = Path(__file__).parents[3] / "README.md"
+PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
 SHARING = (
     FLAVOR,
     org_queue("a", 4, "org", preemption={"reclaimWithinCohort": "Any"}),
@@ -224,9 +224,9 @@ def test_each_example_turns_out_as_it_says(story: Story) -> None:
 
 
 @pytest.mark.apiserver
-def test_the_output_in_the_readme_is_real() -> None:
+def test_the_output_in_the_documentation_is_real() -> None:
     (story,) = [story for story in stories(EXAMPLES) if story.folder.name == "special-queue"]
     shown = story.play().split("\n\nwhat is in use:")[0]
     block = [f"    {line}" if line else "" for line in ["$ " + story.command(), *shown.splitlines()]]
 
-    assert "\n".join([*block, ""]) in README.read_text()
+    assert "\n".join([*block, ""]) in PAGE.read_text()

@@ -1,4 +1,4 @@
-"""The commands that the README shows for the time before a merge, each as it stands there."""
+"""The commands that the documentation shows for the time before a merge, each as it stands there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ metadata: {name: from-a-chart}
 
 def commands() -> list[str]:
     """The code block of the section, without its comments."""
-    section = (ROOT / "README.md").read_text().partition("\n## Before the merge\n")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "docs" / "command-line.md").read_text().partition("\n## Before the merge\n")[2].partition("\n## ")[0]
+    )
     return [line.partition("#")[0].strip() for line in section.splitlines() if line.startswith("    ")]
 
 

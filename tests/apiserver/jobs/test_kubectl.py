@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -111,9 +112,13 @@ def test_describe_job_says_what_it_waits_for_that_it_started_and_that_it_was_pre
         server.kubectl("delete", "workloadpriorityclass", "urgent")
 
 
-def test_describe_job_says_that_its_queue_is_misspelt(server: ControlPlane) -> None:
+def test_a_misspelt_queue_is_said_when_the_job_is_submitted_and_on_the_job(server: ControlPlane) -> None:
     spec = {"suspend": True, "template": template("1"), "backoffLimit": 0}
-    server.request("POST", JOBS, batch_job("slip", spec, None, labels=queued("mian")), user=TENANT)
+    manifest = json.dumps(batch_job("slip", spec, "team", labels=queued("mian")))
 
+    told = server.kubectl("apply", "-f", "-", input=manifest, user=TENANT).stderr
+    assert "Warning: " in told
+    assert "mian" in told
+    assert "main" in told
     said = "Warning Waiting LocalQueue team/mian does not exist; did you mean main?"
     eventually(lambda: said in described(server, "slip"), lambda: described(server, "slip"))

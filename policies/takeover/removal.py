@@ -55,6 +55,7 @@ CLUSTER_ROLES = (
     "quotree-webhook-yunikorn",
     "quotree-yunikorn-viewer",
 )
+API_SERVICES = ("v1alpha1.visibility.quotree.dev",)
 CLUSTER_ROLE_BINDINGS = (*(each for each in CLUSTER_ROLES if "-batch-" not in each), "quotree-webhook-reviews")
 KUBECONFIGS = "quotree-kubeconfigs"
 """The namespace of Secrets with kubeconfigs, which are the administrator's."""
@@ -77,6 +78,7 @@ def read_by_name(names: Names, policies: Iterable[str]) -> Iterator[Ref]:
     for name in policies:
         yield Ref("ValidatingAdmissionPolicyBinding", name)
         yield Ref("ValidatingAdmissionPolicy", name)
+    yield from (Ref("APIService", name) for name in API_SERVICES)
     yield from (Ref("ClusterRoleBinding", name) for name in CLUSTER_ROLE_BINDINGS)
     yield from (Ref("ClusterRole", name) for name in CLUSTER_ROLES)
     yield from (Ref(kind, _REMOTE, KUBECONFIGS) for kind in ("RoleBinding", "Role"))
@@ -108,6 +110,7 @@ _ASKED = (
     "MutatingWebhookConfiguration",
     "ValidatingAdmissionPolicyBinding",
     "ValidatingAdmissionPolicy",
+    "APIService",  # while nobody answers for it, no namespace can be deleted
 )
 
 

@@ -23,6 +23,7 @@ KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 LEFT = (
+    "/apis/apiregistration.k8s.io/v1/apiservices",
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",

@@ -12,7 +12,7 @@ from policies.dialects.quota_gates import WAITS
 from policies.mutation.kueue_pod_defaults import GATE
 from policies.takeover import removal
 from policies.takeover.objects import Found, Names, Plan, Ref, ref_of
-from policies.takeover.removal import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Wishes, remove
+from policies.takeover.removal import API_SERVICES, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Wishes, remove
 from policies.takeover.taking import silenced
 from scheduling.volcano_queues import queue_object
 from tests.builders import batch_job, queued, queued_pod
@@ -30,11 +30,20 @@ def installed_names(kind: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "removed"), [("ClusterRole", CLUSTER_ROLES), ("ClusterRoleBinding", CLUSTER_ROLE_BINDINGS)]
+    ("kind", "removed"),
+    [("ClusterRole", CLUSTER_ROLES), ("ClusterRoleBinding", CLUSTER_ROLE_BINDINGS), ("APIService", API_SERVICES)],
 )
-def test_each_role_of_the_manifests_is_removed(kind: str, removed: tuple[str, ...]) -> None:
+def test_each_object_of_the_manifests_outside_of_a_namespace_is_removed(kind: str, removed: tuple[str, ...]) -> None:
     assert installed_names(kind) <= {*removed}
     assert {name for name in removed if kind == "ClusterRole"} <= installed_names(kind)
+
+
+def test_an_api_service_goes_before_the_program_that_answers_for_it() -> None:
+    """Without a server behind it, no namespace could be deleted."""
+    found = cluster({"kind": "APIService", "metadata": {"name": API_SERVICES[0]}}, *quotree())
+    steps = [step for step in remove(found, NAMES, Wishes()).steps if step.writes]
+
+    assert Ref("APIService", API_SERVICES[0]) in [write.ref for write in steps[0].writes]
 
 
 def test_the_marks_of_volcanos_queues_are_those_that_are_written() -> None:

@@ -158,10 +158,12 @@ def _cluster_queue(world: World, name: str, limit: int) -> _Queue:
 
 
 def _local_queue(world: World, name: str, limit: int) -> _Queue:
-    known = world.queues.local_queues
-    if name not in known:
-        raise Misused(_missing("LocalQueue", name, known, "for a ClusterQueue write its name alone"))
-    shown = list(map(item, local_rows(world, name, 0, limit)))
+    """Raises Misused where there is no such queue, and no work that names it."""
+    try:
+        shown = list(map(item, local_rows(world, name, 0, limit)))
+    except KeyError:
+        known = world.queues.local_queues
+        raise Misused(_missing("LocalQueue", name, known, "for a ClusterQueue write its name alone")) from None
     return _Queue("LocalQueue", name, shown, sum(1 for _ in world.queues.waiting_at(name)))
 
 
@@ -175,7 +177,12 @@ def _answered(ask: Ask, login: Login, queue: str, namespace: str | None, limit: 
     within = within or namespace or login.namespace()
     for local in [name] if name else local_queues(login, within):
         path = f"/v1/namespaces/{quote(within, safe='')}/localqueues/{quote(local, safe='')}/pendingworkloads"
-        items = ask(f"{path}?limit={limit}")["items"]
+        try:
+            items = ask(f"{path}?limit={limit}")["items"]
+        except Misused:
+            if name:
+                raise
+            continue  # it does not exist, and only work that has quota or has ended names it
         yield _Queue("LocalQueue", f"{within}/{local}", items, len(items))
 
 

@@ -107,14 +107,19 @@ def find_workload(login: Login, wanted: Named) -> str:
 
 
 def local_queues(login: Login, namespace: str) -> list[str]:
-    """The names of the LocalQueues that the API server has there. Raises OutOfReach, also where there are none."""
-    from cluster.sources import FOLLOWED
+    """The names of the LocalQueues there, and of those that Workloads name: one may be misspelt, or gone.
+
+    Raises OutOfReach, also where there are none.
+    """
+    from cluster.sources import FOLLOWED, WORKLOADS
     from policies.dialects.kueue import LOCAL_QUEUE
-    from policies.dialects.reading import metadata
+    from policies.dialects.reading import mapping, metadata, text
 
     with login.connected() as cluster:
-        queues = cluster.newest(FOLLOWED[LOCAL_QUEUE])
-        found = sorted(str(metadata(each)["name"]) for each in cluster.list(queues, namespace=namespace))
+        queues = cluster.list(cluster.newest(FOLLOWED[LOCAL_QUEUE]), namespace=namespace)
+        workloads = cluster.list(cluster.newest(WORKLOADS), namespace=namespace)
+        named = (text(mapping(each.get("spec")).get("queueName")) for each in workloads)
+        found = sorted({*(str(metadata(each)["name"]) for each in queues), *filter(None, named)})
     if not found:
         raise OutOfReach(f"namespace {namespace} has no LocalQueue; name another namespace with -n")
     return found

@@ -129,6 +129,14 @@ def test_kubectl_says_it_on_the_workload(waiting: ControlPlane) -> None:
     assert "insufficient unused quota for cpu in flavor plain, 2 more needed" in reserved["message"]
 
 
+def test_kubectl_describe_says_it_of_the_job(waiting: ControlPlane, reconciler: Replica) -> None:
+    def described() -> str:
+        return waiting.kubectl("describe", "job", "late", "-n", "team", user=TENANT).stdout
+
+    eventually(lambda: "Waiting in ClusterQueue lab (LocalQueue team/main): needs " in described(), reconciler.log)
+    assert "foreign" not in described()
+
+
 def test_kubectl_says_it_of_the_aggregated_api(waiting: ControlPlane) -> None:
     name = workload(waiting, "team", "late")["metadata"]["name"]
     path = f"{PREFIX}/namespaces/team/workloads/{name}/explanation"
@@ -153,6 +161,18 @@ def test_quotree_pending_says_who_is_ahead(waiting: ControlPlane) -> None:
     assert quotree(waiting, TENANT, "pending", "main", "-n", "team").stdout == shown.stdout
     answered = json.loads(quotree(waiting, TENANT, "pending", "-n", "team", "-o", "json").stdout)
     assert [each["positionInClusterQueue"] for each in answered["queues"][0]["items"]] == [1, 2]
+
+
+def test_quotree_pending_lists_a_job_whose_queue_is_misspelt(waiting: ControlPlane) -> None:
+    job = batch_job("slip", {"template": template("1")}, None, labels=queued("mian"))
+    waiting.request("POST", "/apis/batch/v1/namespaces/team/jobs", job, user=TENANT)
+    eventually(lambda: workload(waiting, "team", "slip"))
+
+    shown = quotree(waiting, TENANT, "pending", "-n", "team").stdout
+
+    waiting.request("DELETE", "/apis/batch/v1/namespaces/team/jobs/slip?propagationPolicy=Background", user=TENANT)
+    assert "LocalQueue team/mian: 1 pending\n" in shown
+    assert "LocalQueue team/mian does not exist; did you mean main?\n" in shown
 
 
 def test_quotree_tree_shows_the_way_of_the_tenant_alone(waiting: ControlPlane) -> None:

@@ -52,6 +52,21 @@ def test_one_queue_alone_may_be_asked_for(files: str) -> None:
     assert "doesn't exist" in run("pending", "ns/lost", "--against", files).stdout
 
 
+def test_a_queue_that_only_work_names_says_what_was_meant(tmp_path: Path) -> None:
+    job = queued_job("slip", "smal", 1)
+    file = write(tmp_path / "a.yaml", FLAVOR, org_queue("small", 4), local("small"), job)
+
+    shown = run("pending", "ns/smal", "--against", f"files:{file.parent}")
+
+    assert (shown.exit_code, shown.stdout) == (
+        0,
+        (
+            "LocalQueue ns/smal: 1 pending\n"
+            "  Job ns/slip, priority 0: Misconfigured: LocalQueue ns/smal does not exist; did you mean small?\n"
+        ),
+    )
+
+
 def test_no_more_are_shown_than_asked_for_and_the_rest_is_counted(files: str) -> None:
     lines = run("pending", "small", "--against", files, "--limit", "1").stdout.splitlines()
 

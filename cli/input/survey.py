@@ -31,7 +31,7 @@ from cli.input.kustomizations import Build, builds
 from cli.input.regular_file import read_regular
 from cli.input.selection import Selection
 from cli.output import note
-from cli.progress import counted
+from cli.progress import stage, tick
 from policies.model.objects import Ref
 
 T = TypeVar("T")
@@ -77,6 +77,7 @@ class Survey:
         """Documents become units by the file that they come from."""
         documents: list[Document] = []
         for each in found:
+            tick()
             if isinstance(each, Document):
                 documents.append(each)
             elif isinstance(each, Unreadable):
@@ -90,6 +91,7 @@ class Survey:
 def survey(selection: Selection) -> Survey:
     """Raises OutOfReach where a renderer that was asked for is not installed."""
     made, files = Survey(), Files()
+    stage("reading files")
     for path in selection.paths:
         if path == "-":
             made.files += 1
@@ -123,7 +125,7 @@ def _below(made: Survey, folder: Folder, files: Files) -> None:
     made.files += len(folder.files) + len(folder.passed) + sum(map(len, folder.charts.values()))
     used = _built(made, folder)
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]
-    made.take(counted(files.below(folder), "reading files"), named=False)
+    made.take(files.below(folder), named=False)
     _charts(made, folder)
 
 

@@ -35,6 +35,12 @@ def leads_out(path: str | Path) -> Path | None:
     return None if real.is_relative_to(border) and GIT not in real.relative_to(border).parts else real
 
 
+def stays_below(path: str | Path, folder: str | Path) -> bool:
+    """Whether the path is the folder or below it, by its name and where links lead."""
+    whole, real = _whole(path), Path(os.path.realpath(path))
+    return whole.is_relative_to(_whole(folder)) and real.is_relative_to(os.path.realpath(folder))
+
+
 @dataclass(frozen=True, slots=True)
 class Owned:
     """A file by its path from a folder; both are free of links."""

@@ -39,7 +39,12 @@ def settings(option: str | None, paths: Sequence[str], profile: str | None = Non
 
 def configuration_file(option: str | None, paths: Sequence[str]) -> str | None:
     """The file of the configuration in force; None for the defaults."""
-    return option or os.environ.get(VARIABLE) or (_upward(paths) if paths else None)
+    return named_configuration(option) or (_upward(paths) if paths else None)
+
+
+def named_configuration(option: str | None) -> str | None:
+    """The file that the user named; None where it is to be found."""
+    return option or os.environ.get(VARIABLE) or None
 
 
 def _upward(paths: Sequence[str]) -> str | None:

@@ -13,10 +13,14 @@ import click
 from cli.exits import Misused
 from cli.input.against import Against, AgainstType
 from cli.input.documents import expand
+from cli.input.folders import Exclusion
+from cli.input.links import stays_below
 from cli.input.selection import Selection
-from cli.input.settings import configuration_file, read_file
+from cli.input.settings import configuration_file, named_configuration, read_file
 from policies.configuration.section import Section
 from policies.model.errors import BadConfiguration
+
+_TRUST = "if you trust the file, name it with --config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,40 +86,62 @@ def _declared(selection: Selection, config: str | None) -> list[Organisation] | 
     if file is None:
         return None
     folder = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120, without `..`
-    return read_file(file, lambda manifest: _roots(manifest, folder, selection))
+    declaring = _Declaring(folder, selection.exclusion, trusted=named_configuration(config) is not None)
+    return read_file(file, lambda manifest: _roots(manifest, declaring))
 
 
-def _roots(manifest: Mapping[str, Any], folder: str, selection: Selection) -> list[Organisation] | None:
+@dataclass(frozen=True, slots=True)
+class _Declaring:
+    """The folder of the configuration. `trusted`: the user named the file; one that was found may be anybody's."""
+
+    folder: str
+    exclusion: Exclusion
+    trusted: bool
+
+
+def _roots(manifest: Mapping[str, Any], declaring: _Declaring) -> list[Organisation] | None:
     """Raises BadConfiguration."""
     top = Section(manifest, "")
     if manifest.get("roots") is None:
         return None
-    found = [each for section in top.sections("roots") for each in _root(section, folder, selection)]
+    found = [each for section in top.sections("roots") for each in _root(section, declaring)]
     if not found:
         raise BadConfiguration("names no root; leave it out", "roots")
     return found
 
 
-def _root(section: Section, folder: str, selection: Selection) -> Iterator[Organisation]:
+def _root(section: Section, declaring: _Declaring) -> Iterator[Organisation]:
     path, against = section.text("path"), section.optional("against")
     section.done()
-    whole = os.path.normpath(os.path.join(folder, path))  # noqa: PTH118, an absolute path is refused below
-    if not _is_in(whole, folder):
+    whole = os.path.normpath(os.path.join(declaring.folder, path))  # noqa: PTH118, an absolute path is refused below
+    if not _is_in(whole, declaring.folder):
         raise BadConfiguration(f"{path} is not below the folder of this file", section.at("path"))
     found = expand(os.path.relpath(whole))
     if not found:
         raise BadConfiguration(f"{path}: no such file or folder", section.at("path"))
-    context = _against(against, folder, section.at("against")) if against is not None else None
     for each in found:
-        yield Organisation(Selection((each,), exclusion=selection.exclusion), each, context)
+        if not stays_below(each, declaring.folder):
+            raise BadConfiguration(f"{path}: a link leads out of the folder of this file", section.at("path"))
+    context = _against(against, declaring, section.at("against")) if against is not None else None
+    for each in found:
+        yield Organisation(Selection((each,), exclusion=declaring.exclusion), each, context)
 
 
-def _against(text: str, folder: str, at: str) -> Against:
-    """Folders and snapshots start from the folder of the configuration."""
+def _against(text: str, declaring: _Declaring, at: str) -> Against:
+    """Folders and snapshots start from the folder of the configuration.
+
+    A file that was found may be that of a pull request: it uses no login of the user, and shows no file from elsewhere.
+    """
     kind, colon, name = text.partition(":")
     if kind in ("files", "snapshot"):
-        name = os.path.relpath(os.path.join(folder, name))  # noqa: PTH118
+        whole = os.path.join(declaring.folder, name)  # noqa: PTH118
+        if not declaring.trusted and not stays_below(whole, declaring.folder):
+            raise BadConfiguration(f"{name} is not below the folder of this file; {_TRUST}", at)
+        name = os.path.relpath(whole)
     try:
-        return AgainstType().convert(f"{kind}{colon}{name}", None, None)
+        against = AgainstType().convert(f"{kind}{colon}{name}", None, None)
     except click.BadParameter as error:
         raise BadConfiguration(error.message, at) from error
+    if against.kind == "cluster" and not declaring.trusted:
+        raise BadConfiguration(f"a file that was found may not ask a cluster; {_TRUST}, or use --against", at)
+    return against

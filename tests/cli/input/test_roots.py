@@ -152,6 +152,15 @@ def test_quotree_yaml_names_the_roots_and_what_they_are_judged_against(
     [
         ("roots:\n- path: nowhere\n", "quotree.yaml:2:9: roots[0].path: nowhere: no such file or folder"),
         ("roots:\n- path: ../x\n", "roots[0].path: ../x is not below the folder of this file"),
+        ("roots:\n- path: /etc\n", "roots[0].path: /etc is not below the folder of this file"),
+        ("roots:\n- path: away\n", "quotree.yaml:2:9: roots[0].path: away: a link leads out of the folder"),
+        ("roots:\n- path: away/../tmp\n", "roots[0].path: away/../tmp: no such file or folder"),
+        ("roots:\n- path: a*\n", "roots[0].path: a*: a link leads out of the folder"),
+        ("roots:\n- path: prod\n  against: files:..\n", "roots[0].against: .. is not below the folder of this file"),
+        ("roots:\n- path: prod\n  against: files:away\n", "roots[0].against: away is not below the folder"),
+        ("roots:\n- path: prod\n  against: snapshot:/etc/hostname\n", "/etc/hostname is not below the folder"),
+        ("roots:\n- path: prod\n  against: cluster\n", "quotree.yaml:3:12: roots[0].against: a file that was found"),
+        ("roots:\n- path: prod\n  against: cluster:lab\n", "may not ask a cluster; if you trust the file, name it"),
         ("roots:\n- paht: prod\n", "roots[0].path"),
         ("roots:\n- path: prod\n  agianst: cluster\n", "unknown key; did you mean 'against'?"),
         ("roots:\n- path: prod\n  against: files:nowhere\n", "roots[0].against"),
@@ -161,12 +170,29 @@ def test_quotree_yaml_names_the_roots_and_what_they_are_judged_against(
 )
 def test_a_mistake_in_quotree_yaml_has_its_place(here: Path, text: str, says: str) -> None:
     write(here / "prod" / "a.yaml", cohort("org"))
+    (here / "away").symlink_to("..")
     (here / "quotree.yaml").write_text(text)
 
     result = run("validate", ".")
 
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+@pytest.mark.parametrize("by", ["--config", "QUOTREE_CONFIG"])
+def test_only_a_quotree_yaml_that_the_user_names_may_ask_a_cluster(here: Path, by: str) -> None:
+    write(here / "prod" / "a.yaml", cohort("org"))
+    file = here / "quotree.yaml"
+    file.write_text("roots:\n- path: prod\n  against: cluster:nowhere\n")
+    login = {"KUBECONFIG": str(here / "none")}
+
+    if by == "--config":
+        result = run("validate", ".", by, file, env=login)
+    else:
+        result = run("validate", ".", env={by: str(file), **login})
+
+    assert result.exit_code == 4
+    assert "cluster nowhere" in result.output
 
 
 def test_a_quotree_yaml_of_somebody_else_is_a_manifest(here: Path) -> None:

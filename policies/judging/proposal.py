@@ -10,7 +10,9 @@ from policies.configuration.settings import Configuration
 from policies.model.change import Change, Circumstances, Occasion
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Node, Ref
+from policies.model.suggestion import Names, slip
 
+_WALKED = 20_000  # objects that are looked at to word one message
 _LOOKS = 10
 """Looks at the forest for each change, at the least: some rules look, and look at the parents too."""
 
@@ -37,6 +39,9 @@ class Proposal:
         init=False, repr=False, compare=False, default_factory=dict
     )
     """What `changed` has found: a hundred rules ask for a dozen types."""
+    _names: dict[tuple[GroupKind, str, bool], Names | None] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
     _touched: list[Node] | None = field(init=False, repr=False, compare=False, default=None)
 
     def touched(self, kind: type[N]) -> Iterator[N]:
@@ -88,6 +93,32 @@ class Proposal:
     def holds(self, kind: type[KubeObject]) -> bool:
         """Whether there is any object of this type. Looks at every object if there is none: for failures only."""
         return any(isinstance(obj, kind) for obj in self.after.objects())
+
+    def near(self, absent: Ref, by_children: bool = False) -> str | None:
+        """The name, of the same kind and namespace, that is meant by one that does not exist; None if none is near.
+
+        `by_children`: a name that only children name counts too. For failures only: the first of a kind looks at every
+        node, or for other kinds at every object. Where these are far more than what changes, one letter may differ.
+        """
+        kind = absent.group_kind, absent.namespace, by_children
+        if kind not in self._names:
+            self._names[kind] = self._named_like(absent, by_children)
+        names = self._names[kind]
+        if names is None:
+            return slip(absent.name, lambda name: self.after.get(absent._replace(name=name)) is not None)
+        return names.nearest(absent.name)
+
+    def _named_like(self, absent: Ref, by_children: bool) -> Names | None:
+        """None where there are too many objects to look at."""
+        like = absent.group_kind, absent.namespace
+        refs = [node.ref for node in self.after.nodes()]
+        if by_children:
+            refs += [node.parent for node in self.after.nodes() if node.parent is not None]
+        if all(ref.group_kind != absent.group_kind for ref in refs):
+            if len(self.after) > max(_WALKED, len(self.changes) * _LOOKS):
+                return None
+            refs = [obj.ref for obj in self.after.objects()]
+        return Names(ref.name for ref in refs if (ref.group_kind, ref.namespace) == like)
 
     def standing(self) -> Proposal:
         """The world before the change, to be judged with the same scope: what it finds was there already."""

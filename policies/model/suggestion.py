@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 
+_SLIPS = 3  # letters; more are another name
+_SHORTEST = 3  # letters of a word that may have a slip: `eu` and `us` are both meant
 _LISTED = 60  # names; a longer list helps nobody
 _LETTERS = "abcdefghijklmnopqrstuvwxyz-."
 _LONGEST = 63  # characters; a longer name is no slip of the finger, and would take thousands of look-ups
@@ -24,20 +26,97 @@ def suggest(wrong: object, known: Iterable[str]) -> str:
     return f"known here: {', '.join(names)}" if len(names) <= _LISTED else ""
 
 
-def write_or_create(kind: str, name: str, exists: Callable[[str], bool]) -> str:
+class Names:
+    """Names of objects, to find the one that was meant. Looks at those with the same digits and a like length."""
+
+    def __init__(self, names: Iterable[str]):
+        self._by_form: dict[tuple[str, int], list[tuple[str, frozenset[str]]]] = {}
+        for name in sorted(set(names)):
+            self._by_form.setdefault((_digits(name), len(name)), []).append((name, frozenset(name)))
+
+    def nearest(self, wrong: str) -> str | None:
+        """The one that differs least, and the first by name of several; None where all differ by more than slips."""
+        if len(wrong) > _LONGEST:
+            return None
+        digits, letters = _digits(wrong), frozenset(wrong)
+        lengths = range(len(wrong) - _SLIPS, len(wrong) + _SLIPS + 1)
+        alike = (
+            name
+            for length in lengths
+            for name, others in self._by_form.get((digits, length), ())
+            if len(letters ^ others) <= 2 * _SLIPS  # a slip puts one letter in place of another
+        )
+        near = ((slips, name) for name in alike if (slips := _slips_between(wrong, name)))
+        return min(near, default=(0, None))[1]
+
+
+def is_slip(wrong: str, name: str) -> bool:
+    """Whether one may be written for the other: in each word a letter in four at most, and no word of two letters.
+
+    `east` and `west`, `eu` and `us`, `team-1` and `team-2` are different on purpose.
+    """
+    return _digits(wrong) == _digits(name) and _slips_between(wrong, name) > 0
+
+
+def _slips_between(wrong: str, name: str) -> int:
+    """How many letters are missing, added, wrong or swapped; 0 for none, and for more than slips."""
+    ours, theirs = _words(wrong), _words(name)
+    if len(ours) != len(theirs):
+        slips = _distance(wrong, name, 1)
+        return slips if slips <= 1 and min(len(wrong), len(name)) >= _SHORTEST else 0
+    total = 0
+    for one, other in zip(ours, theirs, strict=True):
+        if one == other:
+            continue
+        longer = max(len(one), len(other))
+        most = min(_SLIPS, max(1, longer // 4)) if longer >= _SHORTEST else 0
+        slips = _distance(one, other, most)
+        if slips > most:
+            return 0
+        total += slips
+    return total if total <= _SLIPS else 0
+
+
+def _words(name: str) -> list[str]:
+    return name.replace(".", "-").split("-")
+
+
+def _digits(name: str) -> str:
+    return "".join(filter(str.isdigit, name))
+
+
+def _distance(one: str, other: str, most: int) -> int:
+    """Of Damerau and Levenshtein, each letter in one swap at most; `most` + 1 for all that is farther."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        older, before, row = before, row, [i]
+        for j, wanted in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return min(row[-1], most + 1)
+
+
+def write_or_create(kind: str, name: str, near: str | None) -> str:
     """The fix for a reference to an object that does not exist."""
-    near = slip(name, exists)
-    return f"write {near} if that was meant" if near else f"create {kind} {name}"
+    return f"did you mean {near}?" if near else f"create {kind} {name}"
 
 
 def slip(name: str, exists: Callable[[str], bool]) -> str | None:
     """The first name in use that is one letter away: missing, added, wrong or two swapped. Digits are never slips.
 
-    `team-1` and `team-2` are two teams. Costs some 60 look-ups for each character, however many names there are.
+    `team-1` and `team-2` are two teams. For worlds too large for `Names`: costs some 60 look-ups for each
+    character, however many names there are.
     """
     if len(name) > _LONGEST:
         return None
-    return next((other for other in _slips(name) if other != name and exists(other)), None)
+    return next((other for other in _slips(name) if is_slip(name, other) and exists(other)), None)
 
 
 def _slips(name: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from policies.dialects.kueue import ClusterQueue
 from policies.judging.proposal import Proposal
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import GroupKind, Ref
-from policies.model.suggestion import slip, write_or_create
+from policies.model.suggestion import write_or_create
 
 Named = tuple[str, str]
 """A name and the path of its field."""
@@ -30,12 +30,12 @@ def missing(
             if unknown:
                 yield NotEvaluated(f"not all objects of {kind.kind} are known")
                 return
-            near = slip(name, exists)
+            near = proposal.near(ref(name))
             yield Finding(
                 queue.ref,
                 field,
                 f"{kind.kind} {name} does not exist; {queue.name} admits nothing until it does",
-                fix=write_or_create(kind.kind, name, exists),
+                fix=write_or_create(kind.kind, name, near),
                 subject=name,
                 profiles=STRICT_ONLY,
                 concerns=((ref(name), ""), (ref(near), "")) if near else (),

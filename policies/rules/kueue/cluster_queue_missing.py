@@ -23,7 +23,7 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
     Fix: create the ClusterQueue. Where the name is wrong, delete the LocalQueue and create it with the right one:
     `spec.clusterQueue` cannot be changed.
     """
-    for _, local in proposal.changed(LocalQueue):
+    for before, local in proposal.changed(LocalQueue):
         if local.queue is None or proposal.after.node(local.queue) is not None:
             continue
         if unknown := proposal.unknown(CLUSTER_QUEUE):
@@ -33,8 +33,15 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             local.ref,
             local.queue_field,
             f"ClusterQueue {local.queue.name} does not exist; nothing is admitted from here until it does",
-            fix=f"create ClusterQueue {local.queue.name}, or delete the LocalQueue and create it with the right name: "
-            f"{local.queue_field} cannot be changed",
+            fix=_fix(local, before is None, proposal.near(local.queue)),
             subject=local.queue.name,
             profiles=STRICT_ONLY,
         )
+
+
+def _fix(local: LocalQueue, is_new: bool, near: str | None) -> str:
+    name = local.queue.name if local.queue else ""
+    anew = f"delete the LocalQueue and create it with the right name: {local.queue_field} cannot be changed"
+    if near:
+        return f"did you mean {near}?" if is_new else f"did you mean {near}? Then {anew}"
+    return f"create ClusterQueue {name}, or {anew}"

@@ -7,8 +7,6 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
-from policies.model.forest import Forest
-from policies.model.suggestion import slip
 
 
 @rule(
@@ -19,7 +17,7 @@ from policies.model.suggestion import slip
     only=Occasion.PLACEMENT,
 )
 def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A node names a Cohort that nothing else uses, one letter off from one that is in use.
+    """A node names a Cohort that nothing else uses, with a name like that of one that is in use.
 
     Why it is reported: Kueue accepts any name as a cohort, without quota, limits or a parent. The typo silently takes
     the node out of its tree: it neither borrows nor lends.
@@ -36,21 +34,16 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if unknown:
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
-        near = slip(parent.name, lambda name: _in_use(proposal.after, name))
+        near = proposal.near(parent, by_children=True)
         if near is not None:
             yield Finding(
                 node.ref,
                 node.parent_field,
                 f"nothing else uses Cohort {parent.name}, so {node.ref.name} would be alone in it; there is a "
                 f"Cohort {near}",
-                fix=f"write {near} if that was meant, or create Cohort {parent.name}",
+                fix=f"did you mean {near}? Otherwise create Cohort {parent.name}",
                 subject=parent.name,
-                causes=(Cause(cohort_ref(near), "metadata.name", "differs by one letter"),),
+                causes=(Cause(cohort_ref(near), "metadata.name", "is nearly the same name"),),
                 profiles=STRICT_ONLY,
                 concerns=((parent, ""), (cohort_ref(near), "")),
             )
-
-
-def _in_use(forest: Forest, name: str) -> bool:
-    ref = cohort_ref(name)
-    return forest.node(ref) is not None or forest.has_children(ref)

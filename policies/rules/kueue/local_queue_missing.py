@@ -12,12 +12,11 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.suggestion import close, slip
+from policies.model.suggestion import Names
 
 _FIELD = fields.join("metadata.labels", QUEUE_NAME)
 _ANY = "default"
 """The namespace of manifests that name none, which may be applied in any."""
-_LISTED = 10  # queues of the namespace that a fix offers
 
 
 @rule(
@@ -93,7 +92,7 @@ class _Queues:
         )
 
     def _fix(self, job: Ref, queue: str) -> str:
-        near = slip(queue, lambda name: self.proposal.after.get(local_queue_ref(job.namespace, name)) is not None)
-        if near is None and self.of_files:
-            near = close(queue, (name for name, places in self.named.items() if job.namespace in (_ANY, *places)))
+        near = self.proposal.near(local_queue_ref(job.namespace, queue))
+        if near is None and self.of_files and job.namespace == _ANY:
+            near = Names(self.named).nearest(queue)
         return f"did you mean {near}?" if near else f"create LocalQueue {queue} in namespace {job.namespace}"

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CONFIG, multikueue_config_ref
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CONFIG
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
-from policies.model.forest import Forest
 from policies.model.suggestion import write_or_create
 
 _FIELD = "spec.parameters"
@@ -39,12 +37,8 @@ def multikueue_config_missing(proposal: Proposal) -> Iterator[Finding | NotEvalu
                 yield NotEvaluated("not all objects of MultiKueueConfig are known")
                 return
             name = check.parameters.name
-            fix = write_or_create(MULTIKUEUE_CONFIG.kind, name, partial(_exists, proposal.after))
+            fix = write_or_create(MULTIKUEUE_CONFIG.kind, name, proposal.near(check.parameters))
             yield _finding(check, f"{_FIELD}.name", f"names MultiKueueConfig {name}, which does not exist", fix)
-
-
-def _exists(forest: Forest, name: str) -> bool:
-    return forest.get(multikueue_config_ref(name)) is not None
 
 
 def _finding(check: AdmissionCheck, field: str, what: str, fix: str) -> Finding:

@@ -25,13 +25,10 @@ def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
     Example: `clusters: [europe, amreica]` where the MultiKueueCluster is called `america`.
     Fix: create the MultiKueueCluster, or correct the name.
     """
-
-    def exists(name: str) -> bool:
-        return proposal.after.get(multikueue_cluster_ref(name)) is not None
-
     for _, config in proposal.changed(MultiKueueConfig):
         for index, name in enumerate(config.clusters):
-            if not name or exists(name):
+            ref = multikueue_cluster_ref(name)
+            if not name or proposal.after.get(ref) is not None:
                 continue
             if proposal.unknown(MULTIKUEUE_CLUSTER):
                 yield NotEvaluated("not all objects of MultiKueueCluster are known")
@@ -40,7 +37,7 @@ def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
                 config.ref,
                 fields.join("spec.clusters", index),
                 f"MultiKueueCluster {name} does not exist; no work of {config.ref.name} goes there until it does",
-                fix=write_or_create(MULTIKUEUE_CLUSTER.kind, name, exists),
+                fix=write_or_create(MULTIKUEUE_CLUSTER.kind, name, proposal.near(ref)),
                 subject=name,
                 profiles=STRICT_ONLY,
             )

@@ -29,11 +29,12 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
         if absent == queue.parent:
+            near = proposal.near(absent)
             yield Finding(
                 queue.ref,
                 "spec.parent",
                 f"parent {absent.name} does not exist",
-                fix=f"correct the name or create queue {absent.name} first",
+                fix=f"did you mean {near}?" if near else f"correct the name or create queue {absent.name} first",
                 subject=absent.name,
                 profiles=BOTH if moved(before, queue) else STRICT_ONLY,
             )

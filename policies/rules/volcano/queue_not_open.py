@@ -35,9 +35,9 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield NotEvaluated("whether the queues exist that work names: the files have no Queue")
             return
         else:
-            yield _finding(
-                work, work.queue, "does not exist", f"create queue {work.queue.name} or name another", profiles
-            )
+            near = proposal.near(work.queue)
+            fix = f"did you mean {near}?" if near else f"create queue {work.queue.name} or name another"
+            yield _finding(work, work.queue, "does not exist", fix, profiles)
 
 
 def _profiles(work: Attached, created: bool) -> frozenset[Profile]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.model.suggestion import slip, suggest, write_or_create
+from policies.model.suggestion import Names, slip, suggest, write_or_create
 
 NAMES = {"research", "team-1", "a100"}
 
@@ -19,6 +19,50 @@ def test_other_digits_and_other_words_are_other_names(name: str) -> None:
     assert slip(name, NAMES.__contains__) is None
 
 
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("reserch", "research"),
+        ("resaerhc", "research"),
+        ("machinelearning", "machine-learning"),
+        ("machin-lerning", "machine-learning"),
+        ("team1", "team-1"),
+        ("research-", "research"),
+        ("enginering.platfrom", "engineering.platform"),
+        ("sopt", "spot"),
+    ],
+)
+def test_a_name_with_few_slips_is_near(wrong: str, meant: str) -> None:
+    known = Names(["research", "machine-learning", "team-1", "engineering.platform", "spot", "production"])
+
+    assert known.nearest(wrong) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("us-east", "us-west"),
+        ("dev-eu", "dev-us"),
+        ("prod-a", "prod-b"),
+        ("team-1", "team-2"),
+        ("team-1", "team-12"),
+        ("a", "b"),
+        ("", "a"),
+        ("research", "research"),
+        ("batch", "bench"),
+        ("x" * 64, "x" * 65),
+        ("ml", "machine-learning"),
+    ],
+)
+def test_a_name_that_is_another_on_purpose_is_not_near(name: str, other: str) -> None:
+    assert Names([other]).nearest(name) is None
+
+
+def test_of_several_the_nearest_is_meant_then_the_first_by_name() -> None:
+    assert Names(["researchers", "research"]).nearest("reserch") == "research"
+    assert Names(["train", "brain"]).nearest("rain") == Names(["brain", "train"]).nearest("rain") == "brain"
+
+
 def test_the_closest_name_is_suggested_else_all_that_are_known_unless_these_are_many() -> None:
     assert suggest("cohrot", ["cohort", "parent"]) == "did you mean 'cohort'?"
     assert suggest("x", ["cohort", "parent"]) == "known here: cohort, parent"
@@ -26,8 +70,8 @@ def test_the_closest_name_is_suggested_else_all_that_are_known_unless_these_are_
 
 
 def test_an_object_that_does_not_exist_is_a_slip_or_is_still_to_be_created() -> None:
-    assert write_or_create("Cohort", "reserch", NAMES.__contains__) == "write research if that was meant"
-    assert write_or_create("Cohort", "production", NAMES.__contains__) == "create Cohort production"
+    assert write_or_create("Cohort", "reserch", "research") == "did you mean research?"
+    assert write_or_create("Cohort", "production", None) == "create Cohort production"
 
 
 def test_a_name_is_never_near_itself() -> None:

@@ -1,0 +1,48 @@
+"""The name that is meant by one that does not exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.dialects.kueue import cohort_ref, local_queue_ref
+from policies.dialects.kueue_kinds import resource_flavor_ref
+from policies.judging import proposal as module
+from policies.judging.proposal import Proposal
+from tests.builders import change, cluster_queue, cohort, kueue, local_queue, world
+
+
+def judged() -> Proposal:
+    stored = world(
+        cohort("research"),
+        cluster_queue("engineering", "production"),
+        kueue("ResourceFlavor", "on-demand", {}),
+        local_queue("users", "engineering", namespace="a"),
+    )
+    return change(stored, cluster_queue("web"))
+
+
+def test_it_is_of_the_same_kind_and_namespace() -> None:
+    proposal = judged()
+
+    assert proposal.near(cohort_ref("reserch")) == "research"
+    assert proposal.near(cohort_ref("enginering")) is None
+    assert proposal.near(local_queue_ref("a", "user")) == "users"
+    assert proposal.near(local_queue_ref("b", "user")) is None
+
+
+def test_a_cohort_that_only_its_children_name_is_asked_for() -> None:
+    assert judged().near(cohort_ref("prodution")) is None
+    assert judged().near(cohort_ref("prodution"), by_children=True) == "production"
+
+
+def test_of_more_objects_than_may_be_looked_at_one_letter_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert judged().near(resource_flavor_ref("ondemnd")) is None
+    assert judged().near(resource_flavor_ref("on-demnd")) == "on-demand"
+
+    monkeypatch.setattr(module, "_WALKED", 0)
+    monkeypatch.setattr(module, "_LOOKS", 0)
+    proposal = judged()
+
+    assert proposal.near(resource_flavor_ref("on-demnd")) == "on-demand"
+    assert proposal.near(resource_flavor_ref("no-dmeand")) is None
+    assert proposal.near(cohort_ref("resaerhc")) == "research"

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.odd_amounts import OddAmount, odd_in_pod
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, metadata, text
 from policies.model.objects import Attached, GroupKind, KubeObject, Ref, Share
 
@@ -51,7 +53,7 @@ class Pod(Attached):
     `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
     it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
     to, if Kueue manages its kind. `marks` and `sized`: see `policies.dialects.kueue_pods`. `gates` are its scheduling
-    gates.
+    gates, `odd` the amounts that it can hardly mean; not of Pods that a controller made.
     """
 
     annotations: Mapping[str, str]
@@ -62,6 +64,7 @@ class Pod(Attached):
     marks: Mapping[str, str] = field(default_factory=dict)
     sized: Mapping[str, Any] = field(default_factory=dict)
     gates: tuple[str, ...] = ()
+    odd: tuple[OddAmount, ...] = ()
 
     @property
     def application(self) -> Ref | None:
@@ -118,6 +121,7 @@ def read_pod(manifest: Manifest) -> Pod:
         labels=ours(reader.texts(meta.get("labels"), "metadata.labels")),
         scheduler_name=scheduler,
         gates=gates(manifest),
+        odd=() if controller_of(meta) else tuple(odd_in_pod("spec", spec)),
         defects=reader.defects(),
     )
 

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
-from policies.amounts.requests import readable
+from policies.dialects.core import POD, Pod
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, WORKLOAD, QuotaNode
 from policies.dialects.kueue_jobs import KINDS, QueuedJob
 from policies.dialects.kueue_workload import Workload
-from policies.dialects.reading import listing, mapping
-from policies.dialects.volcano import QUEUE, Queue
+from policies.dialects.odd_amounts import OddAmount, odd, odd_in_pod
+from policies.dialects.reading import mapping
+from policies.dialects.volcano import JOB, QUEUE, Job, Queue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -16,17 +18,11 @@ from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding
 from policies.model.objects import Ref
 from policies.model.quantity import Quantity
 
-_BYTES = ("memory", "ephemeral-storage")
-_FEW = 1024  # bytes; nothing runs in less
-_LARGE = ("i", "M", "G", "T", "P", "E")
-"""How suffixes end that no number of cores has."""
-_UNIT = 10**9
-
 
 @rule(
     "amount-implausible",
     source="Quotree; Kubernetes: extended resources come in whole units",
-    kinds=(COHORT, CLUSTER_QUEUE, QUEUE, WORKLOAD, *KINDS),
+    kinds=(COHORT, CLUSTER_QUEUE, QUEUE, WORKLOAD, JOB, POD, *KINDS),
     default=Action.WARN,
     alone=True,
     no_cel="does no harm while the webhook is down",
@@ -40,94 +36,70 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
     Example: `memory: 36m`; `cpu: 9Gi`; `nvidia.com/gpu: 500m` in a pod template.
     Fix: write the unit that was meant: `36Mi`, `9`, `1`.
     """
-    for ref, at, resource, quantity, of_pod in _amounts(proposal):
-        if doubt := _doubt(resource, quantity, of_pod):
-            message, fix = doubt
-            refused = of_pod and _is_device(resource)
-            yield Finding(
-                ref,
-                at,
-                message,
-                fix=fix,
-                subject=resource,
-                profiles=BOTH if refused else STRICT_ONLY,
-                action=Action.DENY if refused else None,
-            )
+    for ref, found in chain(_of_queues(proposal), _of_pods(proposal)):
+        yield Finding(
+            ref,
+            found.field,
+            found.message,
+            fix=found.fix,
+            subject=found.resource,
+            profiles=BOTH if found.refused else STRICT_ONLY,
+            action=Action.DENY if found.refused else None,
+        )
 
 
-class _Amount(NamedTuple):
-    ref: Ref
-    field: str
-    resource: str
-    quantity: Quantity
-    of_pod: bool
+def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
+    for ref, at, resource, quantity in _quotas(proposal):
+        if found := odd(at, resource, quantity, of_pod=False):
+            yield ref, found
 
 
-def _amounts(proposal: Proposal) -> Iterator[_Amount]:
-    """The amounts of the objects whose amounts are new."""
+def _of_pods(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
+    for ref, at, spec in _specs(proposal):
+        for found in odd_in_pod(at, spec):
+            yield ref, found
+    for before, pod in proposal.changed(Pod):
+        if before is None or before.odd != pod.odd:
+            for found in pod.odd:
+                yield pod.ref, found
+
+
+def _quotas(proposal: Proposal) -> Iterator[tuple[Ref, str, str, Quantity]]:
+    """The amounts of nodes and queues whose amounts are new: each with its field and resource."""
     for before, node in proposal.changed(QuotaNode):
         if before is None or before.groups != node.groups:
             yield from _of_node(node)
     for was, queue in proposal.changed(Queue):
-        if was is None or (was.capability, was.deserved, was.guarantee) != _three(queue):
+        if was is None or _three(was) != _three(queue):
             for field, amounts in zip(("capability", "deserved", "guarantee.resource"), _three(queue), strict=True):
                 for resource, quantity in amounts.items():
-                    yield _Amount(queue.ref, fields.join(f"spec.{field}", resource), resource, quantity, False)
+                    yield queue.ref, fields.join(f"spec.{field}", resource), resource, quantity
+
+
+def _specs(proposal: Proposal) -> Iterator[tuple[Ref, str, Mapping[str, Any]]]:
+    """The pods of work whose pods are new: the path and content of their spec."""
     for old, job in proposal.changed(QueuedJob):
         if old is None or old.pod_sets != job.pod_sets:
             for pods in job.pod_sets:
-                yield from _of_template(job.ref, pods.at, pods.template)
+                yield job.ref, f"{pods.at}.spec", mapping(pods.template.get("spec"))
     for prior, workload in proposal.changed(Workload):
         if prior is None or prior.pod_sets != workload.pod_sets:
             for pod_set in workload.pod_sets:
-                template = mapping(pod_set.content.get("template"))
-                yield from _of_template(workload.ref, f"{pod_set.field}.template", template)
+                spec = mapping(mapping(pod_set.content.get("template")).get("spec"))
+                yield workload.ref, f"{pod_set.field}.template.spec", spec
+    for earlier, volcanos in proposal.changed(Job):
+        if earlier is None or [task.pod for task in earlier.spec.tasks] != [task.pod for task in volcanos.spec.tasks]:
+            for task in volcanos.spec.tasks:
+                yield volcanos.ref, f"{task.field}.template.spec", task.pod
 
 
 def _three(queue: Queue) -> tuple[Mapping[str, Quantity], ...]:
     return queue.capability, queue.deserved, queue.guarantee
 
 
-def _of_node(node: QuotaNode) -> Iterator[_Amount]:
+def _of_node(node: QuotaNode) -> Iterator[tuple[Ref, str, str, Quantity]]:
     for _, quota in node.quotas():
         keys = ("nominalQuota", "borrowingLimit", "lendingLimit")
         for key, quantity in zip(keys, (quota.nominal, quota.borrowing_limit, quota.lending_limit), strict=True):
             if quantity is not None:
-                yield _Amount(node.ref, quota.field(key), quota.name, quantity, False)
-
-
-def _of_template(ref: Ref, at: str, template: Mapping[str, Any]) -> Iterator[_Amount]:
-    spec = mapping(template.get("spec"))
-    for part in ("initContainers", "containers"):
-        for index, container in enumerate(listing(spec.get(part))):
-            resources = mapping(mapping(container).get("resources"))
-            for key in ("requests", "limits"):
-                for resource, quantity in readable(resources.get(key)).items():
-                    field = fields.join(at, "spec", part, index, "resources", key, resource)
-                    yield _Amount(ref, field, resource, quantity, True)
-
-
-def _doubt(resource: str, quantity: Quantity, of_pod: bool) -> tuple[str, str] | None:
-    """What is wrong and the cure; None for nearly every amount."""
-    text, nano = quantity.text, quantity.nano
-    if resource in _BYTES or resource.startswith("hugepages-"):
-        if nano % _UNIT:
-            return f"{resource}={text} is a fraction of a byte: {text[-1]} is no unit of bytes", _bytes(text)
-        if 0 < nano < _FEW * _UNIT:
-            return f"{resource}={text} is {nano // _UNIT} bytes", _bytes(text)
-    elif resource == "cpu":
-        if text.endswith(_LARGE):
-            return f"cpu={text} is {nano // _UNIT} cores", "write cores, such as 4, or thousandths, such as 500m"
-    elif nano % _UNIT and _is_device(resource):
-        counted = "the API server refuses such Pods" if of_pod else f"Kueue counts {-(-nano // _UNIT)}"
-        return f"{resource}={text} is a fraction, and devices come whole: {counted}", "write a whole number"
-    return None
-
-
-def _bytes(text: str) -> str:
-    number = text.rstrip("numkKMGTPEi")
-    return f"write {number}Mi or {number}Gi if that was meant"
-
-
-def _is_device(resource: str) -> bool:
-    return "/" in resource and "kubernetes.io/" not in resource
+                yield node.ref, quota.field(key), quota.name, quantity

@@ -1,0 +1,88 @@
+"""Amounts that are quantities, and almost surely not those that were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from policies.dialects.reading import listing, mapping
+from policies.model import fields
+from policies.model.quantity import BadQuantity, Quantity
+
+_BYTES = ("memory", "ephemeral-storage")
+_FEW = 1024  # bytes; nothing runs in less
+_LARGE = ("i", "M", "G", "T", "P", "E")
+"""How suffixes end that no number of cores has."""
+_UNIT = 10**9
+
+
+class OddAmount(NamedTuple):
+    """`refused`: the API server refuses Pods that ask for it."""
+
+    field: str
+    resource: str
+    message: str
+    fix: str
+    refused: bool
+
+
+def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
+    """Those that the containers of a pod ask for; `at` is the path of its spec."""
+    for part in ("initContainers", "containers"):
+        for index, container in enumerate(listing(spec.get(part))):
+            resources = mapping(mapping(container).get("resources"))
+            for key in ("requests", "limits"):
+                for resource, value in mapping(resources.get(key)).items():
+                    if odd := _odd_value(fields.join(at, part, index, "resources", key, resource), resource, value):
+                        yield odd
+
+
+def _odd_value(field: str, resource: object, value: object) -> OddAmount | None:
+    if not isinstance(resource, str) or _is_common(resource, value):
+        return None
+    try:
+        return odd(field, resource, Quantity.parse(value), of_pod=True)
+    except BadQuantity:
+        return None  # the API server says so
+
+
+def _is_common(resource: str, value: object) -> bool:
+    """Whether it is seen without parsing that nothing is odd: a cluster has many Pods."""
+    written = str(value)
+    if resource == "cpu":
+        return written.isdigit() or (written.endswith("m") and written[:-1].isdigit())
+    return written.isdigit() if _is_device(resource) else (written.endswith(("Mi", "Gi")) and written[:-2].isdigit())
+
+
+def odd(field: str, resource: str, quantity: Quantity, *, of_pod: bool) -> OddAmount | None:
+    """None for nearly every amount."""
+    if (doubt := _doubt(resource, quantity, of_pod)) is None:
+        return None
+    message, fix = doubt
+    return OddAmount(field, resource, message, fix, of_pod and _is_device(resource))
+
+
+def _doubt(resource: str, quantity: Quantity, of_pod: bool) -> tuple[str, str] | None:
+    """What is wrong and the cure."""
+    text, nano = quantity.text, quantity.nano
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        if nano % _UNIT:
+            return f"{resource}={text} is a fraction of a byte: {text[-1]} is no unit of bytes", _bytes(text)
+        if 0 < nano < _FEW * _UNIT:
+            return f"{resource}={text} is {nano // _UNIT} bytes", _bytes(text)
+    elif resource == "cpu":
+        if text.endswith(_LARGE):
+            return f"cpu={text} is {nano // _UNIT} cores", "write cores, such as 4, or thousandths, such as 500m"
+    elif nano % _UNIT and _is_device(resource):
+        counted = "the API server refuses such Pods" if of_pod else f"Kueue counts {-(-nano // _UNIT)}"
+        return f"{resource}={text} is a fraction, and devices come whole: {counted}", "write a whole number"
+    return None
+
+
+def _bytes(text: str) -> str:
+    number = text.rstrip("numkKMGTPEi")
+    return f"write {number}Mi or {number}Gi if that was meant"
+
+
+def _is_device(resource: str) -> bool:
+    return "/" in resource and "kubernetes.io/" not in resource

@@ -6,6 +6,7 @@ and a group that differs by more than a slip counts as somebody else's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -54,6 +55,7 @@ _MORE_GROUPS = (
 _OF_NOBODY_ELSE = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass", "ProvisioningRequestConfig")
 _WITHOUT_NAME = ("", "x-k8s.io", "k8s.io", "kueue")
 """What is left of Kueue's group where its name was forgotten, or all else."""
+_KUBERNETES = ("k8s.io", "x-k8s.io", "kubernetes.io")
 _NAMES = {"kueue": (KUEUE,), "volcano": ("scheduling.volcano.sh", "batch.volcano.sh")}
 _NEAR_GROUP = 0.85
 """`scheduling.volcano.io` is as near to `.sh` as 0.9; the nearest group of anybody else, `jobset.x-k8s.io`, is 0.7."""
@@ -116,8 +118,19 @@ def _named(group: str, kind: str) -> str | None:
     """The group that has the kind, where the project's name is all that is right in the group, or all that lacks."""
     if group in _WITHOUT_NAME:
         return KUEUE if kind in _OF_NOBODY_ELSE else None
-    groups = (each for label in group.split(".") for each in _NAMES.get(label, ()))
+    labels = group.split(".")
+    groups = (
+        each
+        for place, label in enumerate(labels, 1)
+        if not _is_of_others(labels[place:])
+        for each in _NAMES.get(label, ())
+    )
     return next((each for each in groups if kind in _SERVED[each]), None)
+
+
+def _is_of_others(domain: Sequence[str]) -> bool:
+    """Whether what follows a project's name is a domain with an owner: `openshift.io`, not `io` or `k8s.io`."""
+    return len(domain) > 1 and ".".join(domain[-2:]) not in _KUBERNETES
 
 
 def _near_kind(kind: str, group: str) -> str | None:

@@ -20,6 +20,8 @@ OTHERS = """
     serving.knative.dev/v1 Service, messaging.knative.dev/v1 Channel, keda.sh/v1alpha1 ScaledJob
     rabbitmq.com/v1beta1 Queue, sqs.services.k8s.aws/v1alpha1 Queue, sqs.aws.upbound.io/v1beta1 Queue
     yunikorn.apache.org/v1alpha1 Application, karpenter.sh/v1 NodePool, argoproj.io/v1alpha1 Workflow
+    kueue.openshift.io/v1 ClusterQueue, kueue.openshift.io/v1 Workload, kueue.openshift.io/v1alpha1 Cohort
+    scheduling.volcano.example.com/v1 Queue, kueue.example.com/v1 LocalQueue, batch.volcano.example.org/v1 Job
     kueue.openshift.io/v1 Kueue, operator.openshift.io/v1 Kueue, config.kueue.x-k8s.io/v1beta2 Configuration
     visibility.kueue.x-k8s.io/v1beta2 ClusterQueue, visibility.kueue.x-k8s.io/v1beta1 LocalQueue
     flow.volcano.sh/v1alpha1 JobFlow, flow.volcano.sh/v1alpha1 JobTemplate, nodeinfo.volcano.sh/v1alpha1 Numatopology

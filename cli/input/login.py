@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cluster.errors import ClusterError
 
 Headers = tuple[tuple[str, str], ...]
-LOGIN = ("context", "kubeconfig", "user", "groups", "timeout")
-"""The options of a Login, as click names them."""
+LOGIN = ("context", "kubeconfig", "as_user", "as_groups", "request_timeout")
+"""The options of a Login in the order of its fields, as click names them: no command has others of these names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,9 @@ _OPTIONS = (
         shell_complete=complete_context,
     ),
     click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, then ~/.kube/config."),
-    click.option("--as", "user", metavar="USER", help="Act as this user, as kubectl does."),
-    click.option("--as-group", "groups", metavar="GROUP", multiple=True, help="... in this group; repeatable."),
-    click.option(
-        "--request-timeout", "timeout", type=_Seconds(), metavar="DURATION", help="For one request, such as 30s."
-    ),
+    click.option("--as", "as_user", metavar="USER", help="Act as this user, as kubectl does."),
+    click.option("--as-group", "as_groups", metavar="GROUP", multiple=True, help="... in this group; repeatable."),
+    click.option("--request-timeout", type=_Seconds(), metavar="DURATION", help="For one request, such as 30s."),
 )
 
 

@@ -54,7 +54,7 @@ def completed(shell: Path, line: str, setup: str = "") -> list[str]:
     [
         ("quotree val", ["validate"]),
         ("quotree install take", ["take-over"]),
-        ("quotree validate --requ", ["--require-evaluated", "--require-objects"]),
+        ("quotree validate --require", ["--require-evaluated", "--require-objects"]),
         ("quotree validate -o sa", ["sarif"]),
         ("quotree validate --profile ", ["strict", "compat"]),
         ("quotree validate --profile=str", ["strict"]),

@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from cli.input.login import Login as ClusterLogin
 from cli.serving.connection import Connection
 from cli.what_if.processes import Processes
 from dashboard.reading.backend import Login
@@ -185,7 +186,7 @@ def test_whatever_is_pasted_has_a_clear_answer(page: Page, text: str, status: in
 
 
 def test_with_a_kubeconfig_and_nothing_is_ever_written(page: Page, server: ControlPlane) -> None:
-    asked = Processes(lambda _: Connection(by_kubeconfig=True, kubeconfig=str(server.kubeconfig)))
+    asked = Processes(lambda _: Connection(login=ClusterLogin(kubeconfig=str(server.kubeconfig))))
     try:
         found = asked.ask(Login(), {"pasted": json.dumps(workload("extra", "10"))})
     finally:

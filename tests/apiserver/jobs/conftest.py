@@ -16,8 +16,8 @@ from tests.apiserver.jobs.ray_world import install_rays
 from tests.apiserver.jobs.replicas import Running
 from tests.apiserver.jobs.tenant_world import TENANT, garbage_is_collected, organisation
 from tests.apiserver.order_proxy import OrderProxy
-from tests.apiserver.reconciler.shipped_reconciler import SYSTEM
-from tests.apiserver.webhook.guard import ROOT, Guard
+from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, manifests
+from tests.apiserver.webhook.guard import Guard
 
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
@@ -38,9 +38,7 @@ def guard(programs: build.Programs) -> Iterator[Guard]:
 @pytest.fixture(scope="package")
 def running(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     started = guard.control_plane
-    everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
-    objects = [each for each in yaml.safe_load_all(everything) if "webhooks" not in each]
-    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
+    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(manifests(started)))
     organisation(started)
     install_rays(started)
     garbage_is_collected(started)

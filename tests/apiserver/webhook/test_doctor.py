@@ -23,7 +23,7 @@ from reconciler.objects.stored import Stored
 from reconciler.parts.claims import LABEL, Claim, claim_status
 from tests.apiserver import build
 from tests.apiserver.audits.report_kinds import policy_reports
-from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.harness import ApiError, ControlPlane, User
 from tests.apiserver.webhook.guard import Guard
 from tests.builders import cluster_queue, cohort, manifest
 from tests.cli.runs import run
@@ -119,6 +119,14 @@ def changed(installed: Installed, path: str, body: Any, back: Any, content_type:
         yield
     finally:
         installed.request("PATCH", path, back, content_type=content_type)
+
+
+def deleted(installed: Installed, path: str) -> bool:
+    try:
+        installed.request("DELETE", path)
+    except ApiError as error:
+        return error.status == 404
+    return True
 
 
 @contextmanager
@@ -231,8 +239,10 @@ def test_a_part_that_stopped_while_it_holds_a_tree(installed: Installed) -> None
         with absent(installed, f"{LEASES}/quotree-reconciler-batch"):
             gone = installed.doctor(code=Exit.FINDINGS)["parts"]
     finally:
-        for path in ("clusterqueues/vision", "cohorts/research"):
-            installed.request("DELETE", f"{KUEUE}/{path}")
+        installed.request("DELETE", f"{KUEUE}/clusterqueues/vision")
+        eventually(
+            lambda: deleted(installed, f"{KUEUE}/cohorts/research")
+        )  # once the webhook has seen that it is empty
 
     assert [(each["subject"], each["state"]) for each in running] == [("part batch", "ok"), ("part default", "ok")]
     assert "nobody runs it, and it holds vision" in gone[0]["message"]

@@ -90,7 +90,7 @@ def test_warnings_reach_the_person_at_the_terminal(guard: Guard) -> None:
 
     done = guard.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=yaml.safe_dump(namespace))
 
-    assert "Warning: Namespace old-ways: namespace.max.cpu=4 is deprecated" in done.stderr
+    assert "namespace.max.cpu=4 is deprecated" in done.stderr
     assert "[legacy-quota-annotation]" in done.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Any, TextIO
@@ -11,6 +12,7 @@ from typing import Any, TextIO
 import click
 
 from cli.exits import OutOfReach
+from cli.input.links import leads_out
 from cli.progress import erase
 
 
@@ -35,10 +37,33 @@ def emit(text: str) -> None:
 def write(file: str, text: str) -> None:
     """Print results to a file in UTF-8, in place of what it held. Raises OutOfReach where that cannot be done."""
     try:
+        within_checkout(file)
         Path(file).write_text(text + "\n", encoding="utf-8", errors="backslashreplace", newline="\n")
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         reason = getattr(error, "strerror", None) or str(error)
         raise OutOfReach(f"cannot write to {file}: {reason}") from error
+
+
+def replace(file: Path, text: str) -> None:
+    """Put a file in place of another at once, so that no half of it is ever read. Raises OSError.
+
+    The name of the draft cannot be guessed, so nobody can have put a link there.
+    """
+    within_checkout(file)
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    try:
+        with draft.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text + "\n")
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def within_checkout(file: str | Path) -> None:
+    """Raises OSError where a link, which a pull request may have committed, leads out of the checkout."""
+    if real := leads_out(file):
+        raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
 
 
 def note(text: str) -> None:

@@ -12,7 +12,7 @@ import yaml
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input.options import context as context_option
 from cli.input.options import kubeconfig
-from cli.output import emit
+from cli.output import emit, write
 from policies.model.printing import plain
 from policies.takeover.objects import Found, Names, Plan, Write
 from policies.vap.admission_policies import policies
@@ -69,11 +69,8 @@ def render(vap: bool, file: Path | None) -> None:
     text = _yaml_of(policies())
     if file is None:
         emit(text.rstrip("\n"))
-        return
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutOfReach(f"{file}: {error.strerror}") from error
+    else:
+        write(str(file), text.rstrip("\n"))
 
 
 def _yaml_of(documents: list[dict[str, object]]) -> str:

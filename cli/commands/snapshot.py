@@ -13,7 +13,7 @@ from cli.input.context import collect
 from cli.input.options import against_of
 from cli.input.settings import settings
 from cli.input.snapshot_file import MAX_SIZE, Snapshot
-from cli.output import emit, note
+from cli.output import emit, note, replace
 from cli.progress import progress
 from cli.report.redaction import Redaction
 from cli.report.snapshot_json import snapshot_json
@@ -63,9 +63,7 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
 
 
 def _write(file: Path, text: str) -> None:
-    half = file.with_name(f".{file.name}.new")
     try:
-        half.write_text(text + "\n", "utf-8")
-        half.replace(file)
+        replace(file, text)
     except OSError as error:
         raise OutOfReach(f"{file}: cannot be written: {error.strerror or error}") from error

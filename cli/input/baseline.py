@@ -11,6 +11,7 @@ from typing import Any
 from cli.exits import Misused
 from cli.input.documents import MAX_SIZE, Place
 from cli.input.regular_file import read_regular
+from cli.output import replace
 from policies.judging.fingerprint import fingerprints
 from policies.judging.verdict import Judged
 from policies.model.objects import Ref
@@ -94,11 +95,8 @@ def written(entries: Iterable[OldFinding]) -> str:
 
 def write(baseline: Baseline) -> None:
     """Replace the file at once, so that no half of it is ever read. Raises Misused."""
-    target = Path(baseline.file)
-    half = target.with_name(f".{target.name}.new")
     try:
-        half.write_text(written(baseline.entries) + "\n", "utf-8")
-        half.replace(target)
+        replace(Path(baseline.file), written(baseline.entries))
     except OSError as error:
         raise Misused(f"{baseline.file}: cannot be written: {error.strerror or error}") from error
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from cli.exits import Misused
 from cli.input.rollout import Rollout
+from cli.output import within_checkout
 from cli.report.formats.yaml import document
 from policies.dialects.reading import Manifest, mapping, metadata
 from policies.rollout.edits import Edit
@@ -20,6 +21,7 @@ def write_waves(rollout: Rollout, folder: str) -> None:
     """One folder `step-N` for each step, in a folder that is new or empty. Raises Misused."""
     target = Path(folder)
     try:
+        within_checkout(target)
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
             raise Misused(f"--write-waves {folder}: the folder is not empty; name a new one")

@@ -58,6 +58,47 @@ def test_the_configuration_is_no_way_out(checkout: Path) -> None:
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize("link", ["report.json", "out"])
+@pytest.mark.parametrize("target", ["secret", "checkout/.git/hooks"])
+def test_no_report_is_written_to_where_a_link_leads(checkout: Path, link: str, target: str) -> None:
+    there = checkout.parent / target
+    (checkout / link).symlink_to(there if link == "report.json" else there.parent)
+    file = link if link == "report.json" else f"out/{there.name}"
+    before = there.read_text() if there.exists() else None
+
+    for arguments in (("validate", "trees", "-o", f"json={file}"), ("install", "render", "--vap", "-o", file)):
+        result = run(*arguments)
+
+        assert result.exit_code == 4
+        assert f"cannot write to {file}: a link leads out of the checkout, to {there}; name that file" in result.stderr
+        assert (there.read_text() if there.exists() else None) == before
+
+
+def test_nor_is_a_baseline_or_its_draft(checkout: Path) -> None:
+    secret = checkout.parent / "secret"
+    (checkout / "linked.jsonl").symlink_to(secret)
+    (checkout / ".b.jsonl.new").symlink_to(secret)
+
+    refused = run("baseline", "create", "trees", "--file", "linked.jsonl", "--overwrite")
+    created = run("baseline", "create", "trees", "--file", "b.jsonl")
+
+    assert (refused.exit_code, created.exit_code) == (2, 0)
+    assert "linked.jsonl: cannot be written: a link leads out of the checkout" in refused.stderr
+    assert secret.read_text() == SECRET
+    assert not (checkout / "b.jsonl").is_symlink()
+
+
+def test_nor_are_the_steps_of_an_order(checkout: Path) -> None:
+    (checkout.parent / "empty").mkdir()
+    write(checkout / "before" / "a.yaml", queue("eng"))
+    (checkout / "steps").symlink_to("../empty")
+
+    result = run("order", "trees", "--base", "files:before", "--write-waves", "steps")
+
+    assert (result.exit_code, "a link leads out of the checkout" in result.stderr) == (2, True)
+    assert not list((checkout.parent / "empty").iterdir())
+
+
 def test_links_within_the_checkout_are_followed(checkout: Path) -> None:
     write(checkout / "shared" / "b.yaml", queue("web"))
     (checkout / "trees" / "b.yaml").symlink_to("../shared/b.yaml")

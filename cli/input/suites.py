@@ -13,6 +13,7 @@ from typing import Any
 
 from cli.input.documents import MAX_SIZE, Place, passed_over
 from cli.input.documents import read as read_documents
+from cli.input.links import enclosing, stays_below
 from cli.input.regular_file import read_regular
 from cli.input.settings import settings
 from policies import dialects
@@ -165,7 +166,7 @@ class _Reader:
         return tuple(found.values())
 
     def _of_file(self, step: _Step, path: str) -> tuple[Parsed, ...]:
-        source = str(self.file.parent / path)
+        source = self._inside(step, path)
         if source not in self.objects:
             documents, unreadable = read_documents([source])
             for failure in unreadable:
@@ -177,7 +178,7 @@ class _Reader:
     def _configuration(self, step: _Step, value: Mapping[str, Any]) -> Configuration:
         stated = value.get("configuration")
         if stated is None or isinstance(stated, str):
-            configuration = self._of_path(stated)
+            configuration = self._of_path(stated and self._inside(step.at("configuration"), stated))
         else:
             configuration = _inline(step.at("configuration"), stated)
         profile = value.get("profile")
@@ -187,10 +188,17 @@ class _Reader:
             raise step.at("profile").bad(f"{profile!r} is not one of {', '.join(Profile)}")
         return replace(configuration, profile=Profile(profile))
 
+    def _inside(self, step: _Step, path: str) -> str:
+        """The path from the suite, in the checkout that holds it: messages show a part of what is read."""
+        whole = self.file.parent / path
+        border = enclosing(self.file.absolute().parent)
+        if border is not None and not stays_below(whole, border):
+            raise step.bad(f"{path} is outside of the checkout {border}; copy it into the checkout")
+        return str(whole)
+
     def _of_path(self, path: str | None) -> Configuration:
         if path not in self.configurations:
-            option = self.config if path is None else str(self.file.parent / path)
-            self.configurations[path] = settings(option, [str(self.file)])
+            self.configurations[path] = settings(path or self.config, [str(self.file)])
         return self.configurations[path]
 
 

@@ -58,6 +58,20 @@ def test_the_configuration_is_no_way_out(checkout: Path) -> None:
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize("path", ["../../secret", "{}/secret", "linked"])
+@pytest.mark.parametrize("key", ["given: [%s]", "apply: [%s]", "configuration: %s"])
+def test_a_suite_names_no_file_outside_of_its_checkout(checkout: Path, key: str, path: str) -> None:
+    (checkout / "trees" / "linked").symlink_to("../../secret")
+    suite = checkout / "trees" / "suite.yaml"
+    suite.write_text(f"- name: a case\n  {key % path.format(checkout.parent)}\n  findings: []\n")
+
+    result = run("test", "trees/suite.yaml")
+
+    assert result.exit_code in (2, 3)
+    assert "is outside of the checkout" in result.output
+    assert "hunter2" not in result.output
+
+
 @pytest.mark.parametrize("link", ["report.json", "out"])
 @pytest.mark.parametrize("target", ["secret", "checkout/.git/hooks"])
 def test_no_report_is_written_to_where_a_link_leads(checkout: Path, link: str, target: str) -> None:

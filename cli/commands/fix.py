@@ -6,6 +6,7 @@ import difflib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -80,8 +81,16 @@ def fix(
 
 def _diff(file: str, before: str, after: str) -> Iterator[str]:
     """Unified, as `git apply` and `patch` read it; a character that does not print is shown as an escape."""
+    name = _in_patch(file)
     old, new = (text.removesuffix("\n").split("\n") for text in (before, after))
-    return map(_shown, difflib.unified_diff(old, new, f"a/{file}", f"b/{file}", lineterm=""))
+    return map(_shown, difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm=""))
+
+
+def _in_patch(file: str) -> str:
+    """From the working directory, where the patch is applied; git takes no absolute path."""
+    path = Path(file)
+    below = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return below.as_posix().lstrip("/")
 
 
 def _shown(line: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, TextIO, TypeAlias
 
 from cli.input.folders import EXTENSIONS, Folder, PassedOver, Reason, is_ours, look, may_hold_objects
 from cli.input.links import leads_out
+from cli.input.paths import tidy
 from cli.input.placeholders import TEXT, has_placeholder
 from cli.input.queue_config import QueuesRegion, as_config_map, is_queue_config, names_queues, within_config_map
 from cli.input.regular_file import other_kind, read_regular
@@ -50,7 +51,7 @@ class Document:
 
     manifest: dict[str, Any]
     source: str
-    """The file's name as the user wrote it, or that of standard input."""
+    """The file's tidy path from where the user named it, or the name of standard input."""
     region: Region = field(repr=False, compare=False)
 
     def locate(self, field: str) -> Position:
@@ -100,14 +101,14 @@ def read(
 def expand(path: str) -> list[str]:
     """The path itself, or what a pattern (`*`, `?`, `[a-z]`, `**` for any depth) matches, in the order of the names.
 
-    Of files it matches only manifests. Empty where nothing is there; a path that exists is never a pattern.
+    All are tidy. Of files it matches only manifests. Empty where nothing is there; an existing path is never a pattern.
     """
     if os.path.lexists(path):
-        return [path]
+        return [tidy(path)]
     if "\0" in path or not glob.has_magic(path):
         return []
     found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207, Path knows no absolute patterns
-    return [each for each in found if each.lower().endswith(EXTENSIONS) or Path(each).is_dir()]
+    return [tidy(each) for each in found if each.lower().endswith(EXTENSIONS) or Path(each).is_dir()]
 
 
 def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name: str) -> Iterator[Found]:
@@ -167,7 +168,7 @@ class Files:
         for source in folder.files:
             yield from self.found(source)
         for failure in folder.failures:
-            yield _failed(str(failure.filename), failure)
+            yield _failed(tidy(str(failure.filename)), failure)
 
     def found(self, source: str) -> Iterator[Found]:
         if passed_over(source):

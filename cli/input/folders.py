@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cli.input.kustomizations import FILES as KUSTOMIZATION_FILES
 from cli.input.kustomizations import Kustomization, read_kustomization
+from cli.input.paths import joined_path, path_within, tidy
 from cli.input.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -113,15 +114,15 @@ def look(path: str, exclusion: Exclusion | None = None) -> Folder:
     """The files with a manifest's ending below a folder, in the order of their names, without hidden folders."""
     found, ignored = Folder(), _Ignored(path, exclusion or Exclusion())
     for directory, inner, names in os.walk(path, onerror=found.failures.append):
-        directory = directory.rstrip("/") or "/"
+        directory = tidy(directory)
         ignored.enter(directory, names)
         inner[:] = sorted(each for each in inner if not each.startswith(".") and not ignored.folder(directory, each))
         chart = _around(directory, found.charts)
         if chart is None and _CHART in names and (Path(directory) / _CHART).is_file():
             found.charts[chart := directory] = []
         for name in sorted(names):
-            file = f"{directory.rstrip('/')}/{name}"
-            if chart is not None and _is_of_chart(file[len(chart) + 1 :]):
+            file = joined_path(directory, name)
+            if chart is not None and _is_of_chart(path_within(file, chart) or ""):
                 found.charts[chart].append(file)
             elif name.lower().endswith(EXTENSIONS):
                 _sort_in(found, file, ignored)
@@ -135,7 +136,7 @@ def look(path: str, exclusion: Exclusion | None = None) -> Folder:
 def _around(directory: str, charts: Iterable[str]) -> str | None:
     """The chart that the folder is a part of."""
     return next(
-        (it for it in charts if directory.startswith(f"{it}/") and _is_of_chart(f"{directory}/."[len(it) + 1 :])), None
+        (it for it in charts if (inner := path_within(directory, it)) is not None and _is_of_chart(f"{inner}/.")), None
     )
 
 

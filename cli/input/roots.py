@@ -18,6 +18,7 @@ from pathlib import Path
 from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable
 from cli.input.given import NO_FILES, Given, Placed, collected, is_numbered
+from cli.input.paths import HERE, path_within
 from cli.input.queue_config import QueuesRegion
 from cli.input.survey import Survey, Unit
 from policies.model.objects import GroupKind, Ref
@@ -55,7 +56,7 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     """The roots of what was found: one with all of it where nothing contradicts. `known` as for `collected`."""
     read = [_Read(unit, collected(unit.documents, (), known)) for unit in found.units]
     _number(read)
-    paths = _paths(read, [folder.rstrip("/") or "/" for folder in found.folders])
+    paths = _paths(read, found.folders)
     members: dict[str, list[_Read]] = {"": [each for each in read if not paths[id(each)]]}
     for each in read:
         if path := paths[id(each)]:
@@ -206,8 +207,8 @@ def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Seque
 
 def _upward(unit: Unit, named: Sequence[str]) -> Iterator[str]:
     """The folders that hold the unit, from the inner to the outer, up to the one that the user named."""
-    top = next((folder for folder in named if unit.path.startswith(f"{folder.rstrip('/')}/")), None)
+    top = next((folder for folder in named if path_within(unit.path, folder) is not None), None)
     path = unit.path
     while top is not None and path != top:
-        path = os.path.dirname(path)  # noqa: PTH120, a Path would take the `./` away
+        path = os.path.dirname(path) or HERE  # noqa: PTH120, for many units
         yield path

@@ -21,6 +21,7 @@ from cli.input.external import programs
 from cli.input.external.offline import fetched, has_own_schemas, helm_environment, kustomize_environment, linked_out
 from cli.input.external.programs import ProgramFailed
 from cli.input.links import GIT, leads_out
+from cli.input.paths import joined_path, tidy
 from cli.input.regular_file import read_regular
 from policies.dialects.reading import mapping, metadata, text
 from policies.text import yaml_values
@@ -222,7 +223,7 @@ def _of_helm(document: Document, chart: str, rendered: Sequence[str]) -> Documen
     named = next(filter(None, before), None)
     if named is None:
         return document
-    file = f"{chart.rstrip('/')}/{named[1].strip().partition('/')[2]}"
+    file = joined_path(tidy(chart), named[1].strip().partition("/")[2])
     try:
         template = read_regular(file, MAX_SIZE)[0].decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):  # a packed chart has no such file

@@ -88,6 +88,20 @@ def test_without_write_nothing_is_written_and_the_diff_applies(tmp_path: Path, m
     assert "namespace.quota" in file.read_text()
 
 
+@pytest.mark.parametrize("named", [".", "./", "./teams", "teams//a.yaml", "ABSOLUTE"])
+def test_git_applies_the_diff_however_the_input_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    file = write(tmp_path / "teams" / "a.yaml", *yaml.safe_load_all(CLEAN))
+    monkeypatch.chdir(tmp_path)
+
+    shown = run("fix", named.replace("ABSOLUTE", str(tmp_path)))
+
+    assert shown.stdout.startswith("--- a/teams/a.yaml\n+++ b/teams/a.yaml\n")
+    subprocess.run(["git", "apply", "-"], input=shown.stdout, text=True, check=True, cwd=tmp_path)
+    assert "namespace.quota" in file.read_text()
+
+
 def test_check_says_by_the_exit_code_what_would_change(tmp_path: Path) -> None:
     file = tmp_path / "teams.yaml"
     file.write_text(CLEAN)

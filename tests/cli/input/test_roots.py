@@ -87,8 +87,8 @@ def test_one_object_that_two_files_of_a_folder_give_is_a_slip(here: Path) -> Non
     answer = report(run("validate", ".", "-o", "json"))
 
     (finding,) = answer["findings"]
-    assert (finding["rule"], finding["severity"], finding["file"]) == ("given-twice", "error", "./b.yaml")
-    assert [cause["file"] for cause in finding["causes"]] == ["./a.yaml"]
+    assert (finding["rule"], finding["severity"], finding["file"]) == ("given-twice", "error", "b.yaml")
+    assert [cause["file"] for cause in finding["causes"]] == ["a.yaml"]
 
 
 def test_files_that_are_named_are_one_organisation(here: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_file_with_something_of_ours_and_a_named_file_must_be_readable(here: P
     (here / "chart.tpl").write_text(TEMPLATE)
 
     assert run("validate", ".").exit_code == 3
-    assert "./torn.yaml:3:1: unreadable: " in run("validate", ".").stderr
+    assert "torn.yaml:3:1: unreadable: " in run("validate", ".").stderr
     assert run("validate", "chart.tpl").exit_code == 3
 
 
@@ -309,7 +309,7 @@ def test_with_a_base_each_root_is_compared_with_its_own_past(tmp_path: Path, mon
     made.put("dev/a.yaml", *organisation("lab"), BAD, WORSE)
     worse = report(run("validate", ".", "--base", "main", "-o", "json"))
     errors = [each["file"] for each in worse["findings"] if each["severity"] == "error"]
-    assert errors == ["./dev/a.yaml"]
+    assert errors == ["dev/a.yaml"]
 
 
 def test_a_baseline_holds_the_findings_of_all_roots(here: Path) -> None:

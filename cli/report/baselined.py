@@ -8,7 +8,7 @@ from dataclasses import replace
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline, OldFinding
 from cli.input.documents import Place
-from cli.report.model import Entry, Report, identity
+from cli.report.model import Entry, Report, identity, in_order
 from policies.judging.proposal import Proposal
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged
@@ -34,7 +34,7 @@ def without_old(report: Report, baseline: Baseline, proposals: Sequence[Proposal
     fresh = tuple(entry for entry, old in zip(report.entries, found, strict=True) if old.fingerprint not in known)
     places = baseline.places()
     gone = [_finding(entry, places[entry], proposals[0]) for entry in stale(baseline, report, proposals)]
-    return replace(report, entries=(*gone, *fresh), baselined=len(report.entries) - len(fresh))
+    return replace(report, entries=in_order((*gone, *fresh)), baselined=len(report.entries) - len(fresh))
 
 
 def stale(baseline: Baseline, report: Report, proposals: Sequence[Proposal]) -> list[OldFinding]:

@@ -5,30 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cli.report.model import Entry, Report, Subject
+from cli.report.model import Entry, Report, Subject, in_order
 from policies.judging.verdict import Unjudged
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """All findings, each once, worst first; the counts are sums."""
+    """All findings, each once, in order; the counts are sums."""
     first = reports[0]
     if len(reports) == 1:
         return first
     return replace(
         first,
         subject=_subject([each.subject for each in reports]),
-        entries=_sorted(_once(entry for each in reports for entry in each.entries)),
+        entries=in_order(_once(entry for each in reports for entry in each.entries)),
         not_evaluated=_missed(missed for each in reports for missed in each.not_evaluated),
         unreadable=tuple(dict.fromkeys(item for each in reports for item in each.unreadable)),
     )
 
 
 def with_entries(report: Report, more: Iterable[Entry]) -> Report:
-    return replace(report, entries=_sorted([*report.entries, *more]))
-
-
-def _sorted(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    return tuple(sorted(entries, key=lambda entry: entry.judged.rank))
+    return replace(report, entries=in_order([*report.entries, *more]))
 
 
 def _once(entries: Iterable[Entry]) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -47,6 +48,12 @@ class Entry:
     place: Place
     causes: tuple[LocatedCause, ...]
 
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """Worst first, then from place to place, as one reads and mends files."""
+        place = self.place
+        return self.judged.severity.rank, place.file, place.line, place.column, self.judged.rank
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -88,7 +95,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`entries` are worst first. `baselined` counts findings that the baseline has; they are left out.
+    """`entries` are in the order of their rank. `baselined` counts findings that the baseline has; they are left out.
 
     `looked` is None where nobody looked at files. `failing` are the severities that fail the run. `folder` is the
     working directory, which names of files start from. `out_of_reach` is why nothing could be judged at all.
@@ -127,7 +134,7 @@ def report(
 ) -> Report:
     """`base` is the revision that the change begins at, with the inputs there; `around` are files of other roots."""
     places = Places(joined(around, inputs), judgement.proposal, base[1] if base else None)
-    entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
+    entries = in_order(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
     subject = replace(subject, as_of=context.as_of, judged_at=judgement.proposal.circumstances.now)
@@ -139,6 +146,10 @@ def report(
         subject = replace(subject, base=base[0], changed=len(changes) - deleted, deleted=deleted)
     unreadable = inputs.unreadable + context.unreadable
     return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
+
+
+def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    return tuple(sorted(entries, key=lambda entry: entry.rank))
 
 
 def unjudged(inputs: Given, against: Against, configuration: Configuration, reason: str) -> Report:

@@ -163,3 +163,22 @@ def test_old_versions_are_read_and_named(tmp_path: Path) -> None:
     findings = report(run("validate", write(tmp_path / "a.yaml", *cycle, old), "-o", "json"))["findings"]
 
     assert "kueue.x-k8s.io/v1beta1" in [finding["object"]["apiVersion"] for finding in findings]
+
+
+def test_findings_are_in_the_order_of_severity_file_and_line(tmp_path: Path) -> None:
+    """Names and rules in another order than the lines."""
+    first = [
+        queue("zoo", "absent"),
+        queue("ape", "absent"),
+        queue("eng", deserved="cpu:4"),
+        queue("bee", "eng", deserved="cpu:5"),
+    ]
+    write(tmp_path / "b.yaml", *first)
+    write(tmp_path / "a.yaml", queue("yak", "absent"), queue("ant", "absent"))
+
+    found = report(run("validate", tmp_path, "-o", "json"))["findings"]
+
+    severities = ["error", "warning", "info"]
+    order = [(severities.index(each["severity"]), each["file"], each["line"]) for each in found]
+    assert order == sorted(order)
+    assert len({each["file"] for each in found}) == 2

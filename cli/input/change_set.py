@@ -75,7 +75,7 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         if base is None and against.kind == "nothing":
-            raise Misused("name what the files are compared with: --base REVISION or files:DIR, or --against a context")
+            raise Misused(f"name what the files are compared with: {_proposed(selection)}")
         request = ChangeRequest(selection, against, base, prune)
         return command(*arguments, request=request, **others)
 
@@ -88,6 +88,14 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The same files before the change, in Git or in another folder. What is only there is deleted.",
     )
     return selected(base(against_option(prune(with_request))))
+
+
+def _proposed(selection: Selection) -> str:
+    """What to type; two files without an option are the state before and the state after, as for diff(1)."""
+    if len(selection.paths) == 2 and not selection.kustomizations and not selection.charts:
+        old, new = selection.paths
+        return f"{new} --base {_FILES}{old}, or both with --base REVISION or --against a context"
+    return "--base REVISION or files:DIR, or --against a context"
 
 
 def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet:

@@ -19,9 +19,10 @@ from cli.input.context import Revision
 from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
 from cli.input.folders import RENDERED_FROM, Exclusion
-from cli.input.given import Given, Placed
+from cli.input.given import Given, Placed, identify
 from cli.input.selection import Selection
-from cli.input.survey import read
+from cli.input.survey import survey
+from cli.output import note
 from policies.model.objects import Ref
 
 
@@ -33,7 +34,10 @@ def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | Non
     answer, and Misused for inputs that have no revision.
     """
     with at_base(name, selection) as base:
-        return base.revision, base.named(read(base.selection, known))
+        found = survey(base.selection)
+        for line in found.notes:
+            note(base.spelled(line))
+        return base.revision, base.named(identify(found.documents(), found.unreadable, known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,16 @@ class Base:
 
     def named(self, inputs: Given) -> Given:
         """The inputs with places in the revision in place of those in the folder."""
-        return _named(inputs, self._mirror.there, self.name)
+        return _named(inputs, self)
+
+    def spelled(self, text: str) -> str:
+        """The text with places in the revision in place of paths in the folder."""
+        there = str(self._mirror.there)
+        return text.replace(f"{os.path.relpath(there)}/", f"{self.name}:").replace(f"{there}/", f"{self.name}:")
+
+    def place(self, file: str) -> str:
+        """The file of the folder in Git's own spelling."""
+        return f"{self.name}:{Path(os.path.relpath(file, self._mirror.there)).as_posix()}"
 
 
 @contextmanager
@@ -169,17 +182,13 @@ def _files(selection: Selection) -> Iterator[str]:
     return (selection.stdin_name if path == "-" else path for path in selection.paths)
 
 
-def _named(inputs: Given, folder: Path, revision: str) -> Given:
-    """The inputs with places in the revision in place of those in the folder."""
-
-    def name(file: str) -> str:
-        return f"{revision}:{Path(os.path.relpath(file, folder)).as_posix()}"
-
+def _named(inputs: Given, base: Base) -> Given:
     objects = {
-        ref: replace(placed, document=replace(placed.document, source=name(placed.document.source)))
+        ref: replace(placed, document=replace(placed.document, source=base.place(placed.document.source)))
         for ref, placed in inputs.objects.items()
     }
     unreadable = tuple(
-        replace(each, place=replace(each.place, file=name(each.place.file))) for each in inputs.unreadable
+        replace(each, place=replace(each.place, file=base.place(each.place.file)), message=base.spelled(each.message))
+        for each in inputs.unreadable
     )
     return replace(inputs, objects=objects, unreadable=unreadable)

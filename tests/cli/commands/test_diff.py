@@ -173,3 +173,12 @@ def test_a_name_cannot_move_the_cursor(tmp_path: Path) -> None:
     old, new = (write(tmp_path / f"{n}.yaml", queue("a\x1b[2J", deserved=f"cpu:{n}")) for n in (1, 2))
 
     assert "\x1b" not in run("diff", new, "--base", f"files:{old}").stdout
+
+
+def test_two_files_alone_are_asked_which_one_came_first(tmp_path: Path) -> None:
+    old, new = write(tmp_path / "old.yaml", queue("eng")), write(tmp_path / "new.yaml", queue("eng"))
+
+    refused = run("diff", old, new)
+
+    assert refused.exit_code == 2
+    assert f"{new} --base files:{old}, or" in refused.stderr

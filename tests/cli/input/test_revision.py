@@ -212,3 +212,18 @@ def test_diff_and_order_compare_with_a_revision_too(repository: Repository) -> N
     assert "Queue eng gains" in shown.stdout
     assert arranged.exit_code == 0
     assert "Queue old" in arranged.stdout
+
+
+def test_no_message_has_the_folder_that_a_revision_is_read_from(repository: Repository) -> None:
+    repository.put("trees/a.yaml", cluster_queue("ml"))
+    repository.put("trees/b.yaml", cluster_queue("ml", "org"))
+    for name in ("Chart.yaml", "templates/q.yaml"):
+        repository.put(f"trees/chart/{name}", cluster_queue("of-chart"))
+    repository.commit()
+    (repository.folder / "trees" / "b.yaml").unlink()
+
+    shown = run("diff", "trees", "--base", "main")
+
+    assert "first at main:trees/a.yaml:1:1" in shown.output
+    assert "main:trees/chart: not rendered: " in shown.output
+    assert "quotree-" not in shown.output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +15,14 @@ from cli.input.context import Revision
 from cli.input.external import programs
 from cli.input.external.checkout import checkout_of
 from cli.input.external.programs import ProgramFailed
+from policies.model.suggestion import close
 
 LINK = "120000"
 _FILES = ("100644", "100755", LINK)
 _SHALLOW = "fetch more of the history first: git fetch --unshallow origin (actions/checkout: fetch-depth: 0)"
+_LISTED = 8
+"""Branches and tags that a message lists."""
+_FETCH = "is the name right? what is newer than this clone comes with git fetch origin"
 _PARTIAL = (
     "this clone is partial, and nothing is fetched here; clone without --filter (actions/checkout: without filter)"
 )
@@ -67,15 +71,28 @@ class Git:
 
     def ancestor(self, name: str) -> Revision:
         """The last common ancestor of this revision and HEAD. Raises OutOfReach, also for a name of two revisions."""
-        commit = self._line(f"{name} is no revision here", *_verified(name), cure=_SHALLOW)
+        commit = self._line(f"{name} is not a revision here", *_verified(name), cure=lambda: self._known(name))
         self._refuse_ambiguous(name)
         problem = f"{name} and HEAD have no common ancestor here"
-        ancestor = self._line(problem, "merge-base", commit, "HEAD", cure=_SHALLOW)
+        ancestor = self._line(problem, "merge-base", commit, "HEAD", cure=lambda: _SHALLOW if self._shallow() else "")
         listed = self._line(f"{name} cannot be read", "rev-list", "--max-count=1", "--timestamp", ancestor)
         try:
             return Revision(name, ancestor, datetime.fromtimestamp(int(listed.split()[0]), UTC))
         except (ValueError, OverflowError, OSError) as error:
             raise OutOfReach(f"--base: the commit {ancestor} has no time that a calendar knows") from error
+
+    def _shallow(self) -> bool:
+        return self.run("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+    def _known(self, name: str) -> str:
+        """How to get the revision into this clone, or the names that it has."""
+        if self._shallow():
+            return _SHALLOW
+        names = self.run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
+        known = names.decode("utf-8", "replace").split()
+        near = close(name, known)
+        listed = f"{', '.join(known[:_LISTED])}{' ...' if len(known) > _LISTED else ''}"
+        return f"did you mean {near!r}?" if near else f"{_FETCH}{f'; this clone has {listed}' if known else ''}"
 
     def _refuse_ambiguous(self, name: str) -> None:
         """Of a tag and a branch of one name git takes the tag, and a pull request may bring either."""
@@ -117,11 +134,11 @@ class Git:
             cure = f"; {_PARTIAL}" if "promisor" in str(failure) else ""
             raise OutOfReach(f"--base: git {arguments[0]}: {failure}{cure}") from failure
 
-    def _line(self, problem: str, *arguments: str, cure: str = "") -> str:
+    def _line(self, problem: str, *arguments: str, cure: Callable[[], str] = str) -> str:
         try:
             return self._output(*arguments).decode("utf-8", "surrogateescape").strip()
         except ProgramFailed as failure:
-            raise OutOfReach(f"--base: {problem} ({failure}){cure and '; '}{cure}") from failure
+            raise OutOfReach("; ".join(filter(None, (f"--base: {problem} ({failure})", cure())))) from failure
 
     def _output(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """The folder is the root, and no folder above it is looked at, so that git finds the repository there."""

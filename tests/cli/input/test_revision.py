@@ -227,3 +227,18 @@ def test_no_message_has_the_folder_that_a_revision_is_read_from(repository: Repo
     assert "first at main:trees/a.yaml:1:1" in shown.output
     assert "main:trees/chart: not rendered: " in shown.output
     assert "quotree-" not in shown.output
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"), [("mian", "did you mean 'main'?"), ("nosuch", "this clone has main, release")]
+)
+def test_a_name_that_a_full_clone_lacks_is_not_fetched(repository: Repository, name: str, cure: str) -> None:
+    repository.put("trees/a.yaml", queue("eng"))
+    repository.commit()
+    repository.git("branch", "release")
+
+    said = run("validate", "trees", "--base", name).output
+
+    assert f"--base: {name} is not a revision here" in said
+    assert cure in said
+    assert "unshallow" not in said

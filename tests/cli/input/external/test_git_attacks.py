@@ -282,7 +282,7 @@ def test_a_checkout_that_git_holds_for_that_of_somebody_else_is_said_and_can_be_
 def test_a_shallow_clone_serves_as_far_as_it_goes(
     checkout: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for depth, said in ((2, JUDGED), (1, "no revision here")):
+    for depth, said in ((2, JUDGED), (1, "git fetch --unshallow")):
         clone = Repository(tmp_path / str(depth))
         source = checkout.folder.as_uri()
         checkout.git("clone", "--quiet", f"--depth={depth}", "--branch=change", source, str(clone.folder))

@@ -48,12 +48,6 @@ class Entry:
     place: Place
     causes: tuple[LocatedCause, ...]
 
-    @property
-    def rank(self) -> tuple[object, ...]:
-        """Worst first, then from place to place, as one reads and mends files."""
-        place = self.place
-        return self.judged.severity.rank, place.file, place.line, place.column, self.judged.rank
-
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -95,7 +89,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`entries` are in the order of their rank. `baselined` counts findings that the baseline has; they are left out.
+    """`entries` are in the order of `in_order`. `baselined` counts findings that the baseline has; they are left out.
 
     `looked` is None where nobody looked at files. `failing` are the severities that fail the run. `folder` is the
     working directory, which names of files start from. `out_of_reach` is why nothing could be judged at all.
@@ -149,7 +143,13 @@ def report(
 
 
 def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    return tuple(sorted(entries, key=lambda entry: entry.rank))
+    """Worst first, then from place to place, as one reads and mends files."""
+    return tuple(sorted(entries, key=_rank))
+
+
+def _rank(entry: Entry) -> tuple[object, ...]:
+    place = entry.place
+    return entry.judged.severity.rank, place.file, place.line, place.column, entry.judged.rank
 
 
 def unjudged(inputs: Given, against: Against, configuration: Configuration, reason: str) -> Report:

@@ -7,10 +7,15 @@ from click.shell_completion import CompletionItem
 
 from cli.exits import Misused
 from cli.output import emit
+from cli.report.baselined import STALE
+from cli.report.repeated import GIVEN_TWICE
 from cli.report.rulebook import by_id, kinds_of
 from policies.judging.rule import Rule
 from policies.model.errors import UnknownRule
 from policies.rules import find
+
+_OF_INPUTS = {rule.id: rule for rule in (GIVEN_TWICE, STALE)}
+"""What only files can have; `quotree rules` lists what is configured."""
 
 
 def _begun(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
@@ -27,12 +32,16 @@ def explain(rule: str) -> None:
       quotree explain parent-cycle
     """
     try:
-        found = find(rule)
+        found = _OF_INPUTS.get(rule) or find(rule)
     except UnknownRule as error:
         raise Misused(f"{error} (`quotree rules` lists them)") from error
     emit(_page(found))
 
 
 def _page(rule: Rule) -> str:
-    facts = [f"Source:  {rule.source}", f"Default: {rule.default.value}", f"Kinds:   {', '.join(kinds_of(rule))}"]
+    facts = [
+        f"Source:  {rule.source}",
+        f"Default: {rule.default.value}",
+        f"Kinds:   {', '.join(kinds_of(rule)) or 'all'}",
+    ]
     return "\n".join([rule.id, "=" * len(rule.id), "", rule.page, "", *facts])

@@ -16,8 +16,9 @@ from policies.model.objects import Ref
 def _page(_: Proposal) -> Iterator[Finding]:
     """An object is given twice in one organisation.
 
-    Why it is refused: which of the two is applied last decides, and nobody sees it.
-    Fix: keep one of the two.
+    Why it is refused: the one that is applied last decides, and nobody sees which one that is. The one that is read
+    first is judged. Two of the same content are a remark; two that were there before the change are a warning.
+    Fix: keep one of the two. If they belong to two organisations, judge these apart with --each.
     """
     return iter(())
 
@@ -32,9 +33,12 @@ def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collec
         ref, first = each.second.obj.ref, each.first.place()
         severity = Severity.INFO if each.equal else Severity.WARNING if ref in before else Severity.ERROR
         message = "is given twice, with the same content" if each.equal else "is given twice, with other content"
-        cause = Cause(ref, "", "is given here first, which counts")
+        cause = Cause(ref, "", "is given here first, which is judged")
         finding = Finding(ref, "", message, "keep one of the two", causes=(cause,))
         named = identity(ref, proposal)
         yield Entry(
-            Judged(GIVEN_TWICE, severity, finding), named, each.second.place(), (LocatedCause(cause, named, first),)
+            Judged(GIVEN_TWICE, severity, finding, standing=ref in before),
+            named,
+            each.second.place(),
+            (LocatedCause(cause, named, first),),
         )

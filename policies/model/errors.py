@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from policies.model.suggestion import suggest
 
+_MOST_BEGUN = 4
+"""Rules whose ids begin with what was written, as far as a message lists them."""
+
 
 class PolicyError(Exception):
     """The root of Quotree's own errors."""
@@ -23,4 +26,7 @@ class UnknownRule(PolicyError):
     """An id that no rule has."""
 
     def __init__(self, id: str, rules: Iterable[str]):
-        super().__init__("; ".join(filter(None, (f"there is no rule {id!r}", suggest(id, rules)))))
+        known = list(rules)
+        begun = [each for each in known if id and each.startswith(id)]
+        hint = f"did you mean {' or '.join(map(repr, begun))}?" if 0 < len(begun) <= _MOST_BEGUN else suggest(id, known)
+        super().__init__("; ".join(filter(None, (f"there is no rule {id!r}", hint))))

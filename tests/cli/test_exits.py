@@ -104,7 +104,7 @@ def test_an_object_given_twice_and_differently_is_1_and_names_both_places(tmp_pa
     assert result.exit_code == 1
     assert (
         f"{tmp_path}/b.yaml:7:1: error[given-twice]: Cohort org: is given twice, with other content\n"
-        f"    {tmp_path}/a.yaml:1:1: Cohort org: is given here first, which counts\n"
+        f"    {tmp_path}/a.yaml:1:1: Cohort org: is given here first, which is judged\n"
         "    fix: keep one of the two\n"
     ) in result.stdout
 

@@ -64,3 +64,12 @@ def test_explain_of_what_resembles_nothing_names_the_list() -> None:
 
     assert result.exit_code == 2
     assert "`quotree rules` lists them" in result.stderr
+
+
+def test_explain_names_the_rule_that_begins_so_before_one_that_is_like_it() -> None:
+    assert "did you mean 'capability-exceeds-ancestor'?" in run("explain", "capability-exceeds").stderr
+
+
+def test_what_only_files_can_have_is_explained_too() -> None:
+    assert "the one that is applied last decides" in run("explain", "given-twice").stdout
+    assert "baseline" in run("explain", "stale-baseline-entry").stdout

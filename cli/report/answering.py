@@ -168,6 +168,7 @@ def _looked(surveyed: Sequence[_Surveyed]) -> Looked:
     roots = [path and os.path.normpath(path) for path in paths]
     return Looked(
         files=sum(each.found.files for each in surveyed),
+        judged=len(judged),
         kinds=_most_first(kinds),
         passed=_most_first(passed),
         roots=tuple(roots) if len(roots) > 1 or any(roots) else (),

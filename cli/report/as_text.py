@@ -41,11 +41,14 @@ def looked_lines(report: Report) -> Iterator[str]:
     looked = report.looked
     if looked is None:
         return
-    kinds = [f"{kind} {count}" for kind, count in looked.kinds]
-    yield plain(": ".join(filter(None, [f"looked at {some(looked.files, 'file')}", _some_of(kinds, "kind")])))
+    parts = []
+    if looked.kinds:
+        kinds = _some_of([f"{kind} {count}" for kind, count in looked.kinds], "kind")
+        parts.append(f"{looked.judged} with objects that are judged ({kinds})")
     if looked.passed:
-        total = sum(count for _, count in looked.passed)
-        yield f"passed over {some(total, 'file')}: " + ", ".join(f"{count} {reason}" for reason, count in looked.passed)
+        reasons = ", ".join(f"{count} {reason}" for reason, count in looked.passed)
+        parts.append(f"{sum(count for _, count in looked.passed)} passed over ({reasons})")
+    yield plain(": ".join(filter(None, [f"looked at {some(looked.files, 'file')}", ", ".join(parts)])))
     yield from (plain(line) for line in looked.notes)
     if looked.roots:
         names = [*filter(None, looked.roots), *("all else" for root in looked.roots if not root)]

@@ -74,13 +74,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was looked at. `kinds` and `passed` are counts, of objects by kind and of files by the reason.
+    """What was looked at. `judged` counts the files with objects that are judged.
+
+    `kinds` and `passed` are counts, of objects by kind and of files by the reason.
 
     `roots` are the organisations that were judged one by one, where there are several; "" stands for all that
     contradicts none of them. `notes` say what could not be rendered.
     """
 
     files: int
+    judged: int = 0
     kinds: tuple[tuple[str, int], ...] = ()
     passed: tuple[tuple[str, int], ...] = ()
     roots: tuple[str, ...] = ()

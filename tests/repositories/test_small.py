@@ -79,11 +79,13 @@ def test_without_programs_resources_are_read_and_patches_and_templates_are_not(r
 
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[1:] == [
-        "looked at 12 files: Cohort 2, ClusterQueue 1, LocalQueue 1, ResourceFlavor 1",
-        "passed over 10 files: 5 not Kubernetes manifests, 3 of Helm charts, 2 that kustomize patches with",
-        "./overlays/dev: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
-        "./overlays/prod: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
-        "./chart: not rendered: helm is not on the PATH",
+        (
+            "looked at 12 files: 2 with objects that are judged (Cohort 2, ClusterQueue 1, LocalQueue 1, ResourceFlavor 1),"
+            " 10 passed over (5 not Kubernetes manifests, 3 of Helm charts, 2 that kustomize patches with)"
+        ),
+        "overlays/dev: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
+        "overlays/prod: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
+        "chart: not rendered: helm is not on the PATH",
         "nothing is wrong",
     ]
 
@@ -96,10 +98,10 @@ def test_what_only_lies_beside_a_chart_is_judged(repository: Path) -> None:
 
     assert (context["objects"], context["passedOver"]["of Helm charts"]) == (5, 5)  # three of them of the chart below
     assert context["notRendered"] == [
-        "./overlays/dev: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
-        "./overlays/prod: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
+        "overlays/dev: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
+        "overlays/prod: not built: neither kustomize nor kubectl is on the PATH; its files are read as they are",
         ".: not rendered: helm is not on the PATH",
-        "./chart: not rendered: helm is not on the PATH",
+        "chart: not rendered: helm is not on the PATH",
     ]
 
 
@@ -111,7 +113,7 @@ def test_overlays_are_built_by_themselves_and_their_base_is_not_judged_again(rep
     assert answer["findings"] == []
     assert answer["context"]["roots"] == ["", "overlays/dev", "overlays/prod"]
     assert answer["context"]["kinds"] == {"ClusterQueue": 2, "Cohort": 2, "LocalQueue": 1, "ResourceFlavor": 1}
-    assert answer["context"]["notRendered"] == ["./chart: not rendered: helm is not on the PATH"]
+    assert answer["context"]["notRendered"] == ["chart: not rendered: helm is not on the PATH"]
 
 
 def test_a_chart_is_rendered_where_helm_is_there_and_a_failure_is_one_line(repository: Path) -> None:
@@ -121,7 +123,7 @@ def test_a_chart_is_rendered_where_helm_is_there_and_a_failure_is_one_line(repos
     program(repository, "helm", "echo 'Error: no _helpers.tpl' >&2; exit 1")
     result = run("validate", ".")
     assert result.exit_code == 0
-    assert "./chart: not rendered: helm: Error: no _helpers.tpl\n" in result.stdout
+    assert "chart: not rendered: helm: Error: no _helpers.tpl\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_a_base_from_elsewhere_is_never_fetched(repository: Path, remote: str) -
     result = run("validate", ".")
 
     assert result.exit_code == 0
-    assert f"./overlays/prod: not built: {remote} is not here; its files are read as they are\n" in result.stdout
+    assert f"overlays/prod: not built: {remote} is not here; its files are read as they are\n" in result.stdout
     assert not (repository.parent / "ran").exists()
 
 

@@ -247,9 +247,8 @@ def test_what_is_not_ours_is_passed_over_and_counted_by_reason(here: Path) -> No
     assert result.exit_code == 0
     assert result.stdout == (
         "judged against nothing but the given files: 1 object, 1 queue\n"
-        "looked at 14 files: Cohort 1\n"
-        "passed over 13 files: 6 not Kubernetes manifests, 2 neither readable nor of these API groups, 2 templates,"
-        " 2 that lead to no file, 1 with other kinds only\n"
+        "looked at 14 files: 1 with objects that are judged (Cohort 1), 13 passed over (6 not Kubernetes manifests,"
+        " 2 neither readable nor of these API groups, 2 templates, 2 that lead to no file, 1 with other kinds only)\n"
         "nothing is wrong\n"
     )
 

@@ -105,4 +105,12 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]")
     done = len(fixing.done)
     what = f"{done} fix{'' if done == 1 else 'es'} in {len(changed)} file{'' if len(changed) == 1 else 's'}"
-    note(f"{what} written" if write and done else f"{what}, --write writes them" if done else "nothing to fix")
+    did = f"{what} written" if write and done else f"{what}, --write writes them" if done else "nothing to fix"
+    note(f"{did}{_by_hand(fixing.by_hand)}")
+
+
+def _by_hand(count: int) -> str:
+    if not count:
+        return ""
+    cures = "1 finding has a cure" if count == 1 else f"{count} findings have a cure"
+    return f"; {cures} that fix does not write, `quotree validate` shows {'it' if count == 1 else 'them'}"

@@ -31,6 +31,7 @@ class Fixing:
 
     `done` are the findings that are gone. The patch of those in `left` was not used: it has no place in the text as it
     is laid out, or would bring another finding. `foreign` are files with a fix that are not to be changed.
+    `by_hand` counts the findings that stay, and whose cure is not a patch.
     """
 
     before: dict[str, str]
@@ -38,6 +39,7 @@ class Fixing:
     done: list[Judged] = field(default_factory=list)
     left: list[Judged] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    by_hand: int = 0
 
 
 def fixed(
@@ -58,7 +60,7 @@ def fixed(
         if not wanted:
             break
         work.take(wanted)
-    return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere))
+    return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere), work.by_hand)
 
 
 class _Work:
@@ -82,6 +84,10 @@ class _Work:
             and each.finding.object in self.files.inputs.objects
             and _lasting(each) not in tried
         ]
+
+    @property
+    def by_hand(self) -> int:
+        return sum(bool(each.finding.fix) and not each.finding.patch for each in self._findings)
 
     def take(self, wanted: Sequence[Judged]) -> None:
         """All at once where that works, else in halves: one patch that does not fit costs few judgements more."""

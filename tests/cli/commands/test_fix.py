@@ -18,7 +18,7 @@ from cli.input.links import Owned
 from cli.report.replacing import replace_text
 from policies.judge import evaluate
 from policies.rules import registry
-from tests.cli.runs import report, run, write
+from tests.cli.runs import BAD, GOOD, WORSE, report, run, write
 from tests.policies.rules.rule_cases import Case, cases, proposed
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -219,3 +219,11 @@ def test_the_examples_that_are_accepted_need_no_fix() -> None:
 
     assert (shown.exit_code, shown.stdout) == (0, "")
     assert "nothing to fix" in shown.stderr
+
+
+def test_it_says_how_many_cures_it_leaves_to_people(tmp_path: Path) -> None:
+    assert (
+        "nothing to fix; 1 finding has a cure that fix does not write"
+        in run("fix", write(tmp_path / "a.yaml", BAD, WORSE)).stderr
+    )
+    assert run("fix", write(tmp_path / "b.yaml", BAD, GOOD)).stderr == "nothing to fix\n"

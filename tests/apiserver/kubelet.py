@@ -19,6 +19,7 @@ from typing import Any
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.processes import end, free_ports, passed_on
 from tests.apiserver.server_process import fetched
+from tests.apiserver.tenant.passing import ADDRESS
 from tests.apiserver.webhook.guard import QUOTREE, mounted
 
 SYSTEM = "quotree-system"
@@ -31,12 +32,14 @@ PORTS = {
     "reconciler": {"health": "--port", "api": "--api-port"},
 }
 """By program, the option for each named port of its container."""
+POD_ADDRESS = "192.0.2.1"
+"""Of every Pod. Without one no Service has endpoints; the API server calls the Service's own address."""
 Manifest = dict[str, Any]
 
 
 @dataclass
 class Program:
-    """One of ours, as the Pod says. `ports` are on loopback."""
+    """One of ours, as the Pod says. `ports` are on 127.0.0.1, and that of /v1 is at the address of its Service."""
 
     pod: Manifest
     folder: Path
@@ -76,7 +79,7 @@ class Program:
 
     def _here(self, argument: str) -> str:
         """On loopback, and with what is mounted below the folder."""
-        argument = argument.replace("=0.0.0.0", "=127.0.0.1")
+        argument = argument.replace("--api-host=0.0.0.0", f"--api-host={ADDRESS}").replace("=0.0.0.0", "=127.0.0.1")
         for mount in self.container["volumeMounts"]:
             argument = argument.replace(f"={mount['mountPath']}", f"={self.folder}{mount['mountPath']}")
         return argument
@@ -91,7 +94,7 @@ class Program:
 
 
 class Kubelet:
-    """Runs from __enter__ to __exit__, which ends all programs. `port`: where the webhook is."""
+    """Runs from __enter__ to __exit__, which ends all programs."""
 
     def __init__(self, server: ControlPlane, folder: Path) -> None:
         self.server = server
@@ -106,7 +109,13 @@ class Kubelet:
 
     @property
     def port(self) -> int:
+        """Where the webhook is."""
         return self._ports["webhook"]["webhook"]
+
+    @property
+    def api_port(self) -> int:
+        """Where the reconciler answers for its APIService."""
+        return self._ports["reconciler"]["api"]
 
     def __enter__(self) -> Kubelet:
         self.server.request("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
@@ -201,7 +210,8 @@ class Kubelet:
         conditions = [
             {"type": kind, "status": ready, "lastTransitionTime": _now()} for kind in ("Ready", "ContainersReady")
         ]
-        status = {"phase": phase, "startTime": old.get("startTime") or _now(), "conditions": conditions}
+        started = old.get("startTime") or _now()
+        status = {"phase": phase, "startTime": started, "podIP": POD_ADDRESS, "conditions": conditions}
         self.server.request("PATCH", f"{path}/status", {"status": status}, content_type=MERGE)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kubelet import Kubelet
+from tests.apiserver.tenant.passing import control_plane
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,15 +55,16 @@ def laptop(folder: Path) -> Iterator[Laptop]:
     """One that is ready for `kubectl apply`. Raises MissingControlPlaneError."""
     (folder / "home").mkdir()
     with (
-        ControlPlane(name="quickstart", controller_manager=True) as server,
+        control_plane(folder, [], name="quickstart", controller_manager=True) as server,
         Kubelet(server, folder / "pods") as kubelet,
     ):
-        yield Laptop(server, kubelet, _tools(folder / "tools", kubelet.port), folder)
+        yield Laptop(server, kubelet, _tools(folder / "tools", kubelet), folder)
 
 
-def _tools(folder: Path, port: int) -> Path:
+def _tools(folder: Path, kubelet: Kubelet) -> Path:
     folder.mkdir()
-    kubectl = f'"{sys.executable}" -m tests.apiserver.quickstart.kubectl {port}'
+    ports = f"{kubelet.port} {kubelet.api_port}"
+    kubectl = f'"{sys.executable}" -m tests.apiserver.quickstart.kubectl {ports}'
     scripts = {"kubectl": kubectl, "quotree": f'"{sys.executable}" -m cli.main'}
     for name, program in scripts.items():
         (folder / name).write_text(f'#!/bin/sh\nexec {program} "$@"\n')

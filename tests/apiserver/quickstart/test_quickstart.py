@@ -32,6 +32,7 @@ def test_the_readme_leads_to_a_job_that_runs_one_that_says_why_it_waits_and_back
     assert len(shown.first) <= 6
 
     _shown_so_far(machine, shown)
+    _done(machine, "kubectl create namespace team && kubectl delete namespace team --timeout=60s")
     ask, dashboard = filter(works_here, shown.why)
     said = machine.run(ask).stdout
     assert dashboard == "quotree dashboard"

@@ -9,6 +9,7 @@ import yaml
 
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.processes import free_ports
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
 from tests.apiserver.tenant.passing import ADDRESS, STRANGER, TENANT, Reachable, control_plane
 from tests.apiserver.webhook.guard import ROOT, Guard
@@ -34,7 +35,7 @@ def installed(programs: build.Programs, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="package")
 def reconciler(installed: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
-    to = Reachable()
+    to = Reachable(*free_ports(1))
     everything = installed.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
     objects = [to(each) for each in yaml.safe_load_all(everything) if "webhooks" not in each]
     installed.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))

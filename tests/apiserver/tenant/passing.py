@@ -8,11 +8,11 @@ its front-proxy certificate, verifies that of the server by the caBundle, and na
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.apiserver.harness import ControlPlane, User
-from tests.apiserver.processes import free_ports
 from tests.webhook.client_certificates import authority, client_certificate
 
 RANGE = "127.96.0.0/24"
@@ -45,18 +45,21 @@ def control_plane(folder: Path, users: Sequence[User], **options: Any) -> Contro
     return ControlPlane(users=users, api_server_flags=flags(folder), **options)
 
 
+@dataclass(frozen=True)
 class Reachable:
     """Where the Service of the reconciler leads: to a port of this machine."""
 
-    def __init__(self) -> None:
-        (self.port,) = free_ports(1)
+    port: int
 
     def __call__(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """The manifest with that port, and the Service with an address of loopback."""
         named = (manifest["kind"], manifest["metadata"]["name"])
         if named == ("Service", "quotree-reconciler"):
-            spec = {"clusterIP": ADDRESS, "ports": [{"name": "api", "port": self.port}]}
-            return {**manifest, "spec": spec}
+            (port,) = manifest["spec"]["ports"]
+            return {
+                **manifest,
+                "spec": {**manifest["spec"], "clusterIP": ADDRESS, "ports": [{**port, "port": self.port}]},
+            }
         if manifest["kind"] == "APIService":
             service = {**manifest["spec"]["service"], "port": self.port}
             return {**manifest, "spec": {**manifest["spec"], "service": service}}

@@ -93,9 +93,28 @@ def test_make_quickstart_shows_it_in_less_than_two_minutes_and_leaves_nothing(
     assert process.returncode == 0, out
     assert "first    Running" in out
     assert re.search(r"^Name: +second$", out, re.MULTILINE)
+    assert re.search(r"^ +Normal +Waiting +", out, re.MULTILINE), "the Event that kubectl describe shows"
     assert "default/second" in out
     assert "[parent-cycle]" in out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_make_quickstart_ends_with_its_parent(programs: build.Programs, tmp_path: Path) -> None:
+    """make does not always pass on the signal that ends it."""
+    with subprocess.Popen(
+        ["/bin/sh", "-c", '"$@"; true', "parent", sys.executable, "-m", "tests.apiserver.quickstart"],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout
+        shown = next(match for line in parent.stdout if (match := re.search(r"or kill (\d+), ends it all", line)))
+        assert int(shown[1]) != parent.pid
+        parent.kill()
+        parent.communicate(timeout=60)  # what it started has the same standard output
+
+    eventually(lambda: list(tmp_path.iterdir()) == [])
 
 
 def _kept(line: str, seen: list[str]) -> str:

@@ -15,6 +15,7 @@ import click
 
 from cli.exits import Misused, OutOfReach
 from cli.input.login import Login
+from policies.model.printing import plain
 
 if TYPE_CHECKING:
     from cluster.endpoint import Endpoint
@@ -61,11 +62,13 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 def get(server: Server, path: str, login: Login) -> dict[str, Any]:
     """Its answer. Raises Misused, OutOfReach."""
     from cluster.client import Cluster  # here, since these take long to load
-    from cluster.errors import ClusterError
+    from cluster.errors import ClusterError, NotFound
 
     try:
         with Cluster(endpoint(server, login)) as client:
             return client.get(path)
+    except NotFound as error:
+        raise Misused(plain(error.message)) from error
     except ClusterError as error:
         raise OutOfReach(f"cannot ask the reconciler at {server.url}: {error}") from error
 

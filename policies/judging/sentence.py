@@ -39,10 +39,12 @@ def flat(text: str) -> str:
 
 
 def _subject(finding: Finding) -> str:
-    """The field, unless the message names it already."""
+    """The field, unless the message names it already, or it is the name, which the object has before it."""
     if not finding.field or _names(finding.message, finding.field):
         return ""
-    return f"{flat(finding.field)}{' ' if finding.message.startswith(_PREDICATES) else ': '}"
+    if finding.message.startswith(_PREDICATES):
+        return f"{flat(finding.field)} "
+    return "" if finding.field == "metadata.name" else f"{flat(finding.field)}: "
 
 
 def _names(message: str, field: str) -> bool:

@@ -239,6 +239,8 @@ def test_a_part_that_stopped_while_it_holds_a_tree(installed: Installed) -> None
         with absent(installed, f"{LEASES}/quotree-reconciler-batch"):
             gone = installed.doctor(code=Exit.FINDINGS)["parts"]
     finally:
+        bare = {"metadata": {"finalizers": None}}  # no reconciler is here to take it off
+        installed.request("PATCH", f"{KUEUE}/clusterqueues/vision", bare, content_type=MERGE)
         installed.request("DELETE", f"{KUEUE}/clusterqueues/vision")
         eventually(
             lambda: deleted(installed, f"{KUEUE}/cohorts/research")

@@ -242,7 +242,7 @@ def test_a_workload_on_behalf_of_another_is_refused_and_others_never_come(guard:
     assert guard.asked() == before + may_need_a_queue
     said = applied(guard, workload(kind, **{"yunikorn.apache.org/user.info": '{"user": "sue"}'}), dry=True)
     assert "[user-info-untrusted]" in said
-    assert "w: metadata.annotations[yunikorn.apache.org/user.info]: the annotation" in said
+    assert "metadata.annotations[yunikorn.apache.org/user.info]: the annotation" in said
 
 
 def test_a_change_of_the_user_of_a_workload_is_asked_about_and_nothing_else_of_it(guard: Guard) -> None:

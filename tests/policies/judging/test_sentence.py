@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from policies.dialects.volcano import queue_ref
@@ -37,6 +39,13 @@ def test_the_object_comes_first_then_what_is_wrong_then_the_fix() -> None:
 )
 def test_the_field_is_named_once(message: str, said: str) -> None:
     assert statement(judged(Finding(queue_ref("eng"), "spec.parent", message))) == said
+
+
+def test_the_name_is_not_said_again_as_a_field() -> None:
+    finding = Finding(queue_ref("eng"), "metadata.name", "cannot be deleted")
+
+    assert statement(judged(finding)) == "cannot be deleted"
+    assert statement(judged(replace(finding, message="is required"))) == "metadata.name is required"
 
 
 def test_a_finding_about_the_object_as_a_whole_names_no_field() -> None:

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import click
 
 from cli.exits import OutOfReach
-from cli.input.links import leads_out
+from cli.links import leads_out
 from cli.progress import erase
 
 

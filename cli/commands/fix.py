@@ -15,10 +15,10 @@ from cli.input.against import Against
 from cli.input.context import load
 from cli.input.documents import STDIN, read
 from cli.input.given import identify
-from cli.input.links import owned
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
 from cli.input.settings import settings
+from cli.links import owned
 from cli.output import emit, note
 from cli.report.fixing import Fixing, fixed
 from cli.report.replacing import replace_text

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
 from cli.input.folders import EXTENSIONS, Folder, PassedOver, Reason, is_ours, look, may_hold_objects
-from cli.input.links import leads_out
 from cli.input.paths import tidy
 from cli.input.placeholders import TEXT, has_placeholder
 from cli.input.queue_config import QueuesRegion, as_config_map, is_queue_config, names_queues, within_config_map
 from cli.input.regular_file import other_kind, read_regular
+from cli.links import leads_out
 from cli.output import note
 from cli.progress import counted
 from policies.dialects.reading import text as text_of

@@ -13,9 +13,9 @@ from typing import Any
 
 from cli.input.documents import MAX_SIZE, Place, passed_over
 from cli.input.documents import read as read_documents
-from cli.input.links import enclosing, stays_below
 from cli.input.regular_file import read_regular
 from cli.input.settings import settings
+from cli.links import enclosing, stays_below
 from policies import dialects
 from policies.configuration.file import API_VERSION, KIND, read_configuration
 from policies.configuration.settings import Configuration

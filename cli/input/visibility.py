@@ -7,7 +7,7 @@ login of kubectl works, nothing but that group needs a right, and no token leave
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -111,15 +111,17 @@ def local_queues(login: Login, namespace: str) -> list[str]:
 
     Raises OutOfReach, also where there are none.
     """
+    from cluster.errors import Forbidden
     from cluster.sources import FOLLOWED, WORKLOADS
     from policies.dialects.kueue import LOCAL_QUEUE
     from policies.dialects.reading import mapping, metadata, text
 
     with login.connected() as cluster:
         queues = cluster.list(cluster.newest(FOLLOWED[LOCAL_QUEUE]), namespace=namespace)
-        workloads = cluster.list(cluster.newest(WORKLOADS), namespace=namespace)
-        named = (text(mapping(each.get("spec")).get("queueName")) for each in workloads)
-        found = sorted({*(str(metadata(each)["name"]) for each in queues), *filter(None, named)})
+        found = {str(metadata(each)["name"]) for each in queues}
+        with suppress(Forbidden):  # without that right the names that exist have to do
+            workloads = cluster.list(cluster.newest(WORKLOADS), namespace=namespace)
+            found.update(filter(None, (text(mapping(each.get("spec")).get("queueName")) for each in workloads)))
     if not found:
         raise OutOfReach(f"namespace {namespace} has no LocalQueue; name another namespace with -n")
-    return found
+    return sorted(found)

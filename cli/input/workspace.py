@@ -14,9 +14,9 @@ from cli.exits import Misused
 from cli.input.against import Against, AgainstType
 from cli.input.documents import expand
 from cli.input.folders import Exclusion
-from cli.input.links import stays_below
 from cli.input.selection import Selection
 from cli.input.settings import configuration_file, named_configuration, read_file
+from cli.links import stays_below
 from policies.configuration.section import Section
 from policies.model.errors import BadConfiguration
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cli.exits import OutOfReach
 from cli.input.documents import MAX_SIZE
-from cli.input.links import Owned
 from cli.input.regular_file import read_regular
+from cli.links import Owned
 
 _MARK = b"\xef\xbb\xbf"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)

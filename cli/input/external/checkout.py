@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from cli.exits import OutOfReach
-from cli.input.links import enclosing, leads_out
+from cli.links import enclosing, leads_out
 
 
 def checkout_of(path: str) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.input.documents import Place, Unreadable, read
-from cli.input.links import GIT, enclosing, leads_out
+from cli.links import GIT, enclosing, leads_out
 from policies.text import yaml_values
 from policies.text.positions import BadText
 

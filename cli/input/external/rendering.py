@@ -20,9 +20,9 @@ from cli.input.documents import read as read_documents
 from cli.input.external import programs
 from cli.input.external.offline import fetched, has_own_schemas, helm_environment, kustomize_environment, linked_out
 from cli.input.external.programs import ProgramFailed
-from cli.input.links import GIT, leads_out
 from cli.input.paths import joined_path, tidy
 from cli.input.regular_file import read_regular
+from cli.links import GIT, leads_out
 from policies.dialects.reading import mapping, metadata, text
 from policies.text import yaml_values
 from policies.text.field_paths import Region

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cli.exits import OutOfReach
-from cli.input.links import Owned
+from cli.links import Owned
 from cli.report.replacing import replace_text
 from policies.judge import evaluate
 from policies.rules import registry

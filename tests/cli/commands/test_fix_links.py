@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import OutOfReach
-from cli.input.links import Owned
+from cli.links import Owned
 from cli.report.replacing import replace_text
 from tests.cli.runs import run
 

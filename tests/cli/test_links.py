@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.input.links import leads_out
+from cli.links import leads_out
 from tests.builders import queue
 from tests.cli.runs import BAD, run, write
 

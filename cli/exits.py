@@ -27,6 +27,11 @@ EPILOG = (
     "4 context unreachable, internal error, or not evaluated where required; 5 nothing to judge (--require-objects). "
     "Of several, 2 beats 3 beats 4 beats 1."
 )
+OF_ACTS = (
+    "Exit codes: 0 done; 2 usage, or no object of this name; 4 cluster unreachable, refused by the API server, or"
+    " internal error."
+)
+"""Of commands that judge nothing."""
 
 _STRONGEST_FIRST = (Exit.USAGE, Exit.UNREADABLE, Exit.UNJUDGED, Exit.FINDINGS, Exit.NOTHING, Exit.CLEAN)
 

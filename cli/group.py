@@ -110,13 +110,16 @@ def _modules() -> dict[str, str]:
     }
 
 
-def _complete(command: click.Command) -> None:
-    """Give the command, and those in it, what all commands have: -v, and the exit codes below its help."""
-    command.epilog = EPILOG
+def _complete(command: click.Command, epilog: str = EPILOG) -> None:
+    """Give the command, and those in it, what all commands have: -v, and the exit codes below its help.
+
+    A command may have exit codes of its own, which those in it share.
+    """
+    command.epilog = command.epilog or epilog
     if _VERBOSE not in command.params:
         command.params.append(_VERBOSE)
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
-        _complete(inner)
+        _complete(inner, command.epilog)
 
 
 def _report(error: Exception, verbose: bool) -> None:

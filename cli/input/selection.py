@@ -114,6 +114,6 @@ def selected_in_roots(command: Callable[..., Any]) -> Callable[..., Any]:
         "--each",
         metavar="DIR|FILE",
         multiple=True,
-        help="An organisation of its own, repeatable, or a pattern. Default: the roots of quotree.yaml, or those that"
-        " are found.",
+        help="Judge this folder or file as an organisation of its own, repeatable; a pattern in quotes names many:"
+        " --each 'clusters/*'. Default: the roots of quotree.yaml, or those that are found.",
     )(command)

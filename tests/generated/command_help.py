@@ -20,7 +20,7 @@ class Help:
     """`words` are the command's, without `quotree`. Blocks of `text` are paragraphs; `examples` are lines.
 
     `summary` has no full stop. `options` are pairs of how it is written and what it means, `commands` of the name and
-    the summary of those below.
+    the summary of those below, `exits` the exit codes.
     """
 
     words: tuple[str, ...]
@@ -30,6 +30,7 @@ class Help:
     examples: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
     commands: tuple[tuple[str, str], ...]
+    exits: str
 
     @property
     def name(self) -> str:
@@ -45,7 +46,8 @@ def every_help(command: click.Command = quotree, *words: str, above: click.Conte
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     commands = tuple((each, _summary(below, *words, each)) for each, below in inner)
     options = tuple(_options(command, context))
-    yield Help(words, _summary(command, *words).removesuffix("."), usage, text, examples, options, commands)
+    exits = command.epilog or ""
+    yield Help(words, _summary(command, *words).removesuffix("."), usage, text, examples, options, commands, exits)
     for each, below in inner:
         yield from every_help(below, *words, each, above=context)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cli.exits import EPILOG
 from cli.version import VERSION
 from tests.generated.command_help import Help, every_help
 
@@ -44,7 +43,7 @@ def _lines(help: Help, pages: list[Help]) -> Iterator[str]:
         yield from map(_roff, help.examples)
         yield ".fi"
     yield ".SH EXIT STATUS"
-    yield _roff(EPILOG)
+    yield _roff(help.exits)
     yield ".SH SEE ALSO"
     near = _others(help, pages)
     yield "\n".join(f".BR {_roff(each)} (1){',' if each != near[-1] else ''}" for each in near)

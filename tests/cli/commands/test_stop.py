@@ -237,3 +237,11 @@ def test_odd_objects_are_listed_all_the_same(call: Any, api: Kueue) -> None:
 
     assert "odd" in call("list", "workload", "-n", "ml").stdout
     assert "\\u202eodd" in call("list", "clusterqueue").stdout
+
+
+@pytest.mark.parametrize("words", [("stop",), ("stop", "clusterqueue"), ("resume", "workload")])
+def test_its_help_has_the_exit_codes_of_a_command_that_judges_nothing(words: tuple[str, ...]) -> None:
+    shown = " ".join(run(*words, "--help").stdout.split())
+
+    assert "Exit codes: 0 done; 2 usage" in shown
+    assert "findings" not in shown

@@ -33,11 +33,12 @@ _NOT_HERE = (errno.ENOENT, errno.ELOOP)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Lines and columns are counted from 1."""
+    """Lines and columns are counted from 1. `overlay` is the kustomization that makes the object of the file, or ""."""
 
     file: str
     line: int
     column: int
+    overlay: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         """A line may begin with it, and one that begins with `::` would be a command to GitHub's runner."""
@@ -53,6 +54,7 @@ class Document:
     source: str
     """The file's tidy path from where the user named it, or the name of standard input."""
     region: Region = field(repr=False, compare=False)
+    overlay: str = ""
 
     def locate(self, field: str) -> Position:
         """Line and column of a field path in Kubernetes' spelling: `spec.groups[0].name`, `metadata.labels[a/b]`.
@@ -64,7 +66,7 @@ class Document:
 
     def place(self, field: str = "") -> Place:
         """The same, with the file."""
-        return Place(self.source, *self.locate(field))
+        return Place(self.source, *self.locate(field), self.overlay)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,7 @@ def _finding(entry: Entry, fingerprint: str) -> dict[str, Any]:
         "object": _object(entry.object),
         "field": finding.field,
         **place_json(entry.place),
+        **({"overlay": entry.place.overlay} if entry.place.overlay else {}),
         "causes": [_cause(cause) for cause in entry.causes],
         "fix": finding.fix,
         "fingerprint": fingerprint,

@@ -88,7 +88,8 @@ def finding_lines(entry: Entry) -> Iterator[str]:
     """The finding, its causes, its fix and what follows from it."""
     finding, severity = entry.judged.finding, entry.judged.severity
     word = paint(severity.value, COLOURS[severity])
-    yield f"{plain(str(entry.place))}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
+    made = f" (as {entry.place.overlay} renders it)" if entry.place.overlay else ""
+    yield f"{plain(f'{entry.place}{made}')}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
     yield from (f"    {cause_line(cause)}" for cause in entry.causes)
     if finding.fix:
         yield f"    fix: {plain(finding.fix)}"

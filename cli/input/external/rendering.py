@@ -71,7 +71,7 @@ def kustomize(folder: str) -> Iterator[Document | Unreadable]:
             return
         sources = _Sources()
         for document in parse(folder, rendered):
-            yield _of_kustomize(document, around, sources) if isinstance(document, Document) else document
+            yield _of_kustomize(document, around, sources, tidy(folder)) if isinstance(document, Document) else document
 
 
 def helm(chart: str, values: Sequence[str] = ()) -> Iterator[Document | Unreadable]:
@@ -194,7 +194,7 @@ def _kind_and_name(manifest: Mapping[str, Any]) -> tuple[str, str]:
     return text(manifest.get("kind")) or "", text(metadata(manifest).get("name")) or ""
 
 
-def _of_kustomize(document: Document, around: Path, sources: _Sources) -> Document:
+def _of_kustomize(document: Document, around: Path, sources: _Sources, folder: str) -> Document:
     annotations = mapping(metadata(document.manifest).get("annotations"))
     try:
         origin = mapping(yaml_values.single(text(annotations.get(_ORIGIN)) or ""))
@@ -206,7 +206,9 @@ def _of_kustomize(document: Document, around: Path, sources: _Sources) -> Docume
         return document
     file = os.path.relpath(Path(os.path.normpath(around / path)))
     source = sources.find(file, document.manifest)
-    return replace(document, source=file, region=source.region) if source is not None else document
+    if source is None:
+        return document
+    return replace(document, source=file, region=source.region, overlay=folder)
 
 
 def _without_origin(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,9 @@ def test_what_kustomize_patches_has_its_place_in_the_patched_file(tmp_path: Path
     assert Path(finding["file"]).resolve() == base
     assert (finding["line"], finding["column"]) == (8, 10)
     assert finding["causes"][0]["line"] == 19
+    assert finding["overlay"] == str(tmp_path / "overlay")
+    shown = run("validate", "--kustomize", tmp_path / "overlay").stdout
+    assert f":8:10 (as {tmp_path}/overlay renders it): error[" in shown
 
 
 def test_the_folder_of_a_kustomization_stays_as_it_is(tmp_path: Path, tools: Path) -> None:

@@ -79,7 +79,7 @@ class CommandGroup(click.Group):
             if ctx.invoked_subcommand in _SERVERS:
                 extra = "serve"  # which brings the other one
             missing = f"the package {error.name} is not installed: this needs a cluster, a certificate or a server"
-            raise OutOfReach(f"{missing}; pip install 'quotree[{extra}]'") from error
+            raise OutOfReach(f"{missing}; run pip install '.[{extra}]' in a checkout") from error
         except OSError as error:
             if error.errno in _OF_OUTPUT:
                 raise  # `main` explains it

@@ -74,4 +74,4 @@ def test_what_needs_a_cluster_names_the_extra(quotree: Run, arguments: tuple[obj
     done = quotree(*arguments)
 
     assert done.returncode == 4, done.stderr
-    assert f"pip install 'quotree[{extra}]'" in done.stderr
+    assert f"pip install '.[{extra}]'" in done.stderr

@@ -13,7 +13,7 @@ EXPORTER, DISABLED = "OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL = "http/protobuf"
 _LIBRARY = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
-CURE = "pip install 'quotree[otel]'"
+CURE = "run pip install '.[otel]' in a checkout"
 
 
 class TracingMisconfigured(Exception):

@@ -57,7 +57,7 @@ def test_what_is_not_served_is_refused_with_the_cure(environment: dict[str, str]
 def test_without_the_extra_the_cure_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "_LIBRARY", library)
 
-    with pytest.raises(TracingMisconfigured, match=r"not installed; pip install 'quotree\[otel\]'"):
+    with pytest.raises(TracingMisconfigured, match=r"not installed; run pip install '\.\[otel\]' in a checkout"):
         tracing("quotree-webhook", ON)
 
 

@@ -60,7 +60,9 @@ def uninstall(
       quotree uninstall --yes --resume-jobs --crds
     """
     if not (dry_run or yes or sys.stdin.isatty()):
-        raise Misused("nobody can be asked here: add --yes, or --dry-run to see the plan")
+        raise Misused(
+            "standard input is not a terminal, so there is no prompt: add --yes, or --dry-run to see the plan"
+        )
     from cluster.client import Cluster  # here, since these take long to load
     from cluster.errors import ClusterError
     from cluster.removal import RemovalReader

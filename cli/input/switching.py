@@ -90,7 +90,7 @@ def switch(login: Login, kind: GroupKind, name: str, wanted: Switch, dry_run: st
         except NotFound as error:
             raise Misused(_missing(cluster, resource, kind, name, namespace)) from error
         if mapping(found.get("spec")).get(wanted.field, wanted.absent) == wanted.value:
-            return plain(f"{kind.kind} {name}{within} is so already: {wanted.field} is {_written(wanted.value)}")
+            return plain(f"{kind.kind} {name}{within} is unchanged: {wanted.field} is already {_written(wanted.value)}")
         if dry_run != "client":
             uid, body = str(metadata(found).get("uid") or ""), {"spec": {wanted.field: wanted.value}}
             perform(

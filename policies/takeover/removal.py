@@ -90,7 +90,7 @@ def remove(found: Found, names: Names, wishes: Wishes) -> Plan:
         return Plan(refusals=("Quotree has taken over from Kueue: run quotree install take-over --undo first",))
     kept = OF_KUEUE if _kueue_runs(found, names) else frozenset[str]()
     steps = (
-        Step("let the API server ask Quotree no longer", _deleted(found, _ASKED), settles=True),
+        Step("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
         _stop(found, names),
         Step("take off finalizers, scheduling gates and marks", updates(found, _released(found, kept))),
         *([Step("start the jobs that wait", updates(found, _resumed(found)))] if wishes.resume and not kept else []),
@@ -237,7 +237,7 @@ def _some(names: list[str]) -> str:
 def _left(found: Found, wishes: Wishes) -> Iterator[str]:
     if (ours := _definitions(found)) and not wishes.definitions:
         yield (
-            f"{len(ours)} definitions stay, with the objects of these kinds; nobody converts v1beta1 of Kueue any more."
+            f"{len(ours)} definitions stay, with the objects of these kinds; Kueue's v1beta1 is no longer converted."
             " --crds deletes them with all their objects"
         )
     if found.other_clusters:

@@ -129,8 +129,8 @@ def test_resuming_takes_it_back(call: Any, api: Kueue) -> None:
 
 
 def test_what_is_so_already_is_not_written(call: Any, api: Kueue) -> None:
-    assert call("resume", "clusterqueue", "lab").stdout == "ClusterQueue lab is so already: stopPolicy is None\n"
-    assert "is so already: active is true" in call("resume", "workload", "train", "-n", "ml").stdout
+    assert call("resume", "clusterqueue", "lab").stdout == "ClusterQueue lab is unchanged: stopPolicy is already None\n"
+    assert "is unchanged: active is already true" in call("resume", "workload", "train", "-n", "ml").stdout
     assert api.patches == []
 
 

@@ -122,7 +122,7 @@ def test_marks_stay_until_the_programs_have_ended() -> None:
     held = cluster(pod(), held={NAMES.reconciler_lease: "quotree-reconciler-1"})
 
     titles = [step.title for step in remove(running, NAMES, Wishes()).steps if not step.done]
-    assert titles[:2] == ["let the API server ask Quotree no longer", "stop Quotree's programs"]
+    assert titles[:2] == ["stop the API server from calling Quotree", "stop Quotree's programs"]
     for found, waits in ((ending, "1 Pod in quotree-system to end"), (held, "to be given up")):
         step = remove(found, NAMES, Wishes()).next
         assert step is not None

@@ -9,7 +9,7 @@ from reconciler.objects.following import workload_trace
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.objects.times import written
 from scheduling.visibility.as_json import AccessScope, JobReference, job_of, running_json, waiting_json
-from scheduling.visibility.sentence import stopped
+from scheduling.visibility.sentence import missing_queue, stopped
 from scheduling.visibility.workloads import Waiting, holding, waits
 from scheduling.world.world import World
 
@@ -31,6 +31,7 @@ def explanation_json(world: World, key: str, now: int, sight: AccessScope | None
     found = waits(world, key, now, consider=True)
     if found is not None:
         found = found if sight.queues else _discreet(world, found)
+        found = replace(found, message=missing_queue(world, workload) or found.message)
         waits_json = waiting_json(found, named, written, sight)
         return {**head, "state": "waiting", **waits_json, **_ahead(world, found, named, sight)}
     if workload.finished:

@@ -68,6 +68,16 @@ def test_strict_queues_name_who_is_in_front(tmp_path: Path) -> None:
     )
 
 
+def test_why_says_which_queue_was_meant(tmp_path: Path) -> None:
+    api = Lists(*organisation(), waiting("slip", 1, local="a/mian"))
+    try:
+        shown = run("why", "a/slip", "--kubeconfig", kubeconfig(tmp_path, api.url)).stdout
+    finally:
+        api.close()
+
+    assert "LocalQueue a/mian does not exist; did you mean main?" in shown
+
+
 def test_what_may_not_be_read_is_said(api: Lists, tmp_path: Path) -> None:
     api.forbidden = {"workloads"}
 

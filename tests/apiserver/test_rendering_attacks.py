@@ -255,3 +255,34 @@ def test_a_finding_in_a_chart_has_its_place(checkout: Path) -> None:
     (finding,) = report(run("validate", "--helm", "trees", "-o", "json"))["findings"]
 
     assert finding["file"] == "trees/templates/queue.yaml"
+
+
+# -- what `validate` finds by itself --
+
+
+def test_a_repository_is_validated_without_running_or_fetching_anything_of_it(
+    checkout: Path, asked: list[str], tmp_path: Path
+) -> None:
+    """A refused kustomization is read as it is, a refused chart is passed over; neither ends the run."""
+    ran = tmp_path / "ran"
+    program = checkout / "plugin" / "run.sh"
+    generated = kustomization(checkout / "plugin", "resources: [queue.yaml]\ngenerators: [generator.yaml]\n")
+    write(generated / "queue.yaml", queue("of-the-plugin"))
+    run_by = {"config.kubernetes.io/function": "exec: {path: ./run.sh}"}
+    generator = {"apiVersion": "example.com/v1", "kind": "Run", "metadata": {"name": "x", "annotations": run_by}}
+    write(generated / "generator.yaml", generator)
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    fetched = kustomization(checkout / "remote", f"resources: [queue.yaml, {server()}/trees.yaml]\npatches: []\n")
+    write(fetched / "queue.yaml", queue("of-the-base"))
+    chart(checkout / "chart", NAMED.replace("NAME", '.Files.Get "secret"'))
+    (checkout / "chart" / "secret").symlink_to(tmp_path / "elsewhere" / "values.yaml")
+
+    shown = run("validate", ".")
+
+    assert (shown.exit_code, asked, ran.exists()) == (0, [], False)
+    assert "2 objects, 2 queues" in shown.stdout
+    assert "plugin: not built: " in shown.stdout
+    assert "chart: not rendered: " in shown.stdout
+    assert "helm would read it" in shown.stdout
+    assert TOKEN not in shown.stdout + shown.stderr

@@ -1,6 +1,6 @@
 """A line on a terminal that says what is going on, for work that takes longer than a second.
 
-It is on standard error, gone before anything else is printed, and not there at all where standard error is no terminal.
+It is on standard error, gone before anything else is printed, and absent where standard error is not a terminal.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def mentions_ours(data: bytes) -> bool:
 
 
 def is_ours(data: bytes) -> bool:
-    """Whether a file that cannot be read is one of ours: it mentions us, and is no manifest of somebody else."""
+    """Whether a file that cannot be read is one of ours: it mentions us, and is not a manifest of somebody else."""
     if not mentions_ours(data):
         return False
     from policies.dialects import READERS  # here, since it takes long to load
@@ -156,7 +156,7 @@ def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:
 
 
 def _without_patches(found: Folder) -> None:
-    """A patch has kind and name of what it patches, and is no object."""
+    """A patch has kind and name of what it patches, and is not an object."""
     resources = {_normal(each) for it in found.kustomizations for each in it.resources}
     patches = {_normal(each) for it in found.kustomizations for each in it.others} - resources
     found.passed += [PassedOver(file, Reason.PATCH) for file in found.files if _normal(file) in patches]
@@ -209,7 +209,7 @@ class _Ignored:
 
 
 def _lines(file: str) -> list[str]:
-    """None of what is no file, or cannot be read."""
+    """None where this is not a file, or cannot be read."""
     try:
         return read_regular(file, _MOST_PATTERNS)[0].decode("utf-8", "replace").splitlines()
     except OSError:

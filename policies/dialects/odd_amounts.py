@@ -67,7 +67,7 @@ def _doubt(resource: str, quantity: Quantity, of_pod: bool) -> tuple[str, str] |
     text, nano = quantity.text, quantity.nano
     if resource in _BYTES or resource.startswith("hugepages-"):
         if nano % _UNIT:
-            return f"{resource}={text} is a fraction of a byte: {text[-1]} is no unit of bytes", _bytes(text)
+            return f"{resource}={text} is a fraction of a byte: {text[-1]} is not a unit of bytes", _bytes(text)
         if 0 < nano < _FEW * _UNIT:
             return f"{resource}={text} is {nano // _UNIT} bytes", _bytes(text)
     elif resource == "cpu":

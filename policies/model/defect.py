@@ -11,7 +11,7 @@ class Defect:
 
     `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
     `warning` says that the API server accepts the manifest all the same and drops what is at `field`; `unknown` that
-    it is no field of this version, which kubectl refuses before that.
+    this version does not have the field, so that kubectl refuses it.
     Where one value is the cure for certain, `write` is what to write there, or `rename` the name that the field has.
     `meant` is the path of the known field that is nearest to an unknown one.
     """

@@ -1,5 +1,4 @@
 import json
-from dataclasses import astuple
 from decimal import Decimal
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -544,7 +543,7 @@ def test_what_cannot_be_read_does_not_hide_the_rest(tmp_path: Path) -> None:
     found, unreadable = read([*named, str(tmp_path), "\0"])
 
     assert [document.manifest for document in found] == [{"kind": "Cohort"}]
-    assert [(*astuple(bad.place), bad.message) for bad in unreadable] == [
+    assert [(bad.place.file, bad.place.line, bad.place.column, bad.message) for bad in unreadable] == [
         (f"{tmp_path}/missing.yaml", 1, 1, "cannot be read: No such file or directory"),
         (f"{tmp_path}/gone", 1, 1, "cannot be read: No such file or directory"),
         (f"{tmp_path}/wide", 1, 1, "this is UTF-16; save it as UTF-8"),
@@ -599,9 +598,9 @@ def test_any_text_is_read_or_refused_and_every_place_is_inside_of_it(text: str) 
     lines = text.split("\n")
 
     places = [bad.place for bad in unreadable] + [document.place("a") for document in found]
-    for _, line, column in map(astuple, places):
-        assert 1 <= line <= len(lines)
-        assert 1 <= column <= len(lines[line - 1]) + 1
+    for place in places:
+        assert 1 <= place.line <= len(lines)
+        assert 1 <= place.column <= len(lines[place.line - 1]) + 1
 
 
 def test_a_pattern_matches_manifests_at_any_depth_and_folders(tmp_path: Path) -> None:

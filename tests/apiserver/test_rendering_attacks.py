@@ -184,7 +184,7 @@ def test_a_chart_that_is_a_whole_checkout_does_not_see_what_git_keeps(checkout: 
     (finding,) = report(run("validate", "--helm", ".", "-o", "json"))["findings"]
 
     assert finding["object"]["name"] == "none"
-    assert finding["file"] == "./templates/queue.yaml"
+    assert finding["file"] == "templates/queue.yaml"
 
 
 def test_values_are_not_taken_from_where_a_link_leads(checkout: Path) -> None:

@@ -69,7 +69,7 @@ def audit(
     code = exits.code(
         (each.judged.severity for each in shown.audit.found),
         objects=shown.audit.objects,
-        unreadable=bool(shown.unreadable),
+        unreadable=shown.unreadable,
         unevaluated=bool(shown.audit.not_evaluated),
     )
     click.get_current_context().exit(code)

@@ -69,7 +69,7 @@ def validate(
     code = exits.code(
         (entry.judged.severity for entry in found.entries),
         objects=found.subject.objects,
-        unreadable=bool(found.unreadable),
+        unreadable=found.unreadable,
         unevaluated=bool(found.not_evaluated),
     )
     click.get_current_context().exit(code)

@@ -73,12 +73,14 @@ class Document:
 class Unreadable:
     """Input that cannot be read or judged; the message says why and, where there is one, the cure.
 
-    `well_formed`: the text itself is sound, and holds something else than manifests.
+    `well_formed`: the text itself is sound, and holds something else than manifests. `below`: the file lies in a folder
+    that was named; nobody named the file.
     """
 
     place: Place
     message: str
     well_formed: bool = field(default=False, repr=False, compare=False)
+    below: bool = field(default=False, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.place}: unreadable: {self.message}"
@@ -175,6 +177,10 @@ class Files:
     def found(self, source: str) -> Iterator[Found]:
         if passed_over(source):
             return
+        for each in self._found(source):
+            yield replace(each, below=True) if isinstance(each, Unreadable) else each
+
+    def _found(self, source: str) -> Iterator[Found]:
         try:
             data = self._data(source)
         except OSError as error:

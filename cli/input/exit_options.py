@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cli.exits import Exit, strongest
+from cli.input.documents import Unreadable
 from policies.model.findings import FAILING, Severity
 
 
@@ -26,12 +27,19 @@ class ExitOptions:
         """The severities that fail the run."""
         return FAILING[self.fail_on]
 
-    def code(self, found: Iterable[Severity], *, objects: int, unreadable: bool, unevaluated: bool) -> Exit:
-        """`found` are the severities of the findings, `objects` counts what was judged."""
+    def code(
+        self, found: Iterable[Severity], *, objects: int, unreadable: Sequence[Unreadable], unevaluated: bool
+    ) -> Exit:
+        """`found` are the severities of the findings, `objects` counts what was judged.
+
+        A broken file that nobody named is a fault of the repository, so it counts as an error that was found.
+        """
 
         def codes() -> Iterator[Exit]:
-            if unreadable:
+            if not all(each.below for each in unreadable):
                 yield Exit.UNREADABLE
+            if unreadable and Severity.ERROR in self.failing:
+                yield Exit.FINDINGS
             if unevaluated and self.require_evaluated:
                 yield Exit.UNJUDGED
             if not self.failing.isdisjoint(found):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-TEXT = re.compile(rb"\{\{|\{%|<%|\$\{[A-Za-z_]")
+TEXT = re.compile(rb"\{\{|\{%|%\{|<%|\$\{[A-Za-z_]")
 """How placeholders of Go templates, Jinja, ERB, Terraform, Flux and OpenShift begin."""
-_PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\$\{\{?[A-Za-z_][^}]*\}\}?", re.DOTALL)
+_PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|%\{.*?\}|<%.*?%>|\$\{\{?[A-Za-z_][^}]*\}\}?", re.DOTALL)
 _OF_PROGRAMS = frozenset({"command", "args", "env", "data", "stringData", "annotations", "lifecycle"})
 """Keys below which a shell, or another program, may have placeholders of its own."""
 

@@ -77,15 +77,26 @@ def test_a_wrong_command_line_is_2(tmp_path: Path, arguments: list[str]) -> None
     assert run("validate", write(tmp_path / "a.yaml", BAD, WORSE), *arguments).exit_code == 2
 
 
-def test_unreadable_input_is_3_and_the_rest_is_judged(tmp_path: Path) -> None:
+def test_a_named_file_that_cannot_be_read_is_3_and_the_rest_is_judged(tmp_path: Path) -> None:
     write(tmp_path / "good.yaml", BAD, WORSE)
     (tmp_path / "torn.yaml").write_text("kind: Queue\nspec: {a: [\n")
 
-    result = run("validate", tmp_path)
+    result = run("validate", tmp_path / "good.yaml", tmp_path / "torn.yaml")
 
     assert result.exit_code == 3
     assert f"{tmp_path}/torn.yaml:3:1: unreadable: " in result.stderr
     assert "1 error, 1 rule not evaluated, 1 place unreadable" in result.stdout
+
+
+def test_a_file_below_a_named_folder_that_cannot_be_read_counts_as_an_error(tmp_path: Path) -> None:
+    write(tmp_path / "good.yaml", cohort("org"))
+    (tmp_path / "torn.yaml").write_text("kind: Queue\napiVersion: scheduling.volcano.sh/v1beta1\nspec: {a: [\n")
+
+    result = run("validate", tmp_path)
+
+    assert result.exit_code == 1
+    assert f"{tmp_path}/torn.yaml:4:1: unreadable: " in result.stderr
+    assert run("validate", tmp_path, "--fail-on", "never").exit_code == 0
 
 
 def test_a_missing_file_is_3(tmp_path: Path) -> None:
@@ -196,7 +207,9 @@ def _combination(folder: Path, *faults: int) -> list[object]:
     write(folder / "org" / "a.yaml", BAD, WORSE if 1 in faults else GOOD)
     arguments: list[object] = [folder / "org"]
     if 3 in faults:
-        (folder / "org" / "torn.yaml").write_text("kind: Queue\na: [\n")
+        torn = folder / "torn.yaml"
+        torn.write_text("kind: Queue\na: [\n")
+        arguments += [torn]
     if 4 in faults:
         arguments += ["--require-evaluated"]
         write(folder / "org" / "b.yaml", queue("new-parent"), queue("child", "new-parent"))

@@ -34,7 +34,7 @@ def test_no_file_of_the_machine_is_shown(checkout: Path, target: str, named: str
     result = run("validate", named)
 
     assert "hunter2" not in result.output
-    assert result.exit_code == 3
+    assert result.exit_code == (1 if named in {".", "trees"} else 3)
     assert "trees/link.yaml:1:1: unreadable: cannot be read: a link leads out of the checkout, to /" in result.stderr
 
 
@@ -45,7 +45,7 @@ def test_nor_in_a_folder_that_a_link_stands_for(checkout: Path) -> None:
 
     result = run("validate", "linked")
 
-    assert (result.exit_code, f"to {other}; name that file" in result.stderr) == (3, True)
+    assert (result.exit_code, f"to {other}; name that file" in result.stderr) == (1, True)
     assert run("validate", other).exit_code == 0
 
 

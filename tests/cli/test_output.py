@@ -75,7 +75,7 @@ def test_unreadable_input_is_told_with_such_a_name_too(tmp_path: Path) -> None:
 
     result = run("validate", tmp_path)
 
-    assert result.exit_code == 3
+    assert result.exit_code == 1
     assert r"\udcff.yaml:2:1: unreadable: " in result.stderr
 
 
@@ -173,4 +173,4 @@ def test_nobody_who_reads_notes_changes_nothing(tmp_path: Path) -> None:
 
     for where in ("2>&-", "2>/dev/full"):
         ended = shell(f'"$0" "$@" {where}', "validate", tmp_path)
-        assert (ended.returncode, "judged against" in ended.stdout) == (3, True)
+        assert (ended.returncode, "judged against" in ended.stdout) == (1, True)

@@ -81,7 +81,7 @@ def test_nothing_to_judge_and_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad" / "broken.yaml").write_text("kind: [ # kueue.x-k8s.io")
 
     assert run("audit", "--against", "nothing", "--require-objects").exit_code == 5
-    assert run("audit", "--against", f"files:{tmp_path / 'bad'}").exit_code == 3
+    assert run("audit", "--against", f"files:{tmp_path / 'bad'}").exit_code == 1
     assert run("audit", "--kubeconfig", str(tmp_path / "none")).exit_code == 4
 
 

@@ -1,4 +1,4 @@
-"""Kueue's ResourceFlavor."""
+"""Kueue's ResourceFlavor. Source: Kueue v0.19, apis/kueue/v1beta2."""
 
 from __future__ import annotations
 
@@ -7,15 +7,31 @@ from dataclasses import dataclass
 
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.labels import label_faults, taint_faults, toleration_faults
-from policies.dialects.reading import Manifest, Reader, identity, mapping
+from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
+from policies.dialects.taints import Taint, Toleration, read_taint, read_toleration
 from policies.model.defect import Defect
 from policies.model.objects import KubeObject
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A ResourceFlavor as decisions need it: labels and taints of the nodes that its quota stands for.
+
+    `topology` is spec.topologyName.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    topology: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFlavor(KubeObject):
     """A kind of node that quota is counted for. `label_faults`: labels and taints that no node can have."""
 
+    flavor: Flavor
     label_faults: tuple[Defect, ...] = ()
 
 
@@ -23,8 +39,20 @@ def read_resource_flavor(manifest: Manifest) -> ResourceFlavor:
     return ResourceFlavor(
         ref=identity(manifest, RESOURCE_FLAVOR, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
+        flavor=read_flavor(manifest),
         label_faults=tuple(_faults(mapping(manifest.get("spec")))),
         defects=Reader(manifest).defects(),
+    )
+
+
+def read_flavor(manifest: Manifest) -> Flavor:
+    spec = mapping(manifest.get("spec"))
+    return Flavor(
+        name=text(mapping(manifest.get("metadata")).get("name")) or "",
+        labels={key: str(value) for key, value in mapping(spec.get("nodeLabels")).items()},
+        taints=tuple(read_taint(taint) for taint in listing(spec.get("nodeTaints"))),
+        tolerations=tuple(read_toleration(toleration) for toleration in listing(spec.get("tolerations"))),
+        topology=text(spec.get("topologyName")),
     )
 
 

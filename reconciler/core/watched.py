@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
+from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import metadata, text, texts
 from reconciler.objects.observed import Key, Observed
@@ -26,7 +27,6 @@ from scheduling.objects.queue_settings import (
     read_queue_settings,
 )
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import read_flavor
 from scheduling.world.world import World
 
 K = TypeVar("K")

@@ -10,14 +10,15 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.dialects.taints import Toleration
 from policies.model.errors import PolicyError
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.jobs.elastic import chain_of
-from scheduling.objects.resource_flavor import Flavor, Toleration
 from scheduling.objects.workload import PodSetAdmission, Workload
 
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cluster.actions import Create, Delete, Patch
+from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.reading import Manifest
 from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.priority import PriorityClasses
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.status.observability import LEGACY, Observability
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from prometheus_client.metrics_core import Metric
 
+from policies.dialects.selectors import LabelSelector, read_label_selector
 from reconciler.metrics.kueue import LOCAL_QUEUE
 from reconciler.objects.observed import Observed
 from reconciler.objects.stored import Stored
-from scheduling.objects.selectors import LabelSelector, read_label_selector
 
 _LOCAL = "kueue_local_queue_"
 

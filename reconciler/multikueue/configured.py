@@ -5,11 +5,11 @@ from __future__ import annotations
 from policies.configuration.kueue.values import KueueConfiguration
 from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from policies.dialects.kueue_jobs import IDENTIFIERS
+from policies.dialects.selectors import LabelSelector, read_label_selector
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.multikueue.kubeconfigs import Allowed
 from reconciler.multikueue.sources import Kept
 from reconciler.multikueue.worker_session import Pulse
-from scheduling.objects.selectors import LabelSelector, read_label_selector
 from scheduling.placement.settings import PlacementRules, PlacementSettings
 
 KUBECONFIGS = "quotree-kubeconfigs"

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from cluster.actions import Create, Delete, Patch
 from policies.dialects.kueue_checks import PROVISIONING
+from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.reading import Manifest
 from reconciler.jobs.pod_changes import CannotStart, changes
 from reconciler.objects.observed import Key, Observed
@@ -39,7 +40,6 @@ from reconciler.provisioning.objects import (
     ProvisioningRequest,
 )
 from reconciler.provisioning.states import Attempt
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.status.checks import PENDING, set_check
 

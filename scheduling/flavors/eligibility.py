@@ -6,7 +6,10 @@ Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.node_affinity import NodeAffinity, node_affinity
 from scheduling.flavors.reasons import (
     ForTopology,
     Missing,
@@ -16,10 +19,9 @@ from scheduling.flavors.reasons import (
     Untolerated,
     WithoutTopology,
 )
-from scheduling.objects.node_affinity import node_affinity
 from scheduling.objects.queue_settings import QueueSettings, ResourceGroup
 from scheduling.objects.requests import per_pod
-from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.template import PodTemplate
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.quota.state import State
 
@@ -69,9 +71,14 @@ def _topology_mismatch(
 
 
 def _node_mismatch(flavor: Flavor, pod_set: PodSet) -> Reason | None:
-    asked = node_affinity(pod_set.template)
+    asked = _asked(pod_set.template)
     if flavor.taints:
         taint = asked.untolerated(flavor)
         if taint is not None:
             return Untolerated(flavor.name, taint)
     return None if asked.may_run_on(flavor.labels) else Unselected(flavor.name)
+
+
+@lru_cache(maxsize=4096)
+def _asked(template: PodTemplate) -> NodeAffinity:
+    return node_affinity(template.spec)

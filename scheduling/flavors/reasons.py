@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from policies.dialects.taints import Taint
 from scheduling.objects.amounts import FlavorResource, minus
 from scheduling.objects.inadmissible_reasons import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
-from scheduling.objects.resource_flavor import Taint
 
 _BY_SEVERITY = ("", WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from policies.dialects.kueue import AdmissionCheckUse, QuotaNode, read_cluster_queue, read_cohort
 from policies.dialects.kueue_state import NEVER
 from policies.dialects.reading import Manifest, Reader, listing, mapping, text
+from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.selectors import LabelSelector, read_label_selector
 
 ANY = "Any"
 LOWER_PRIORITY = "LowerPriority"

@@ -36,15 +36,6 @@ class PodTemplate:
         return texts(self.spec.get("nodeSelector"))
 
     @property
-    def affinity(self) -> Mapping[str, Any]:
-        """The node affinity, as written."""
-        return mapping(mapping(self.spec.get("affinity")).get("nodeAffinity"))
-
-    @property
-    def tolerations(self) -> tuple[Mapping[str, Any], ...]:
-        return tuple(map(mapping, listing(self.spec.get("tolerations"))))
-
-    @property
     def claims_devices(self) -> bool:
         """Whether it requests devices by ResourceClaim, which are not counted."""
         return bool(listing(self.spec.get("resourceClaims")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduling.objects.selectors import LabelSelector
+from policies.dialects.selectors import LabelSelector
 from scheduling.objects.times import SECOND
 
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from policies.dialects.kueue_flavor import Flavor
 from scheduling.objects.amounts import Usage
 from scheduling.objects.queue_settings import CohortSettings, QueueSettings
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.workload import Workload
 from scheduling.quota.held import Held
 from scheduling.quota.touched import Touched

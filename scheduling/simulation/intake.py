@@ -8,8 +8,10 @@ from policies.amounts.limit_ranges import summarize
 from policies.amounts.requests import readable
 from policies.dialects import core, kueue
 from policies.dialects.job_shape import at
+from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.selectors import LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Amounts
 from scheduling.objects.priority import POD_PRIORITY_CLASS
@@ -19,8 +21,6 @@ from scheduling.objects.queue_settings import (
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.objects.resource_flavor import read_flavor
-from scheduling.objects.selectors import LabelSelector
 from scheduling.objects.submission import kind_of
 from scheduling.simulation.submissions import Submissions, is_submission
 from scheduling.world.world import World

@@ -5,7 +5,7 @@ Source: Volcano v1.16, pkg/scheduler/api/node_info.go, plugins/predicates.
 
 from __future__ import annotations
 
-from scheduling.objects.selectors import Requirement
+from policies.dialects.selectors import Requirement
 from scheduling.queue_tree.amounts import add_to, total
 from scheduling.volcano.objects import Machine, Placement, Status, Task
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from scheduling.objects.resource_flavor import Taint, Toleration
-from scheduling.objects.selectors import Requirement
+from policies.dialects.selectors import Requirement
+from policies.dialects.taints import Taint, Toleration
 from scheduling.queue_tree.amounts import Amounts
 
 NOTHING: Amounts = MappingProxyType({})

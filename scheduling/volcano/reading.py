@@ -8,12 +8,12 @@ from typing import Any
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_booleans import FALSE
 from policies.dialects.reading import Manifest, Reader, listing, mapping, metadata, text, texts
+from policies.dialects.selectors import Requirement
+from policies.dialects.taints import read_taint, read_toleration
 from policies.dialects.volcano_gates import TASK_NAME
 from policies.dialects.volcano_job import whole
 from policies.model.quantity import Quantity
 from scheduling.objects import times
-from scheduling.objects.resource_flavor import read_taint, read_toleration
-from scheduling.objects.selectors import Requirement
 from scheduling.queue_tree.amounts import add_to
 from scheduling.volcano.objects import Devices, Machine, Placement, PodGroup, QueueSettings, Status, Task
 from scheduling.volcano.resources import PODS, counted

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from policies.amounts.limit_ranges import Summary
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.quantity import Amounts
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.amounts import Usage
 from scheduling.objects.order import Ordering
 from scheduling.objects.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
 from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.workload import Workload
 from scheduling.preemption.candidates import Precedence
 from scheduling.queues.consumption import Consumption

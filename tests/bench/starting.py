@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from policies.dialects.kueue_flavor import read_flavor
 from scheduling.cycle.engine import Engine
 from scheduling.objects.queue_settings import read_cohort_settings, read_local_queue_settings, read_queue_settings
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.times import SECOND
 from scheduling.world.world import World
 from tests.bench.memory import peak_mib

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from policies.dialects.kueue_flavor import Flavor, read_flavor
 from policies.dialects.reading import Manifest
 from scheduling.objects.amounts import UNLIMITED, FlavorResource, quantity_of
 from scheduling.objects.queue_settings import (
@@ -15,7 +16,6 @@ from scheduling.objects.queue_settings import (
     read_queue_settings,
 )
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import Flavor, read_flavor
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.tree import QuotaTree
 from scheduling.world.usage_report import ResourceUsage, local_queue_usage, queue_usage

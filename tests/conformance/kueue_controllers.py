@@ -10,6 +10,7 @@ from typing import Any
 
 from policies.configuration.kueue.durations import duration
 from policies.dialects.reading import Manifest
+from policies.dialects.selectors import LabelSelector
 from policies.model.quantity import Quantity
 from reconciler.controllers.finalizers import IN_USE, RESOURCE_FLAVOR, finalizers
 from reconciler.controllers.local_usage import remember, sample
@@ -23,7 +24,6 @@ from scheduling.objects.queue_settings import (
     read_queue_settings,
 )
 from scheduling.objects.reading import read_workload
-from scheduling.objects.selectors import LabelSelector
 from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.world.readiness import Readiness
 from scheduling.world.world import World

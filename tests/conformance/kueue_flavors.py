@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from policies.dialects.kueue_flavor import read_flavor
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment, Attempt, FlavorChoice, PodSetAssignment, needed, total_usage
 from scheduling.flavors.eligibility import topology_only
@@ -18,7 +19,6 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import Fungibility, read_cohort_settings, read_queue_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import Counting, PodSetRequests, total_requests
-from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.workload import ALLOWED_FLAVORS, Workload
 from scheduling.quota.state import Options, Queue, State
 from tests.conformance.kueue_gates import gated

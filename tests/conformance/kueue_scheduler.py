@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from policies.dialects.kueue_flavor import read_flavor
 from scheduling.cycle.cycle import quota_to_reserve
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.fair_sharing import Rank, rank
@@ -26,7 +27,6 @@ from scheduling.objects.queue_settings import (
     read_queue_settings,
 )
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.workload import Admission, Workload
 from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.queues.pending import Entry, Requeue

@@ -8,6 +8,7 @@ import pytest
 
 from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import read
+from policies.dialects.selectors import read_label_selector
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.controllers.jobs import watched_jobs
 from reconciler.core.watched import QUEUE_NAME
@@ -16,7 +17,6 @@ from reconciler.jobs.life import managed
 from reconciler.managed_jobs import ManagedJobs, Selection, managed_jobs_of
 from scheduling.objects.naming import Naming
 from scheduling.objects.priority import PriorityClasses
-from scheduling.objects.selectors import read_label_selector
 from scheduling.world.world import World
 from tests.reconciler.jobs.world import job
 

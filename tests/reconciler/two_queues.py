@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.quota.state import Options

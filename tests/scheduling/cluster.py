@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.selectors import LabelSelector
 from policies.model.pools import Terms
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings, QueueSettings, ResourceGroup
-from scheduling.objects.resource_flavor import Flavor
-from scheduling.objects.selectors import LabelSelector
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options

@@ -16,12 +16,12 @@ from typing import Any
 
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
+from policies.dialects.kueue_flavor import read_flavor
 from reconciler.objects.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved
 from scheduling.objects.queue_settings import read_local_queue_settings, read_queue_settings
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.times import SECOND
 from scheduling.world.decisions import Reserve
 from scheduling.world.world import World

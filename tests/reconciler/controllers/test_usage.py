@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from reconciler.controllers.local_usage import admission_share
 from reconciler.controllers.usage import UsageController
 from reconciler.core.watched import by_kind
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.times import SECOND, parse
 from scheduling.queues.consumption import Consumption, Record, UsageDecay
 from scheduling.world.world import World

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.kueue_flavor import Flavor, read_flavor
+from policies.dialects.taints import Toleration
 from reconciler.jobs.pod_changes import (
     MANAGED_LABELS,
     CannotStart,
@@ -19,7 +21,6 @@ from reconciler.jobs.pod_changes import (
     started,
     without_labels,
 )
-from scheduling.objects.resource_flavor import Flavor, Toleration, read_flavor
 from scheduling.objects.workload import Admission, CheckState, PodSetAdmission, Workload
 from tests.reconciler.jobs.world import K, template
 from tests.scheduling.manifests import workload

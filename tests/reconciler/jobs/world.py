@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
+from policies.dialects.kueue_flavor import read_flavor
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.life import orphaned, steps
@@ -13,7 +14,6 @@ from reconciler.jobs.step import JobInputs, Step
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import Comparison, Difference, Kind, Result
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved
 from scheduling.objects.queue_settings import LOWER_PRIORITY, LocalQueueSettings, PreemptionPolicy
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import release

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from scheduling.cycle.cycle import NO_LONGER_FITS, OVERLAPPING, quota_to_reserve
 from scheduling.flavors.assignment import Assignment
@@ -21,7 +22,6 @@ from scheduling.objects.queue_settings import (
     Fungibility,
     PreemptionPolicy,
 )
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.quota.state import Options
 from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from policies.amounts.limit_ranges import summarize
+from policies.dialects.selectors import read_label_selector
 from policies.model.pools import Terms
 from scheduling.cycle.cycle import DEFERRED, NO_LONGER_FITS, OVERLAPPING, try_alone
 from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, PreemptionPolicy
-from scheduling.objects.selectors import read_label_selector
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.quota.state import Options
 from scheduling.world.decisions import Wait

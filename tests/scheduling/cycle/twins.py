@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.selectors import LabelSelector
 from policies.model.pools import Terms
 from scheduling.cycle.known_assignments import KnownAssignments, Shape
 from scheduling.flavors.assignment import Assignment
@@ -31,8 +33,6 @@ from scheduling.objects.queue_settings import (
     QueueSettings,
     ResourceGroup,
 )
-from scheduling.objects.resource_flavor import Flavor
-from scheduling.objects.selectors import LabelSelector
 from scheduling.objects.workload import CheckState
 from scheduling.preemption.targets import PreemptionReason
 from scheduling.queues.entry import Entry

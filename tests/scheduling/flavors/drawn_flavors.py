@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from policies.model.quantity import Quantity
 from scheduling.flavors.assigner import assign
@@ -24,7 +25,6 @@ from scheduling.flavors.modes import Grade, Mode, Simulate
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import CohortSettings, QueueSettings, ResourceGroup
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.quota.state import Options, State
 from tests.scheduling.manifests import pod_set, workload
 

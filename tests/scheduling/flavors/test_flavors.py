@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from policies.dialects.kueue_flavor import Flavor
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.eligibility import topology_only
 from scheduling.flavors.messages import assignment_text
@@ -20,7 +21,6 @@ from scheduling.objects.queue_settings import (
     PreemptionPolicy,
 )
 from scheduling.objects.requests import PodSetRequests
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.workload import ALLOWED_FLAVORS
 from scheduling.quota.state import Options, State
 from tests.scheduling.flavors.drawn_flavors import answering, ask, chosen, state

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.modes import Grade, Mode, Outcome
@@ -22,7 +23,6 @@ from scheduling.objects.queue_settings import (
     QueueSettings,
     ResourceGroup,
 )
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.quota.state import State
 from tests.scheduling.manifests import pod_set, workload
 

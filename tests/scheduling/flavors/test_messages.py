@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from policies.dialects.taints import Taint
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.messages import assignment_text, text, written
 from scheduling.flavors.reasons import (
@@ -21,7 +22,6 @@ from scheduling.flavors.reasons import (
     WithoutTopology,
 )
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.resource_flavor import Taint
 from tests.scheduling.flavors.drawn_flavors import state
 from tests.scheduling.manifests import pod_set, workload
 

@@ -52,11 +52,8 @@ def test_the_structure_is_not_checked(
 def test_what_only_rules_ask_for_is_not_read() -> None:
     """A start reads thousands of ClusterQueues, each with a status in the size of its quota."""
     held = [{"name": "spot", "resources": [{"name": "cpu", "total": "3"}]}]
-    rules = {
-        "namespaceSelector": {"matchLabels": {"team": "a"}},
-        "concurrentAdmissionPolicy": {"migration": {"mode": "Auto"}},
-    }
-    bare = {"metadata": {"name": "main"}, "spec": {**SPEC, "namespaceSelector": {"matchLabels": {}}}}
+    rules = {"concurrentAdmissionPolicy": {"migration": {"mode": "Auto"}}}
+    bare = {"metadata": {"name": "main"}, "spec": SPEC}
     full = {"metadata": {"name": "main"}, "spec": {**SPEC, **rules}, "status": {"flavorsReservation": held}}
 
     of_bare, of_full = (calls(lambda: read_queue_settings(each), package="policies") for each in (bare, full))  # noqa: B023

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling.objects.resource_flavor import Taint, Toleration
+from policies.dialects.taints import Taint, Toleration
 from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Placement, Status
 from scheduling.volcano.queues import ALLOCATED

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from scheduling.cycle.engine import Engine
 from scheduling.objects.queue_settings import LocalQueueSettings
-from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, Workload
 from scheduling.queues.consumption import Consumption, UsageDecay

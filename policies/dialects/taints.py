@@ -1,14 +1,10 @@
-"""A ResourceFlavor as decisions need it: the labels and taints of the nodes that its quota stands for.
-
-Source: Kueue v0.19, apis/kueue/v1beta2; Kubernetes, core/v1 Taint and Toleration.
-"""
+"""Taints of nodes, and the tolerations of pods. Source: Kubernetes, core/v1 Taint and Toleration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import mapping, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +12,10 @@ class Taint:
     key: str
     value: str
     effect: str
+
+    def __str__(self) -> str:
+        """As kubectl writes it: `spot=true:NoSchedule`."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +37,6 @@ class Toleration:
         if self.key and self.key != taint.key:
             return False
         return self.operator == "Exists" or (bool(self.key) and self.value == taint.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Flavor:
-    """`topology` is spec.topologyName."""
-
-    name: str
-    labels: Mapping[str, str]
-    taints: tuple[Taint, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
-    topology: str | None = None
-
-
-def read_flavor(manifest: Manifest) -> Flavor:
-    spec = mapping(manifest.get("spec"))
-    return Flavor(
-        name=text(mapping(manifest.get("metadata")).get("name")) or "",
-        labels={key: str(value) for key, value in mapping(spec.get("nodeLabels")).items()},
-        taints=tuple(read_taint(taint) for taint in listing(spec.get("nodeTaints"))),
-        tolerations=tuple(read_toleration(toleration) for toleration in listing(spec.get("tolerations"))),
-        topology=text(spec.get("topologyName")),
-    )
 
 
 def read_taint(value: object) -> Taint:

@@ -9,19 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Any, NamedTuple
 
-from policies.dialects.reading import listing, mapping, text
-from scheduling.objects.resource_flavor import Flavor, Taint, Toleration, read_toleration
-from scheduling.objects.selectors import Requirement
-from scheduling.objects.template import PodTemplate
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.reading import listing, mapping, text, texts
+from policies.dialects.selectors import Requirement
+from policies.dialects.taints import Taint, Toleration, read_toleration
 
+SELECTOR, AFFINITY = "nodeSelector", "affinity"
 _REPELLING = ("NoSchedule", "NoExecute")
+
+
+class Clash(NamedTuple):
+    """What pods require and a flavor's labels contradict.
+
+    `source` is the field of the pod's spec. `requirement` is None where no node meets what it says.
+    """
+
+    source: str
+    requirement: Requirement | None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinity:
-    """What a pod template requires of nodes. `terms`: one of them must hold; None: any node will do."""
+    """What pods require of nodes. `terms`: one of them must hold; None: any node will do."""
 
     selector: tuple[tuple[str, str], ...]
     terms: tuple[tuple[Requirement, ...], ...] | None
@@ -29,9 +40,17 @@ class NodeAffinity:
 
     def may_run_on(self, labels: Mapping[str, str]) -> bool:
         """Whether nodes with these labels, and unknown others, may be chosen."""
-        if any(labels.get(key, value) != value for key, value in self.selector):
-            return False
-        return self.terms is None or any(_may_hold(term, labels) for term in self.terms)
+        return self.clash(labels) is None
+
+    def clash(self, labels: Mapping[str, str]) -> Clash | None:
+        """The first requirement that excludes such nodes; of several terms, the first of the first term."""
+        for key, value in self.selector:
+            if labels.get(key, value) != value:
+                return Clash(SELECTOR, Requirement(key, "In", frozenset((value,))))
+        if self.terms is None:
+            return None
+        unmet = [_unmet(term, labels) for term in self.terms]
+        return None if None in unmet else Clash(AFFINITY, next(iter(unmet), None))
 
     def untolerated(self, flavor: Flavor) -> Taint | None:
         """The first taint that neither the pod nor the flavor's own tolerations tolerate."""
@@ -40,14 +59,15 @@ class NodeAffinity:
         return next((taint for taint in repelling if not _tolerated(taint, tolerations)), None)
 
 
-@lru_cache(maxsize=4096)
-def node_affinity(template: PodTemplate) -> NodeAffinity:
-    required = mapping(template.affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
+def node_affinity(spec: Mapping[str, Any]) -> NodeAffinity:
+    """That of the pods with this spec."""
+    affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+    required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]
     return NodeAffinity(
-        selector=tuple(sorted(template.node_selector.items())),
+        selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
         terms=tuple(_term(term) for term in terms if _says_something(term)) if terms else None,
-        tolerations=tuple(map(read_toleration, template.tolerations)),
+        tolerations=tuple(map(read_toleration, listing(spec.get("tolerations")))),
     )
 
 
@@ -66,8 +86,10 @@ def _requirement(entry: Mapping[str, object]) -> Requirement:
     return Requirement(text(entry.get("key")) or "", text(entry.get("operator")) or "", values)
 
 
-def _may_hold(term: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
-    return all(_holds(requirement, labels) for requirement in term if requirement.key in labels)
+def _unmet(term: Iterable[Requirement], labels: Mapping[str, str]) -> Requirement | None:
+    """A requirement on a label that is not known may hold."""
+    known = (requirement for requirement in term if requirement.key in labels)
+    return next((requirement for requirement in known if not _holds(requirement, labels)), None)
 
 
 def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:

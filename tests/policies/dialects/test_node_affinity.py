@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.objects.node_affinity import node_affinity
-from scheduling.objects.resource_flavor import Flavor, Taint, Toleration
-from scheduling.objects.template import template
+from policies.dialects.kueue_flavor import Flavor
+from policies.dialects.node_affinity import Clash, node_affinity
+from policies.dialects.selectors import Requirement
+from policies.dialects.taints import Taint, Toleration
 
 LABELS = {"zone": "a", "cores": "16"}
 SPOT = Taint("spot", "yes", "NoSchedule")
@@ -24,7 +25,7 @@ def term(*conditions: tuple[str, str, list[str]]) -> dict[str, Any]:
 
 
 def may_run(spec: dict[str, Any], labels: dict[str, str] | None = None) -> bool:
-    return node_affinity(template(spec)).may_run_on(LABELS if labels is None else labels)
+    return node_affinity(spec).may_run_on(LABELS if labels is None else labels)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_a_flavor_without_labels_is_excluded_by_nothing() -> None:
 def test_a_taint_repels_by_its_effect(effect: str, repels: bool) -> None:
     taint = Taint("spot", "yes", effect)
 
-    found = node_affinity(template({})).untolerated(Flavor("f", {}, taints=(taint,)))
+    found = node_affinity({}).untolerated(Flavor("f", {}, taints=(taint,)))
 
     assert found == (taint if repels else None)
 
@@ -140,13 +141,30 @@ def test_a_taint_repels_by_its_effect(effect: str, repels: bool) -> None:
 def test_the_tolerations_of_the_flavor_are_the_pods_too() -> None:
     flavor = Flavor("f", {}, (SPOT,), tolerations=(Toleration("spot", "Exists"),))
 
-    assert node_affinity(template({})).untolerated(flavor) is None
+    assert node_affinity({}).untolerated(flavor) is None
 
 
 def test_a_pod_tolerates_by_its_own_tolerations() -> None:
-    tolerant = template({"tolerations": [{"key": "spot", "operator": "Equal", "value": "yes"}]})
+    tolerant = {"tolerations": [{"key": "spot", "operator": "Equal", "value": "yes"}]}
 
     assert node_affinity(tolerant).untolerated(Flavor("f", {}, (SPOT,))) is None
     assert node_affinity(tolerant).untolerated(Flavor("f", {}, (SPOT, Taint("gpu", "", "NoExecute")))) == Taint(
         "gpu", "", "NoExecute"
     )
+
+
+@pytest.mark.parametrize("spec", [{"tolerations": 3, "nodeSelector": [], "affinity": "none"}, {"affinity": {}}, {}])
+def test_what_cannot_be_read_asks_for_nothing(spec: dict[str, Any]) -> None:
+    assert may_run(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"nodeSelector": {"zone": "b"}}, Clash("nodeSelector", Requirement("zone", "In", frozenset("b")))),
+        (affinity(term(("zone", "NotIn", ["a"]))), Clash("affinity", Requirement("zone", "NotIn", frozenset("a")))),
+        (affinity({}), Clash("affinity", None)),
+    ],
+)
+def test_what_excludes_a_flavor_is_named(spec: dict[str, Any], expected: Clash) -> None:
+    assert node_affinity(spec).clash(LABELS) == expected

@@ -109,11 +109,6 @@ def counted(requests: Amounts, pods: int) -> dict[str, int]:
     return {resource: max(0, count(resource, quantity)) * pods for resource, quantity in requests.items()}
 
 
-def pod_set_requests(pod_set: PodSet, pods: int) -> dict[str, int]:
-    """What so many pods of the set request."""
-    return template_requests(mapping(pod_set.content.get("template")), pods)
-
-
 def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
     """What so many pods of the template request."""
     return counted(pod_requests(mapping(template.get("spec"))), pods)

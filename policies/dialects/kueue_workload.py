@@ -74,6 +74,10 @@ class PodSet:
     def field(self) -> str:
         return fields.join("spec", "podSets", self.at)
 
+    @property
+    def template(self) -> Mapping[str, Any]:
+        return mapping(self.content.get("template"))
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:

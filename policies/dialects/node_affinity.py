@@ -49,8 +49,13 @@ class NodeAffinity:
                 return Clash(SELECTOR, Requirement(key, "In", frozenset((value,))))
         if self.terms is None:
             return None
-        unmet = [_unmet(term, labels) for term in self.terms]
-        return None if None in unmet else Clash(AFFINITY, next(iter(unmet), None))
+        first: Requirement | None = None
+        for term in self.terms:
+            unmet = _unmet(term, labels)
+            if unmet is None:
+                return None
+            first = first or unmet
+        return Clash(AFFINITY, first)
 
     def untolerated(self, flavor: Flavor) -> Taint | None:
         """The first taint that neither the pod nor the flavor's own tolerations tolerate."""

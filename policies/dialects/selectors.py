@@ -16,6 +16,18 @@ class Requirement:
     operator: str
     values: frozenset[str] = frozenset()
 
+    def __str__(self) -> str:
+        """As kubectl writes selectors; a set of one value is written as that value."""
+        values = sorted(self.values)
+        if self.operator in ("Gt", "Lt"):
+            return f"{self.key}{'>' if self.operator == 'Gt' else '<'}{','.join(values)}"
+        if self.operator in ("In", "NotIn"):
+            negated = self.operator == "NotIn"
+            if len(values) == 1:
+                return f"{self.key}{'!=' if negated else '='}{values[0]}"
+            return f"{self.key} {'notin' if negated else 'in'} ({','.join(values)})"
+        return {"Exists": self.key, "DoesNotExist": f"!{self.key}"}.get(self.operator, f"{self.key} {self.operator}")
+
     def holds(self, labels: Mapping[str, str]) -> bool:
         if self.operator == "Exists":
             return self.key in labels

@@ -68,7 +68,7 @@ def _slips_between(wrong: str, name: str) -> int:
     for one, other in zip(ours, theirs, strict=True):
         if one == other:
             continue
-        longer = max(len(one), len(other))
+        longer = max(map(_letters, (one, other)))
         most = min(_SLIPS, max(1, longer // 4)) if longer >= _SHORTEST else 0
         slips = _distance(one, other, most)
         if slips > most:
@@ -83,6 +83,11 @@ def _words(name: str) -> list[str]:
 
 def _digits(name: str) -> str:
     return "".join(filter(str.isdigit, name))
+
+
+def _letters(word: str) -> int:
+    """How many are not digits: `a100` and `h100` are different on purpose, as `a` and `h` are."""
+    return sum(not letter.isdigit() for letter in word)
 
 
 def _distance(one: str, other: str, most: int) -> int:

@@ -85,7 +85,7 @@ def _specs(proposal: Proposal) -> Iterator[tuple[Ref, str, Mapping[str, Any]]]:
     for prior, workload in proposal.changed(Workload):
         if prior is None or prior.pod_sets != workload.pod_sets:
             for pod_set in workload.pod_sets:
-                spec = mapping(mapping(pod_set.content.get("template")).get("spec"))
+                spec = mapping(pod_set.template.get("spec"))
                 yield workload.ref, f"{pod_set.field}.template.spec", spec
     for earlier, volcanos in proposal.changed(Job):
         if earlier is None or [task.pod for task in earlier.spec.tasks] != [task.pod for task in volcanos.spec.tasks]:

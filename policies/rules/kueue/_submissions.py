@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from policies.amounts.requests import fewest_pods, pod_set_requests, template_requests
+from policies.amounts.requests import fewest_pods, template_requests
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
@@ -18,17 +18,23 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import PodSet, Workload
+from policies.dialects.reading import mapping
 from policies.judging.proposal import Proposal
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 
 
 class Asking(NamedTuple):
-    """What pods of one template need together, as quota counts it; `field` is their path."""
+    """What pods of one template need together, as quota counts it; `field` is their path.
+
+    `spec` is that of each pod, `spec_at` its path.
+    """
 
     name: str
     field: str
     requests: Mapping[str, int]
+    spec: Mapping[str, Any]
+    spec_at: str
 
 
 class Submission(NamedTuple):
@@ -60,7 +66,7 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
 
 def _of_pod_set(workload: Workload, pod_set: PodSet) -> Asking:
     pods = fewest_pods(workload, pod_set)
-    return _asking(pod_set.name, pod_set.field, pod_set_requests(pod_set, pods), pods)
+    return _asking(pod_set.name, pod_set.field, pod_set.template, f"{pod_set.field}.template", pods)
 
 
 def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
@@ -68,12 +74,13 @@ def _of_pods(job: QueuedJob, pods: JobPods) -> Asking:
     least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
     fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
     count = min(pods.count, fewer)
-    return _asking(pods.name, pods.at, template_requests(pods.template, count), count)
+    return _asking(pods.name, pods.at, pods.template, pods.at, count)
 
 
-def _asking(name: str, field: str, requests: Mapping[str, int], pods: int) -> Asking:
-    amounts = {**requests, "pods": pods}  # a queue that covers pods counts them
-    return Asking(name, field, {resource: amount for resource, amount in amounts.items() if amount})
+def _asking(name: str, field: str, template: Mapping[str, Any], template_at: str, pods: int) -> Asking:
+    amounts = {**template_requests(template, pods), "pods": pods}  # a queue that covers pods counts them
+    requests = {resource: amount for resource, amount in amounts.items() if amount}
+    return Asking(name, field, requests, mapping(template.get("spec")), f"{template_at}.spec")
 
 
 def queue_of(forest: Forest, submitted: Submission) -> ClusterQueue | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.amounts.requests import counted, fewest_pods, pod_requests, pod_set_requests, total
+from policies.amounts.requests import counted, fewest_pods, pod_requests, template_requests, total
 from policies.dialects.kueue_workload import Workload
 from tests.builders import typed
 
@@ -105,5 +105,5 @@ def test_pods_that_are_done_and_pods_that_may_be_left_out_do_not_count() -> None
     a, b = workload.pod_sets
 
     assert (fewest_pods(workload, a), fewest_pods(workload, b)) == (3, 0)
-    assert pod_set_requests(a, 3) == {"cpu": 3000}
-    assert total([pod_set_requests(a, 3), pod_set_requests(b, 2)]) == {"cpu": 5000}
+    assert template_requests(a.template, 3) == {"cpu": 3000}
+    assert total([template_requests(a.template, 3), template_requests(b.template, 2)]) == {"cpu": 5000}

@@ -168,3 +168,21 @@ def test_what_cannot_be_read_asks_for_nothing(spec: dict[str, Any]) -> None:
 )
 def test_what_excludes_a_flavor_is_named(spec: dict[str, Any], expected: Clash) -> None:
     assert node_affinity(spec).clash(LABELS) == expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "text"),
+    [
+        ("In", ["b"], "zone=b"),
+        ("In", ["c", "b"], "zone in (b,c)"),
+        ("NotIn", ["b"], "zone!=b"),
+        ("NotIn", ["c", "b"], "zone notin (b,c)"),
+        ("Exists", [], "zone"),
+        ("DoesNotExist", [], "!zone"),
+        ("Gt", ["3"], "zone>3"),
+        ("Lt", ["3"], "zone<3"),
+        ("Sometimes", ["3"], "zone Sometimes"),
+    ],
+)
+def test_a_requirement_is_written_as_kubectl_writes_selectors(operator: str, values: list[str], text: str) -> None:
+    assert str(Requirement("zone", operator, frozenset(values))) == text

@@ -50,6 +50,8 @@ def test_a_name_with_few_slips_is_near(wrong: str, meant: str) -> None:
         ("", "a"),
         ("research", "research"),
         ("batch", "bench"),
+        ("h100", "a100"),
+        ("m5.xlarge", "c5.xlarge"),
         ("x" * 64, "x" * 65),
         ("ml", "machine-learning"),
     ],

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
+from policies.dialects.kueue_flavor import Flavor, ResourceFlavor
+from policies.dialects.kueue_jobs import KINDS
+from policies.dialects.kueue_kinds import resource_flavor_ref
+from policies.dialects.kueue_quotas import ResourceGroup
+from policies.dialects.node_affinity import SELECTOR, Clash, NodeAffinity, node_affinity
+from policies.dialects.taints import Taint
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
+from policies.model.forest import Forest
+from policies.model.suggestion import Names
+from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
+
+_LISTED = 4
+"""Flavors that a message names; the others are counted."""
+
+
+@rule(
+    "flavor-not-matched",
+    source="Kueue: Workload condition QuotaReserved, untolerated taint and node affinity",
+    kinds=(WORKLOAD, *KINDS),
+    default=Action.WARN,
+)
+def flavor_not_matched(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """The pods of a Workload or a job match no flavor of their ClusterQueue.
+
+    Why it is reported: Kueue accepts it and lets it wait. A flavor is excluded by a taint that neither the pods nor the
+    flavor tolerate, and by a node selector or a required node affinity that contradicts its `nodeLabels`. A label that
+    the flavor does not define excludes nothing. Nothing is said while one of the flavors does not exist.
+    Example: a Job with `nodeSelector: {gpu: h100}` in a queue whose one flavor has `nodeLabels: {gpu: a100}`.
+    Fix: change the selector or add the toleration, submit to another queue, or add a flavor to the queue.
+    """
+    for submitted in submissions(proposal):
+        queue = queue_of(proposal.after, submitted)
+        flavors = None if queue is None else _flavors(proposal.after, queue)
+        if queue is not None and flavors is not None:
+            yield from _findings(submitted, queue, flavors)
+        elif unknown := proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR):
+            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            return
+
+
+class _Excluded(NamedTuple):
+    """A flavor that pods do not match: the taint that they do not tolerate, the label that they contradict."""
+
+    flavor: Flavor
+    taint: Taint | None
+    clash: Clash | None
+
+    @property
+    def label(self) -> str:
+        """The flavor's, that the pods contradict."""
+        key = self.clash.requirement.key if self.clash and self.clash.requirement else ""
+        return f"{key}={self.flavor.labels[key]}" if key else ""
+
+    @property
+    def field(self) -> str:
+        return "spec.nodeTaints" if self.taint else "spec.nodeLabels"
+
+    @property
+    def has(self) -> str:
+        """What of the flavor excludes the pods; empty where they match no node at all."""
+        if self.taint:
+            return f"flavor {self.flavor.name} has the taint {self.taint}, which is not tolerated"
+        return f"flavor {self.flavor.name} has the label {self.label}" if self.label else ""
+
+    @property
+    def asks(self) -> str:
+        """What the pods say of nodes."""
+        if self.taint or self.clash is None:
+            return ""
+        source, requirement = self.clash
+        if requirement is None:
+            return "the node affinity has empty terms alone, which match no node"
+        return f"the nodeSelector says {requirement}" if source == SELECTOR else f"the node affinity says {requirement}"
+
+    @property
+    def cure(self) -> str:
+        cures = [f"tolerate {self.taint}"] if self.taint else []
+        if self.clash:
+            verb = "select" if self.clash.source == SELECTOR else "allow"
+            cures.append(f"{verb} {self.label}" if self.label else "write terms that some node meets")
+        return " and ".join(cures)
+
+
+def _flavors(forest: Forest, queue: ClusterQueue) -> Mapping[str, Flavor] | None:
+    """Those of the queue by name; None where one of them is missing."""
+    found: dict[str, Flavor] = {}
+    for name in (flavor.name for group in queue.groups for flavor in group.flavors):
+        flavor = forest.get(resource_flavor_ref(name))
+        if not isinstance(flavor, ResourceFlavor):
+            return None
+        found[name] = flavor.flavor
+    return found
+
+
+def _findings(submitted: Submission, queue: ClusterQueue, flavors: Mapping[str, Flavor]) -> Iterator[Finding]:
+    for asking in submitted.asking:
+        pods = node_affinity(asking.spec)
+        for group in queue.groups:
+            asked = [resource for resource in group.covered_resources if resource in asking.requests]
+            excluded = _excluded(pods, [flavors[flavor.name] for flavor in group.flavors]) if asked else ()
+            if excluded:
+                yield _finding(submitted, asking, queue, group, excluded, ", ".join(asked))
+
+
+def _excluded(pods: NodeAffinity, flavors: list[Flavor]) -> tuple[_Excluded, ...]:
+    """Why each of the flavors is excluded; empty where one of them is not."""
+    found: list[_Excluded] = []
+    for flavor in flavors:
+        taint, clash = pods.untolerated(flavor), pods.clash(flavor.labels)
+        if taint is None and clash is None:
+            return ()
+        found.append(_Excluded(flavor, taint, clash))
+    return tuple(found)
+
+
+def _finding(
+    submitted: Submission,
+    asking: Asking,
+    queue: ClusterQueue,
+    group: ResourceGroup,
+    excluded: tuple[_Excluded, ...],
+    asked: str,
+) -> Finding:
+    reasons = "; ".join(_reasons(excluded))
+    return Finding(
+        submitted.ref,
+        _field(asking, excluded),
+        f"pod set {asking.name} matches no flavor for {asked} in ClusterQueue {queue.name}: {reasons}; it waits until "
+        "one matches",
+        fix=_fix(excluded),
+        subject=asked,
+        causes=(
+            Cause(queue.ref, fields.join("spec.resourceGroups", group.at, "flavors"), f"has the flavors for {asked}"),
+            *(
+                Cause(resource_flavor_ref(each.flavor.name), each.field, str(each.taint or each.label))
+                for each in excluded[:_LISTED]
+                if each.taint or each.label
+            ),
+        ),
+        profiles=STRICT_ONLY,
+    )
+
+
+def _reasons(excluded: tuple[_Excluded, ...]) -> Iterator[str]:
+    """For each flavor; what the pods say of nodes stands once."""
+    said = {""}
+    for each in excluded[:_LISTED]:
+        parts = [each.has] if each.has else []
+        if each.asks not in said:
+            said.add(each.asks)
+            parts.append(each.asks)
+        if parts:
+            yield ", ".join(parts)
+    more = len(excluded) - _LISTED
+    if more > 0:
+        yield f"and {more} more"
+
+
+def _field(asking: Asking, excluded: tuple[_Excluded, ...]) -> str:
+    """The field of the spec that excludes all the flavors by itself, else the pods."""
+    sources = {each.clash.source if each.clash and not each.taint else "" for each in excluded}
+    source = next(iter(sources)) if len(sources) == 1 else ""
+    return fields.join(asking.spec_at, source) if source else asking.field
+
+
+def _fix(excluded: tuple[_Excluded, ...]) -> str:
+    if meant := _meant(excluded):
+        return f"did you mean {meant}?"
+    cures = list(dict.fromkeys(each.cure for each in excluded))[:_LISTED]
+    return f"{', or '.join(cures)}, or submit to another queue"
+
+
+def _meant(excluded: tuple[_Excluded, ...]) -> str | None:
+    """The label of a flavor that differs from the selector by a slip."""
+    for each in excluded:
+        requirement = each.clash.requirement if each.clash else None
+        if requirement and requirement.operator == "In" and len(requirement.values) == 1:
+            (value,) = requirement.values
+            if near := Names([each.flavor.labels[requirement.key]]).nearest(value):
+                return f"{requirement.key}={near}"
+    return None

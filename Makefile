@@ -13,7 +13,7 @@ LAZY_GC := GOGC=300
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run quickstart test unit thorough check format generate conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run quickstart test unit thorough check format generate field-names conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,6 +69,9 @@ format: venv ## format and sort imports in place
 
 generate: venv ## CRDs, rule pages, tables of the docs and other parts, each from its source
 	$(BIN)/python -m tests.generated
+
+field-names: venv ## the fields of Kubernetes' own kinds, as the API server of the tests knows them
+	$(BIN)/python -m tests.apiserver.field_names
 
 conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMANCE names their folder
 	$(BIN)/python -m tests.conformance

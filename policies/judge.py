@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, Parsed
+from policies.dialects.strict import strict
 from policies.judging.changes import change
 from policies.judging.evaluation import findings
 from policies.judging.folding import folded
@@ -61,8 +62,11 @@ def judge_files(
     configuration: Configuration,
     circumstances: Circumstances,
 ) -> Judgement:
-    """The same for objects that no mutating webhook has completed: they are judged as it would complete them."""
-    changes = [change(_before(state, it.object.ref), it) for it in stored(applied, state.world, configuration)]
+    """The same for objects that no mutating webhook has completed: they are judged as it would complete them.
+
+    Nor has an API server dropped or refused fields that it does not know.
+    """
+    changes = [change(_before(state, it.object.ref), strict(it)) for it in stored(applied, state.world, configuration)]
     changes += [Change(it, None) for it in deleted]
     return judge(state.world, changes, configuration, circumstances)
 
@@ -103,4 +107,4 @@ def evaluate(proposal: Proposal) -> Verdict:
 
 def _before(state: State, ref: Ref) -> Parsed | None:
     found = state.world.get(ref)
-    return Parsed(found, state.manifests.get(ref)) if found is not None else None
+    return strict(Parsed(found, state.manifests.get(ref))) if found is not None else None

@@ -12,6 +12,7 @@ class Defect:
     `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
     `warning` says that the API server accepts the manifest all the same and drops what is at `field`; `unknown` that
     this version does not have the field, so that kubectl refuses it.
+    `newer` says that a newer version may have it.
     Where one value is the cure for certain, `write` is what to write there, or `rename` the name that the field has.
     `meant` is the path of the known field that is nearest to an unknown one.
     """
@@ -21,6 +22,7 @@ class Defect:
     quantity: bool = False
     warning: bool = False
     unknown: bool = False
+    newer: bool = False
     write: str | int | None = None
     rename: str = ""
     meant: str = ""

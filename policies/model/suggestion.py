@@ -26,6 +26,11 @@ def suggest(wrong: object, known: Iterable[str]) -> str:
     return f"known here: {', '.join(names)}" if len(names) <= _LISTED else ""
 
 
+def bare(name: str) -> str:
+    """The name but for case and separators."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
 class Names:
     """Names of objects, to find the one that was meant. Looks at those with the same digits and a like length."""
 

@@ -17,6 +17,8 @@ from typing import Any
 from policies.configuration.settings import Configuration
 from policies.dialects import core, kueue, read, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.dialects.reading import Parsed
+from policies.dialects.strict import strict
 from policies.judging.proposal import Proposal, propose
 from policies.model.change import Change
 from policies.model.findings import Finding, NotEvaluated, Profile
@@ -76,7 +78,7 @@ def change(
     configuration: Configuration | None = None,
 ) -> Proposal:
     """These manifests applied, and these objects deleted, as one transaction."""
-    objects = [typed(manifest) for manifest in after]
+    objects = [strict(Parsed(typed(manifest), manifest)).object for manifest in after]
     changes = [Change(before.get(obj.ref), obj) for obj in objects]
     changes += [Change(before.get(ref), None) for ref in delete]
     return propose(before, changes, configuration)

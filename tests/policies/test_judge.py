@@ -6,10 +6,12 @@ from typing import Any
 
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects.reading import Parsed
+from policies.dialects.strict import strict
 from policies.judge import Judgement, State, judge, judge_files, stored_state
+from policies.judging.changes import changed
 from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity
-from tests.builders import local_queue, queue, typed, world
+from tests.builders import batch_job, cluster_queue, local_queue, queue, typed, world
 
 CONFIGURATION = Configuration()
 
@@ -68,3 +70,26 @@ def test_the_state_of_files_is_completed_and_the_manifests_with_it() -> None:
     assert stored.world.node(ref) == typed(dict(stored.manifests[ref]))
     assert stored.manifests.keys() == before.manifests.keys()
     assert stored_state(stored, CONFIGURATION) == stored
+
+
+def test_only_files_have_fields_that_kubernetes_does_not_know() -> None:
+    job = batch_job("train", {"paralellism": 2})
+    seen = changed(None, job)
+
+    assert errors(of_files(state(), job)) == [("unknown-field", "spec.paralellism")]
+    assert seen is not None
+    assert errors(judge(world(), [seen], CONFIGURATION)) == []
+
+
+def test_a_field_that_was_unknown_before_is_warned_of() -> None:
+    before, after = (batch_job("train", {"paralellism": count}) for count in (2, 3))
+    judgement = of_files(state(before), after)
+
+    assert errors(judgement) == []
+    assert [judged.finding.field for judged in judgement.verdict.of(Severity.WARNING)] == ["spec.paralellism"]
+
+
+def test_an_object_without_unknown_fields_stays_what_it_is() -> None:
+    for manifest in (batch_job("train", {"parallelism": 2}), cluster_queue("ml", "org")):
+        found = parsed(manifest)
+        assert strict(found) is found

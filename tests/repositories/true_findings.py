@@ -39,6 +39,11 @@ TRUE_FINDINGS: dict[str, tuple[TrueFinding, ...]] = {
             "min-available-exceeds-replicas",
             "wrong on purpose: minAvailable is 5, and there are 4 replicas",
         ),
+        TrueFinding(
+            "example/kubecon-2019-china/task-priority/elastic-job.yaml",
+            "unknown-field",
+            "pods have a priorityClassName, not a priorityClass",
+        ),
     ),
     "yunikorn-core": (
         TrueFinding(
@@ -54,6 +59,11 @@ TRUE_FINDINGS: dict[str, tuple[TrueFinding, ...]] = {
             "deployments/examples/spark/driver.yaml",
             "bad-structure",
             "numbers stand where the API server expects texts",
+        ),
+        TrueFinding(
+            "deployments/examples/mpioperator/Pi/pi.yaml",
+            "unknown-field",
+            "the labels of both templates stand beside metadata, not in it",
         ),
     ),
     "distributed-workloads": (),

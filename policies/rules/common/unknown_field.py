@@ -8,7 +8,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
 from policies.model.cures import apart, patch
-from policies.model.findings import Finding
+from policies.model.findings import Action, Finding
 from policies.model.objects import KubeObject
 
 
@@ -27,9 +27,11 @@ def unknown_field(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: kubectl refuses it. Other clients have the API server drop it silently, and then a limit or a
     parent that somebody wrote does not exist. Only manifests in files can have such a field: what a webhook or an audit
-    sees has passed the CustomResourceDefinition. Pod templates are not looked into. If your definitions are newer than
-    this version of Quotree, set the rule to `warn`.
-    Example: `nominalQouta: 4`; `cohort` in kueue.x-k8s.io/v1beta2, where it is `cohortName`.
+    sees has passed the API server. If your definitions are newer than this version of Quotree, set the rule to `warn`.
+    Kubernetes' own kinds and the pod templates of jobs are compared with the names of Kubernetes 1.36. Your cluster may
+    be newer. So a field is refused there where its name is nearly that of a known field that is missing; any other
+    unknown field is a warning. A status is not compared.
+    Example: `nominalQouta: 4`; `cohort` in kueue.x-k8s.io/v1beta2, where it is `cohortName`; `NodeSelector` in a Job.
     Fix: write the name that the message suggests, or remove the field.
     """
     for _, obj in proposal.changed(KubeObject):
@@ -37,4 +39,7 @@ def unknown_field(proposal: Proposal) -> Iterator[Finding]:
             if defect.unknown:
                 message, fix = apart(defect.message, "remove it")
                 meant = ((obj.ref, defect.meant),) if defect.meant else ()
-                yield Finding(obj.ref, defect.field, message, fix=fix, patch=patch(defect), concerns=meant)
+                action = Action.WARN if defect.newer else None
+                yield Finding(
+                    obj.ref, defect.field, message, fix=fix, patch=patch(defect), action=action, concerns=meant
+                )

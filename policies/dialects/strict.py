@@ -1,0 +1,70 @@
+"""What strict decoding refuses in Kubernetes' own kinds and in pod templates: fields that they do not have.
+
+For manifests from files only: of others, the API server has refused or dropped such a field before anybody sees it.
+A newer API server may have more fields than are known here. So it is certain that a field is wrong only where its name
+is nearly that of a known field that is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from policies.dialects import volcano
+from policies.dialects.kueue_jobs import QueuedJob
+from policies.dialects.kueue_kinds import WORKLOAD
+from policies.dialects.reading import Manifest, Parsed, listing, mapping
+from policies.model import fields
+from policies.model.defect import Defect
+from policies.model.objects import KubeObject
+from policies.schema.declarations import FILES
+from policies.schema.field_names import POD_TEMPLATE, Unknown, field_names
+
+_ENTRIES = {volcano.JOB: "tasks", WORKLOAD: "podSets"}
+"""The lists in the spec of which each entry has a `template`."""
+
+
+def strict(found: Parsed) -> Parsed:
+    """With a defect for each such field; the very same where there is none."""
+    defects = tuple(_defects(found.object, found.manifest)) if found.manifest is not None else ()
+    return found._replace(object=replace(found.object, defects=found.object.defects + defects)) if defects else found
+
+
+def _defects(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
+    kind = obj.ref.group_kind
+    if kind in FILES and kind not in _ENTRIES:  # it has a schema of its own, and no pods
+        return
+    names = field_names()
+    type = names.type_of(manifest)
+    if type is not None:
+        for each in names.unknown(manifest, type):
+            yield _defect(each, "", f"is unknown in Kubernetes {names.version}", "kubectl refuses it")
+        return
+    for at, template in _templates(obj, manifest):
+        for each in names.unknown(template, POD_TEMPLATE):
+            yield _defect(each, at, f"is unknown in a pod of Kubernetes {names.version}", "the pods do not get it")
+
+
+def _templates(obj: KubeObject, manifest: Manifest) -> Iterator[tuple[str, object]]:
+    """The pod templates of other kinds, each with its path."""
+    if isinstance(obj, QueuedJob):
+        yield from ((pods.at, pods.template) for pods in obj.pod_sets)
+    elif (entries := _ENTRIES.get(obj.ref.group_kind)) is not None:
+        for index, entry in enumerate(listing(mapping(manifest.get("spec")).get(entries))):
+            yield f"spec.{entries}[{index}].template", mapping(entry).get("template")
+
+
+def _defect(unknown: Unknown, at: str, message: str, consequence: str) -> Defect:
+    field = fields.join(at, *unknown.path)
+    if not unknown.certain:
+        cure = f"write {unknown.meant!r} if that is meant, else remove it" if unknown.meant else "remove it"
+        cure = f"{cure}, unless your cluster is newer and has it"
+        return Defect(field, f"{message}; {cure}", warning=True, unknown=True, newer=True)
+    return Defect(
+        field,
+        f"{message}, so {consequence}; did you mean {unknown.meant!r}?",
+        warning=True,
+        unknown=True,
+        rename=unknown.meant if unknown.same else "",
+        meant=fields.join(at, *unknown.path[:-1], unknown.meant),
+    )

@@ -1,0 +1,108 @@
+"""Fields that Kubernetes' own types do not have, by the names in `kubernetes_fields.json`.
+
+The names are those of the API server that the tests run; `make field-names` writes them. Nothing is loaded before the
+first object of such a type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from policies.model.fields import Path as FieldPath
+from policies.model.suggestion import Names, bare, close
+
+FILE = Path(__file__).with_name("kubernetes_fields.json")
+POD_TEMPLATE = "PodTemplateSpec"
+_MOST = 100  # unknown fields of one object; with more it is something else, and to look for what is meant takes long
+_LIKE = 0.75  # of difflib: priorityClass is like priorityClassName
+
+
+class Unknown(NamedTuple):
+    """A field that its type does not have.
+
+    `meant` is a missing field of the type with a like name; empty if there is none. `certain` says that the name has
+    a slip, `same` that the two differ in case and separators only.
+    """
+
+    path: FieldPath
+    meant: str = ""
+    certain: bool = False
+    same: bool = False
+
+
+@dataclass(frozen=True)
+class FieldsOf:
+    """The fields of one type: `held` has the type of what each holds; None where that is not looked into."""
+
+    held: Mapping[str, str | None]
+
+    def unknown(self, name: str, path: FieldPath, beside: Mapping[str, Any]) -> Unknown:
+        same = self._by_bare_name.get(bare(name))
+        slip = same or self._names.nearest(name)
+        if slip and slip not in beside:
+            return Unknown(path, slip, certain=True, same=same is not None)
+        return Unknown(path, close(name, (each for each in self.held if each not in beside), _LIKE) or "")
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self.held)
+
+    @cached_property
+    def _by_bare_name(self) -> Mapping[str, str]:
+        return {bare(name): name for name in self.held}
+
+
+@dataclass(frozen=True)
+class FieldNames:
+    """The types of a `version` of Kubernetes, such as 1.36; `kinds` by apiVersion are those of whole objects."""
+
+    version: str
+    kinds: Mapping[str, frozenset[str]]
+    types: Mapping[str, FieldsOf]
+
+    def type_of(self, manifest: Mapping[str, Any]) -> str | None:
+        """None for other kinds, and for versions that are not known here."""
+        api_version, kind = manifest.get("apiVersion"), manifest.get("kind")
+        if not isinstance(api_version, str) or not isinstance(kind, str):
+            return None
+        return kind if kind in self.kinds.get(api_version, ()) else None
+
+    def unknown(self, value: object, type: str) -> list[Unknown]:
+        """The fields of the value, and below it, that their types do not have: the first hundred.
+
+        What aliases repeat is looked at once.
+        """
+        return list(islice(self._unknown(value, type, (), set()), _MOST))
+
+    def _unknown(self, value: object, type: str, path: FieldPath, seen: set[tuple[int, str]]) -> Iterator[Unknown]:
+        if (id(value), type) in seen:
+            return
+        seen.add((id(value), type))
+        if isinstance(value, list):
+            for index, entry in enumerate(value):
+                if isinstance(entry, dict):
+                    yield from self._unknown(entry, type, (*path, index), seen)
+        elif isinstance(value, dict):
+            of = self.types[type]
+            for name, held in value.items():
+                if name not in of.held:
+                    if isinstance(name, str):
+                        yield of.unknown(name, (*path, name), value)
+                elif held and (inner := of.held[name]) is not None:
+                    yield from self._unknown(held, inner, (*path, name), seen)
+
+
+@cache
+def field_names() -> FieldNames:
+    content = json.loads(FILE.read_text(encoding="utf-8"))
+    return FieldNames(
+        version=content["version"],
+        kinds={version: frozenset(kinds) for version, kinds in content["kinds"].items()},
+        types={name: FieldsOf(held) for name, held in content["types"].items()},
+    )

@@ -1,0 +1,75 @@
+"""Fields of Kubernetes' own types, on values that people and attackers write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policies.rules import find
+from policies.schema.field_names import Unknown, field_names
+
+ROOT = Path(__file__).parents[3]
+
+
+def of_pod(spec: object) -> list[Unknown]:
+    return field_names().unknown(spec, "PodSpec")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("NodeSelector", Unknown(("NodeSelector",), "nodeSelector", certain=True, same=True)),
+        ("node_selector", Unknown(("node_selector",), "nodeSelector", certain=True, same=True)),
+        ("nodeSelectro", Unknown(("nodeSelectro",), "nodeSelector", certain=True)),
+        ("imagePullSecret", Unknown(("imagePullSecret",), "imagePullSecrets", certain=True)),
+        ("priorityClass", Unknown(("priorityClass",), "priorityClassName")),
+        ("image", Unknown(("image",))),
+        ("hostIPC2", Unknown(("hostIPC2",), "hostIPC")),  # another digit is never a slip
+    ],
+)
+def test_only_a_slip_in_the_name_of_a_missing_field_is_certain(name: str, expected: Unknown) -> None:
+    assert of_pod({name: {}}) == [expected]
+
+
+def test_a_slip_beside_the_field_itself_may_be_something_new() -> None:
+    assert of_pod({"NodeSelector": {}, "nodeSelector": {}}) == [Unknown(("NodeSelector",))]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        [],
+        "text",
+        {"containers": "one", "volumes": None, "affinity": [1, None, [{"a": 1}]]},
+        {"containers": {"name": "a"}},
+        {2: "a", None: "b", True: "c"},
+        {"nodeSelector": {"NodeSelector": "any key"}, "overhead": {"example.com/a": 1}},
+    ],
+)
+def test_what_has_another_shape_has_no_unknown_fields(spec: object) -> None:
+    assert of_pod(spec) == []
+
+
+def test_values_that_repeat_or_contain_themselves_are_looked_at_once() -> None:
+    env = [{"name": "A", "Value": "a"}] * 10_000
+    container: dict[str, Any] = {"name": "a", "env": env}
+    container["resizePolicy"] = [container]
+
+    found = of_pod({"containers": [dict(container) for _ in range(10_000)]})
+
+    assert ("containers", 0, "env", 0, "Value") in {each.path for each in found}
+    assert len(found) < 10
+
+
+def test_at_most_a_hundred_are_named() -> None:
+    assert len(of_pod({f"new-{number}": 1 for number in range(100_000)})) == 100
+
+
+def test_the_documents_name_the_version() -> None:
+    version = f"Kubernetes {field_names().version}"
+
+    assert version in find("unknown-field").page
+    assert version in (ROOT / "docs" / "command-line.md").read_text()

@@ -55,16 +55,17 @@ def _templates(obj: KubeObject, manifest: Manifest) -> Iterator[tuple[str, objec
 
 
 def _defect(unknown: Unknown, at: str, message: str, consequence: str) -> Defect:
-    field = fields.join(at, *unknown.path)
+    field, meant = fields.join(at, *unknown.path), fields.join(at, *unknown.meant)
     if not unknown.certain:
-        cure = f"write {unknown.meant!r} if that is meant, else remove it" if unknown.meant else "remove it"
+        cure = f"write {meant} if that is meant, else remove it" if unknown.meant else "remove it"
         cure = f"{cure}, unless your cluster is newer and has it"
         return Defect(field, f"{message}; {cure}", warning=True, unknown=True, newer=True)
+    name = str(unknown.meant[-1])
     return Defect(
         field,
-        f"{message}, so {consequence}; did you mean {unknown.meant!r}?",
+        f"{message}, so {consequence}; did you mean {name!r}?",
         warning=True,
         unknown=True,
-        rename=unknown.meant if unknown.same else "",
-        meant=fields.join(at, *unknown.path[:-1], unknown.meant),
+        rename=name if unknown.same else "",
+        meant=meant,
     )

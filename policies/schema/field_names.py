@@ -26,12 +26,13 @@ _LIKE = 0.75  # of difflib: priorityClass is like priorityClassName
 class Unknown(NamedTuple):
     """A field that its type does not have.
 
-    `meant` is a missing field of the type with a like name; empty if there is none. `certain` says that the name has
-    a slip, `same` that the two differ in case and separators only.
+    `meant` is the path of a known field with a like name, or of that name in a type around or below; empty if there is
+    none. `certain` says that the name is a slip of a field that is missing beside it, `same` that the two differ in
+    case and separators only.
     """
 
     path: FieldPath
-    meant: str = ""
+    meant: FieldPath = ()
     certain: bool = False
     same: bool = False
 
@@ -46,8 +47,9 @@ class FieldsOf:
         same = self._by_bare_name.get(bare(name))
         slip = same or self._names.nearest(name)
         if slip and slip not in beside:
-            return Unknown(path, slip, certain=True, same=same is not None)
-        return Unknown(path, close(name, (each for each in self.held if each not in beside), _LIKE) or "")
+            return Unknown(path, (*path[:-1], slip), certain=True, same=same is not None)
+        like = close(name, (each for each in self.held if each not in beside), _LIKE)
+        return Unknown(path, (*path[:-1], like) if like else ())
 
     @cached_property
     def _names(self) -> Names:
@@ -78,7 +80,8 @@ class FieldNames:
 
         What aliases repeat is looked at once.
         """
-        return list(islice(self._unknown(value, type, (), set()), _MOST))
+        found = islice(self._unknown(value, type, (), set()), _MOST)
+        return [each if each.meant else each._replace(meant=self._elsewhere(each.path, type)) for each in found]
 
     def _unknown(self, value: object, type: str, path: FieldPath, seen: set[tuple[int, str]]) -> Iterator[Unknown]:
         if (id(value), type) in seen:
@@ -96,6 +99,32 @@ class FieldNames:
                         yield of.unknown(name, (*path, name), value)
                 elif held and (inner := of.held[name]) is not None:
                     yield from self._unknown(held, inner, (*path, name), seen)
+
+    def _elsewhere(self, path: FieldPath, type: str) -> FieldPath:
+        """Where a field of this name belongs: in a type around it, or in the only one at most two steps below."""
+        *steps, name = path
+        around: list[tuple[FieldPath, str]] = [((), type)]
+        for index, step in enumerate(steps, 1):
+            _, last = around[-1]
+            if isinstance(step, int):
+                around[-1] = (tuple(steps[:index]), last)
+            else:
+                around.append((tuple(steps[:index]), self.types[last].held[step] or ""))
+        below = [around.pop()]
+        for at, type in reversed(around):
+            if name in self.types[type].held:
+                return (*at, name)
+        for _ in range(2):
+            below = [
+                ((*at, field), inner)
+                for at, type in below
+                for field, inner in self.types[type].held.items()
+                if inner is not None
+            ]
+            found = [(*at, name) for at, type in below if name in self.types[type].held]
+            if found:
+                return found[0] if len(found) == 1 else ()
+        return ()
 
 
 @cache

@@ -14,7 +14,7 @@ from cli.exits import Exit, Misused, strongest
 from cli.input.against import Against
 from cli.input.context import load
 from cli.input.documents import STDIN, read
-from cli.input.given import identify
+from cli.input.given import identify, noted
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
 from cli.input.settings import settings
@@ -59,7 +59,7 @@ def fix(
         raise Misused("--write changes files; standard input is none")
     configuration = settings(config, every, profile)
     documents, faults = read(every, sys.stdin)
-    found = identify(documents, faults)
+    found = noted(identify(documents, faults))
     for item in found.unreadable:
         note(str(item))
     context = load(against, configuration.yunikorn, found.objects)

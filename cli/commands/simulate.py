@@ -47,7 +47,7 @@ def simulate(
 
 def _json(simulations: Simulations) -> str:
     files = simulations.files
-    return json_text({**simulation_json(simulations.kueue, files.forest, files.unreadable), **as_json(simulations)})
+    return json_text({**simulation_json(simulations.kueue, files), **as_json(simulations)})
 
 
 def _text(simulations: Simulations) -> str:

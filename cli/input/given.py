@@ -7,9 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.input.documents import Document, Place, Unreadable, read
+from cli.output import note
 from policies import dialects
 from policies.dialects.reading import Manifest
 from policies.model.objects import KubeObject, Node, Ref
+
+_MOST_NOTES = 10
+"""Objects that are given twice; a repository with more of them has several organisations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """An object that is given again; `first` is the one that counts."""
+    """An object that is given a second time; `first` is the one that counts."""
 
     first: Placed
     second: Placed
@@ -33,6 +37,9 @@ class Repeated:
     @property
     def equal(self) -> bool:
         return same(self.first.document.manifest, self.second.document.manifest)
+
+    def __str__(self) -> str:
+        return f"{self.second.obj.ref} is given twice, first at {self.first.place()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +72,29 @@ def joined(held: Given, over: Given) -> Given:
 
 
 def gather(paths: Sequence[str]) -> Given:
-    """Everything that the paths hold; `-` is standard input. An object given differently is unreadable again."""
-    return identify(*read(paths, sys.stdin))
+    """Everything that the paths hold; `-` is standard input. Objects that are given twice are noted."""
+    return noted(identify(*read(paths, sys.stdin)))
+
+
+def noted(given: Given) -> Given:
+    """The same, with a note on standard error for each object that is given twice with different content.
+
+    Only the first is used. `quotree validate` reports the others as findings.
+    """
+    twice = [each for each in given.repeated if not each.equal]
+    for each in twice[:_MOST_NOTES]:
+        note(f"{each.second.place()}: {each}; the first is used")
+    if len(twice) > _MOST_NOTES:
+        note(f"{len(twice) - _MOST_NOTES} more objects are given twice; `quotree validate` lists them")
+    return given
 
 
 def identify(
     documents: Iterable[Document], faults: Iterable[Unreadable] = (), known: Mapping[Ref, Placed] | None = None
 ) -> Given:
-    """The documents as typed objects, of which each may be given once; `faults` is what else could not be read.
+    """The documents as typed objects. Of an object that is given twice the first counts, the other is in `repeated`.
 
-    `known` as for `collected`.
-    """
-    found = collected(documents, faults, known)
-    twice = (_twice(each) for each in found.repeated if not each.equal)
-    return replace(found, unreadable=(*found.unreadable, *twice))
-
-
-def collected(
-    documents: Iterable[Document], faults: Iterable[Unreadable] = (), known: Mapping[Ref, Placed] | None = None
-) -> Given:
-    """The documents as typed objects. Of an object that is given again the first counts.
+    `faults` is what else could not be read.
 
     `known` are objects of another state of the same inputs: equal documents share their manifest, and are read once.
     """
@@ -123,8 +133,3 @@ def _apart(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
         number += 1
         ref = obj.ref._replace(name=f"{obj.ref.name}{number}")
     return replace(obj, ref=ref)
-
-
-def _twice(again: Repeated) -> Unreadable:
-    message = f"{again.second.obj.ref} is given twice, first at {again.first.place()}; keep one of the two"
-    return Unreadable(again.second.place(), message)

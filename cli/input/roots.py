@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable
-from cli.input.given import NO_FILES, Given, Placed, collected, is_numbered
+from cli.input.given import NO_FILES, Given, Placed, identify, is_numbered
 from cli.input.paths import HERE, path_within
 from cli.input.queue_config import QueuesRegion
 from cli.input.survey import Survey, Unit
@@ -49,12 +49,12 @@ class _Read:
 
 def whole(found: Survey) -> list[Root]:
     """All of it as one root, also where it contradicts itself."""
-    return [Root("", collected(found.documents(), found.unreadable))]
+    return [Root("", identify(found.documents(), found.unreadable))]
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[Root]:
-    """The roots of what was found: one with all of it where nothing contradicts. `known` as for `collected`."""
-    read = [_Read(unit, collected(unit.documents, (), known)) for unit in found.units]
+    """The roots of what was found: one with all of it where nothing contradicts. `known` as for `identify`."""
+    read = [_Read(unit, identify(unit.documents, (), known)) for unit in found.units]
     _number(read)
     paths = _paths(read, found.folders)
     members: dict[str, list[_Read]] = {"": [each for each in read if not paths[id(each)]]}
@@ -77,7 +77,7 @@ def _joined(members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> Given
     objects: dict[Ref, Placed] = {}
     for each in members:
         objects.update(each.given.objects)
-    return collected((document for each in members for document in each.unit.documents), unreadable, objects)
+    return identify((document for each in members for document in each.unit.documents), unreadable, objects)
 
 
 def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:

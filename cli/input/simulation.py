@@ -11,7 +11,7 @@ from typing import Protocol
 from cli.exits import Exit, Misused, strongest
 from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable, read
-from cli.input.given import Given, Placed, gather
+from cli.input.given import Given, Placed, Repeated, gather
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.output import note
@@ -46,13 +46,16 @@ _NOT_KUEUES = ("metadata.annotations",)
 class SimulatedFiles:
     """All that was read so far. The forest is for drawing; `trees` False leaves the nodes of trees out of it.
 
-    `others` has what was read for other simulations than Kueue's since it was last taken.
+    `others` has what was read for other simulations than Kueue's since it was last taken. `refused` is left out, since
+    no API server would accept it. `repeated` are objects that were given twice; the first is simulated.
     """
 
     configuration: Configuration
     trees: bool = True
     forest: Forest = field(default_factory=lambda: Forest(frozenset(DECLARED)))
     unreadable: list[Unreadable] = field(default_factory=list)
+    refused: list[Unreadable] = field(default_factory=list)
+    repeated: list[Repeated] = field(default_factory=list)
     others: list[Manifest] = field(default_factory=list)
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
@@ -62,6 +65,7 @@ class SimulatedFiles:
     def accept(self, files: Given) -> list[Manifest]:
         """The same for files that are read already."""
         self.unreadable += files.unreadable
+        self.repeated += (each for each in files.repeated if not each.equal)
         played = {ref: placed for ref, placed in files.objects.items() if is_played(placed.document.manifest)}
         rest = [document for document in files.rest if is_played(document.manifest)]
         rest = [document for document in rest if not self._has_wrong_structure(document)]
@@ -73,6 +77,15 @@ class SimulatedFiles:
         complete = stored(written, self.forest, self.configuration)
         self.forest = self.forest.put_all(it.object for it in complete if self.trees or not isinstance(it.object, Node))
         return [*map(_named, complete), *(document.manifest for document in rest)]
+
+    @property
+    def left_out(self) -> list[Unreadable]:
+        """What is not simulated, with the reason: it cannot be read, or no API server would accept it."""
+        return [*self.unreadable, *self.refused]
+
+    def assumptions(self) -> list[str]:
+        """In full sentences, one for each object that is given twice."""
+        return [f"{each}, again at {each.second.place()}; the first is used" for each in self.repeated]
 
     def take_others(self) -> list[Manifest]:
         """What was read for others than Kueue since it was last taken."""
@@ -109,7 +122,7 @@ class SimulatedFiles:
         for defect in defects:
             where = f"{defect.field}: " if defect.field else ""
             message = f"{name} is left out, since no API server would accept it: {where}{defect.message}"
-            self.unreadable.append(Unreadable(document.place(defect.field), message))
+            self.refused.append(Unreadable(document.place(defect.field), message))
 
 
 def _is_others(manifest: Manifest) -> bool:
@@ -215,6 +228,8 @@ def note_problems(files: SimulatedFiles, simulation: Simulation, beside: Sequenc
     """Write to standard error what cannot be read and what is not simulated."""
     for item in files.unreadable:
         note(str(item))
+    for item in files.refused:
+        note(f"{item.place}: {item.message}")
     for problem in (problem for each in beside for problem in each.problems):
         note(problem)
     for section in simulation.settings.unplayed:
@@ -224,8 +239,10 @@ def note_problems(files: SimulatedFiles, simulation: Simulation, beside: Sequenc
 
 
 def exit_codes(files: SimulatedFiles, simulation: Simulation, beside: Sequence[Beside] = ()) -> Iterator[Exit]:
-    if files.unreadable or any(each.problems for each in beside):
+    if files.unreadable:
         yield Exit.UNREADABLE
+    if files.refused or any(each.problems for each in beside):
+        yield Exit.FINDINGS
     if simulation.unsettled or any(each.unsettled for each in beside):
         yield Exit.UNJUDGED
 

@@ -26,7 +26,7 @@ from cli.input.documents import (
     standard_input,
 )
 from cli.input.folders import JUDGED, Folder, PassedOver, Reason, look
-from cli.input.given import Given, Placed, identify
+from cli.input.given import Given, Placed, identify, noted
 from cli.input.kustomizations import Build, builds
 from cli.input.regular_file import read_regular
 from cli.input.selection import Selection
@@ -118,7 +118,7 @@ def read(selection: Selection, known: Mapping[Ref, Placed] | None = None) -> Giv
     found = survey(selection)
     for line in found.notes:
         note(line)
-    return identify(found.documents(), found.unreadable, known)
+    return noted(identify(found.documents(), found.unreadable, known))
 
 
 def _below(made: Survey, folder: Folder, files: Files) -> None:

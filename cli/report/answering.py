@@ -13,7 +13,7 @@ from cli.input.against import Against
 from cli.input.context import Context, Revision, load
 from cli.input.documents import Document
 from cli.input.folders import Reason
-from cli.input.given import NO_FILES, Given, collected, joined
+from cli.input.given import NO_FILES, Given, identify, joined
 from cli.input.question import Question
 from cli.input.roots import Root, find_roots, whole
 from cli.input.selection import Selection
@@ -147,7 +147,7 @@ def _bases(surveyed: _Surveyed, name: str | None) -> tuple[Revision, Mapping[str
         for unit in sorted(found.units, key=lambda unit: os.path.normpath(unit.path) not in today):
             documents[_root_of(os.path.normpath(unit.path), roots)] += unit.documents
         given = {
-            root.path: base.named(collected(documents[root.path], (), root.given.objects)) for root in surveyed.roots
+            root.path: base.named(identify(documents[root.path], (), root.given.objects)) for root in surveyed.roots
         }
         return base.revision, given
 

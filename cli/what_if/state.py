@@ -132,7 +132,11 @@ def _given(sources: Mapping[str, str]) -> Given:
                 documents.append(found)
             else:
                 faults.append(found)
-    return identify(documents, faults)
+    given = identify(documents, faults)
+    twice = (
+        Unreadable(each.second.place(), f"{each}; keep one of the two") for each in given.repeated if not each.equal
+    )
+    return replace(given, unreadable=(*given.unreadable, *twice))
 
 
 def _short(impact: Impact) -> dict[str, Any]:

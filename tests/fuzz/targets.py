@@ -245,7 +245,7 @@ def simulations(chance: random.Random, mutator: Mutator) -> Status:
                 yunikorn_text(played.yunikorn),
             )
         )
-    simulation_json(simulation, taken.forest, taken.unreadable)
+    simulation_json(simulation, taken)
     volcano_json(played.volcano)
     yunikorn_json(played.yunikorn)
     assert all(line.isprintable() for line in text.split("\n"))

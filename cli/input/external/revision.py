@@ -19,7 +19,7 @@ from cli.input.context import Revision
 from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
 from cli.input.folders import RENDERED_FROM, Exclusion
-from cli.input.given import Given, Placed, identify
+from cli.input.given import Given, Placed, identify, noted
 from cli.input.selection import Selection
 from cli.input.survey import survey
 from cli.output import note
@@ -37,7 +37,7 @@ def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | Non
         found = survey(base.selection)
         for line in found.notes:
             note(base.spelled(line))
-        return base.revision, base.named(identify(found.documents(), found.unreadable, known))
+        return base.revision, noted(base.named(identify(found.documents(), found.unreadable, known)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +183,16 @@ def _files(selection: Selection) -> Iterator[str]:
 
 
 def _named(inputs: Given, base: Base) -> Given:
-    objects = {
-        ref: replace(placed, document=replace(placed.document, source=base.place(placed.document.source)))
-        for ref, placed in inputs.objects.items()
-    }
+    objects = {ref: _moved(placed, base) for ref, placed in inputs.objects.items()}
     unreadable = tuple(
         replace(each, place=replace(each.place, file=base.place(each.place.file)), message=base.spelled(each.message))
         for each in inputs.unreadable
     )
-    return replace(inputs, objects=objects, unreadable=unreadable)
+    repeated = tuple(
+        replace(each, first=_moved(each.first, base), second=_moved(each.second, base)) for each in inputs.repeated
+    )
+    return replace(inputs, objects=objects, unreadable=unreadable, repeated=repeated)
+
+
+def _moved(placed: Placed, base: Base) -> Placed:
+    return replace(placed, document=replace(placed.document, source=base.place(placed.document.source)))

@@ -52,8 +52,8 @@ def impact_answer(impact: Impact) -> dict[str, Any]:
             for each in impact.work_elsewhere
         ],
         "settled": impact.settled,
-        "assumptions": impact.simulation.intake.assumptions(),
-        "unreadable": [{**place_json(item.place), "message": item.message} for item in impact.files.unreadable],
+        "assumptions": [*impact.simulation.intake.assumptions(), *impact.files.assumptions()],
+        "unreadable": [{**place_json(item.place), "message": item.message} for item in impact.files.left_out],
     }
 
 

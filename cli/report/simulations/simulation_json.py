@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from cli.input.documents import Unreadable
+from cli.input.simulation import SimulatedFiles
 from cli.report.as_json import place_json
 from cli.report.simulations.usage import QuotasInUse
 from cli.report.tree_json import node_entry
@@ -23,7 +22,7 @@ from scheduling.visibility.workloads import holding, running, waiting, waits
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence[Unreadable]) -> dict[str, Any]:
+def simulation_json(simulation: Simulation, files: SimulatedFiles) -> dict[str, Any]:
     job, seconds = partial(_job, simulation), partial(_seconds, simulation)
     finished = sorted(key for key, workload in simulation.world.workloads.items() if workload.finished)
     return {
@@ -33,15 +32,15 @@ def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence
         "seconds": _seconds(simulation, simulation.now),
         "settled": not simulation.unsettled,
         "fairSharing": simulation.settings.options.fair_sharing,
-        "assumptions": simulation.intake.assumptions(),
+        "assumptions": [*simulation.intake.assumptions(), *files.assumptions()],
         "happened": [_happening(simulation, each) for each in simulation.trace],
         "running": [running_json(each, job) for each in running(simulation.world)],
         "waiting": [waiting_json(each, job, seconds) for each in waiting(simulation.world, simulation.now)],
         "finished": [_job(simulation, key) for key in finished],
         "inNoQueue": [{**each.name._asdict(), "reason": each.reason} for each in simulation.left_out.values()],
-        "nodes": _nodes(simulation, forest),
-        "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
-        "unreadable": [{**place_json(item.place), "message": item.message} for item in unreadable],
+        "nodes": _nodes(simulation, files.forest),
+        "cycles": [[ref.name for ref in cycle] for cycle in cycles(files.forest)],
+        "unreadable": [{**place_json(item.place), "message": item.message} for item in files.left_out],
     }
 
 

@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_told_with_its_place_and_the_rest_is_played(tmp_p
 
     shown = run("simulate", file)
 
-    assert shown.exit_code == 3
+    assert shown.exit_code == 1
     assert f"{file}:" in shown.stderr
     assert "ClusterQueue bad is left out" in shown.stderr
     assert "nominalQuota" in shown.stderr

@@ -115,7 +115,7 @@ def test_a_queue_that_no_api_server_would_store_is_left_out_with_its_place(tmp_p
 
     shown = run("simulate", file)
 
-    assert shown.exit_code == 3
+    assert shown.exit_code == 1
     assert "Queue odd is left out, since no API server would accept it: spec.capability.cpu: " in shown.stderr
     assert f"{file}:" in shown.stderr
     assert "odd" not in shown.stdout
@@ -126,7 +126,7 @@ def test_a_job_of_too_many_pods_is_left_out(tmp_path: Path) -> None:
 
     shown = run("simulate", file)
 
-    assert shown.exit_code == 3
+    assert shown.exit_code == 1
     assert shown.stderr == "Job ml/huge has 1000000 pods, and at most 20000 are simulated\n"
 
 
@@ -195,6 +195,6 @@ def test_a_node_without_a_name_is_left_out_with_its_place(files: Path) -> None:
 
     shown = run("simulate", files.parent)
 
-    assert shown.exit_code == 3
+    assert shown.exit_code == 1
     assert "n.yaml:1:" in shown.stderr
     assert "Node is left out" in shown.stderr

@@ -130,11 +130,11 @@ def test_pending_lists_who_waits_at_and_below_a_queue(files: Path) -> None:
     assert run("pending", "root.old", *against).stdout.count("Pod ") == 1
 
 
-def test_a_configuration_that_yunikorn_refuses_is_said_and_ends_with_3(tmp_path: Path) -> None:
+def test_a_configuration_that_yunikorn_refuses_is_said_and_ends_with_1(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", queues_yaml("- {name: a, resources: {max: {vcore: 0.5}}}"), pod("p", "app"))
 
     shown = run("simulate", file)
 
-    assert shown.exit_code == 3
+    assert shown.exit_code == 1
     assert "queues.yaml is refused: " in shown.stderr
     assert "ApplicationRejected" in shown.stdout

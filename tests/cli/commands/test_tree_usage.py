@@ -146,10 +146,10 @@ def test_work_of_the_files_is_played_on_top_of_the_context(eng: Path, tmp_path: 
     assert run("tree", "--against", f"files:{eng}").stdout == run("tree", eng).stdout
 
 
-def test_an_object_that_cannot_be_played_is_named_and_ends_with_3(tmp_path: Path) -> None:
+def test_an_object_that_cannot_be_played_is_named_and_ends_with_1(tmp_path: Path) -> None:
     refused = yunikorn.queues_yaml("- {name: a, resources: {max: {vcore: 0.5}}}")
 
     shown = run("tree", write(tmp_path / "a.yaml", refused, yunikorn.pod("p", "app")))
 
-    assert shown.exit_code == 3
+    assert shown.exit_code == 1
     assert "queues.yaml is refused: " in shown.stderr

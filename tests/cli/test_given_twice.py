@@ -1,0 +1,94 @@
+"""An object that is given twice in one organisation: every command that reads files uses the first and says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.builders import FLAVOR, queued_job
+from tests.cli.organisations import local, org_queue
+from tests.cli.repository import Repository
+from tests.cli.runs import run, write
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory; `a.yaml` and `b.yaml` give ClusterQueue `a` differently, and two jobs fit in the first."""
+    write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 4, "org"), local("a"))
+    write(tmp_path / "b.yaml", org_queue("a", 1, "org"), queued_job("one", "a", 3), queued_job("two", "a", 3))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+NOTE = "b.yaml:1:1: ClusterQueue a is given twice, first at a.yaml:6:1; the first is used\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tree", "a.yaml", "b.yaml"),
+        ("simulate", "a.yaml", "b.yaml"),
+        ("fix", "a.yaml", "b.yaml"),
+        ("diff", "a.yaml", "b.yaml", "--base", "files:a.yaml"),
+        ("order", "a.yaml", "b.yaml", "--base", "files:a.yaml"),
+        ("migrate", "a.yaml", "b.yaml", "--from", "kueue"),
+        ("why", "ns/two", "--against", "files:."),
+        ("pending", "--against", "files:."),
+        ("validate", "a.yaml", "--against", "files:."),
+    ],
+    ids=lambda arguments: str(arguments[0]),
+)
+@pytest.mark.usefixtures("files")
+def test_the_first_is_used_and_both_places_are_said(arguments: tuple[str, ...]) -> None:
+    shown = run(*arguments)
+
+    assert shown.exit_code == 0, shown.output
+    assert NOTE in shown.stderr
+    assert shown.stderr.count("given twice") == 1
+
+
+@pytest.mark.usefixtures("files")
+def test_the_first_decides_what_is_simulated() -> None:
+    shown = json.loads(run("simulate", "a.yaml", "b.yaml", "-o", "json").stdout)
+
+    assert [each["job"]["name"] for each in shown["running"]] == ["one"]
+    assert (
+        "ClusterQueue a is given twice, first at a.yaml:6:1, again at b.yaml:1:1; the first is used"
+        in (shown["assumptions"])
+    )
+
+
+@pytest.mark.usefixtures("files")
+def test_a_diff_in_json_has_it_among_the_assumptions() -> None:
+    shown = json.loads(run("diff", "a.yaml", "b.yaml", "--base", "files:a.yaml", "-o", "json").stdout)
+
+    assert [each for each in shown["assumptions"] if "is given twice, first at a.yaml:6:1" in each]
+
+
+def test_two_of_the_same_content_are_not_worth_a_note(files: Path) -> None:
+    write(files / "b.yaml", org_queue("a", 4, "org"))
+
+    assert "twice" not in run("tree", "a.yaml", "b.yaml").stderr
+
+
+def test_of_many_the_first_ten_are_named(files: Path) -> None:
+    for name, quota in (("a.yaml", 4), ("b.yaml", 1)):
+        write(files / name, *(org_queue(f"q{number}", quota, "org") for number in range(25)))
+
+    lines = run("tree", "a.yaml", "b.yaml").stderr.splitlines()
+
+    assert len(lines) == 11
+    assert lines[-1] == "15 more objects are given twice; `quotree validate` lists them"
+
+
+@pytest.mark.apiserver  # git is run
+def test_in_a_revision_both_places_are_those_of_the_revision(files: Path) -> None:
+    repository = Repository.make(files)
+    repository.commit()
+    write(files / "b.yaml", queued_job("one", "a", 3))
+
+    assert run("diff", "a.yaml", "b.yaml", "--base", "HEAD").stderr == (
+        "HEAD:b.yaml:1:1: ClusterQueue a is given twice, first at HEAD:a.yaml:6:1; the first is used\n"
+    )

@@ -43,9 +43,10 @@ def fix(
 ) -> None:
     """Fix the manifests in PATH... where one value is the cure, and print the changes as a unified diff.
 
-    Only what a rule proposes as a patch is changed: legacy annotations, slips in names of fields, units, the order of
-    resources, limits without effect. Comments, layout and all other documents stay as they are, to the byte. A patch
-    that would bring another finding is left out. Without --write nothing is written. No link is followed out of PATH.
+    Only what a rule proposes as a patch is changed: legacy annotations, slips in names of fields, kinds, keys, flavors,
+    cohorts and queues, units, the order of resources, limits without effect. Comments, layout and all other documents
+    stay as they are, to the byte. A patch that would bring another finding is left out. Without --write nothing is
+    written. No link is followed out of PATH.
 
     \b
     Examples:
@@ -101,8 +102,10 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     for file in fixing.foreign:
         target = os.path.realpath(file)
         note(f"not fixed: {file} leads to {target}, which is outside of what was named; name that file")
-    for judged in fixing.left:
-        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]")
+    for judged, reason in fixing.left:
+        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {reason}")
+    for judged in fixing.guesses:
+        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: more than one name is possible; choose one by hand")
     done = len(fixing.done)
     what = f"{done} fix{'' if done == 1 else 'es'} in {len(changed)} file{'' if len(changed) == 1 else 's'}"
     did = f"{what} written" if write and done else f"{what}, --write writes them" if done else "nothing to fix"

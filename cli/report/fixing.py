@@ -14,6 +14,7 @@ from cli.input.given import Given, identify
 from cli.input.rewriting import Operations, rewritten
 from cli.judgement import judge
 from policies.configuration.settings import Configuration
+from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 from policies.model.findings import Severity
 from policies.model.objects import Ref
@@ -29,16 +30,18 @@ _INDEX = re.compile(r"\[[0-9]+\]")
 class Fixing:
     """`texts` are the files after the fixes, `before` what they were.
 
-    `done` are the findings that are gone. The patch of those in `left` was not used: it has no place in the text as it
-    is laid out, or would bring another finding. `foreign` are files with a fix that are not to be changed.
-    `by_hand` counts the findings that stay, and whose cure is not a patch.
+    `done` are the findings that are gone. `left` are those whose patch was not used, each with the reason: it has no
+    place in the text as it is laid out, or would bring another finding. `foreign` are files with a fix that are not to
+    be changed. `guesses` are the findings whose cure is a name that is not certain. `by_hand` counts all findings whose
+    cure is not a patch.
     """
 
     before: dict[str, str]
     texts: dict[str, str]
     done: list[Judged] = field(default_factory=list)
-    left: list[Judged] = field(default_factory=list)
+    left: list[tuple[Judged, str]] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    guesses: list[Judged] = field(default_factory=list)
     by_hand: int = 0
 
 
@@ -60,7 +63,7 @@ def fixed(
         if not wanted:
             break
         work.take(wanted)
-    return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere), work.by_hand)
+    return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere), work.guesses, work.by_hand)
 
 
 class _Work:
@@ -69,12 +72,12 @@ class _Work:
         self._configuration = configuration
         self.files = files
         self.done: list[Judged] = []
-        self.left: list[Judged] = []
+        self.left: list[tuple[Judged, str]] = []
         self._findings = self._judged(files.inputs)
 
     def patchable(self) -> list[Judged]:
         """The findings to fix, in the order of a report: errors and warnings that nobody is exempt from."""
-        tried = {_lasting(each) for each in self.left}
+        tried = {_lasting(each) for each, _ in self.left}
         return [
             each
             for each in self._findings
@@ -86,35 +89,50 @@ class _Work:
         ]
 
     @property
+    def guesses(self) -> list[Judged]:
+        return [each for each in self._cures if each.finding.fix.startswith("did you mean")]
+
+    @property
     def by_hand(self) -> int:
-        return sum(bool(each.finding.fix) and not each.finding.patch for each in self._findings)
+        return len(self._cures)
+
+    @property
+    def _cures(self) -> list[Judged]:
+        return [each for each in self._findings if each.finding.fix and not each.finding.patch]
 
     def take(self, wanted: Sequence[Judged]) -> None:
         """All at once where that works, else in halves: one patch that does not fit costs few judgements more."""
-        found = self._tried(wanted)
-        if found is not None:
-            self.files, self._findings = found
+        try:
+            self.files, self._findings = self._tried(wanted)
             self.done += wanted
-        elif len(wanted) == 1:
-            self.left += wanted
+        except NoEdit as reason:
+            self._halve(wanted, str(reason))
+
+    def _halve(self, wanted: Sequence[Judged], reason: str) -> None:
+        if len(wanted) == 1:
+            self.left.append((wanted[0], reason))
         else:
             half = len(wanted) // 2
             self.take(wanted[:half])
             self.take(wanted[half:])
 
-    def _tried(self, wanted: Sequence[Judged]) -> tuple[_Files, list[Judged]] | None:
-        """The inputs and findings after these patches; None where one cannot be written, or does not help."""
+    def _tried(self, wanted: Sequence[Judged]) -> tuple[_Files, list[Judged]]:
+        """The inputs and findings after these patches. Raises NoEdit where one cannot be written, or does not help."""
         patches: dict[Ref, list[Mapping[str, object]]] = {}
         for each in wanted:
             patches.setdefault(each.finding.object, []).extend(each.finding.patch)
-        try:
-            files = self.files.patched(patches)
-        except NoEdit:
-            return None
+        files = self.files.patched(patches)
+        if len(files.inputs.repeated) > len(self.files.inputs.repeated):
+            raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would be given twice")
         findings = self._judged(files.inputs)
+        new = files.inputs.objects.keys() - self.files.inputs.objects.keys()
         before, after = (Counter(map(_lasting, each)) for each in (self._findings, findings))
-        helped = all(after[_lasting(each)] < before[_lasting(each)] for each in wanted)
-        return (files, findings) if helped and after <= before else None
+        worse = [each for each in findings if each.finding.object not in new and _lasting(each) in after - before]
+        if worse:
+            raise NoEdit(f"it would bring another finding: {sentence(worse[0])} [{worse[0].rule.id}]")
+        if any(after[_lasting(each)] >= before[_lasting(each)] for each in wanted):
+            raise NoEdit("the finding would stay")
+        return files, findings
 
     def _judged(self, inputs: Given) -> list[Judged]:
         if not inputs.objects:

@@ -14,7 +14,8 @@ from policies.dialects.kueue_kinds import GROUP as KUEUE
 from policies.dialects.newest import newest_version
 from policies.dialects.reading import Manifest, identity, metadata, text
 from policies.model.objects import GroupKind, KubeObject, Ref
-from policies.model.suggestion import close
+from policies.model.suggestion import close, only
+from policies.schema.structure import versions_of
 
 OTHER = GroupKind("", "any other kind")
 """Stands for every kind that no reader has, where rules say which kinds they judge."""
@@ -64,10 +65,14 @@ _NEAR_KIND = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """What is wrong with group and kind; `meant` is None where no kind of the group is near."""
+    """What is wrong with group and kind; `meant` is None where no kind of the group is near.
+
+    `certain`: one of the two is right, and nothing else can be meant by the other.
+    """
 
     at_group: bool
     meant: GroupKind | None
+    certain: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +100,10 @@ def kinds_of(group: str) -> tuple[str, ...]:
     return _SERVED[group]
 
 
-def version_of(kind: GroupKind) -> str:
-    """`kueue.x-k8s.io/v1beta2`: the newest version of a group that is served."""
-    return newest_version(Ref(*kind, "", ""))
+def version_of(kind: GroupKind, written: str) -> str:
+    """`kueue.x-k8s.io/v1beta1`: the version that is written if the kind has it, else the newest."""
+    version = written.rpartition("/")[2]
+    return f"{kind.group}/{version}" if version in versions_of(*kind) else newest_version(Ref(*kind, "", ""))
 
 
 @lru_cache(maxsize=1024)
@@ -107,11 +113,13 @@ def _slip(written: GroupKind) -> Slip | None:
         if kind in _SERVED[group] or kind.removesuffix("List") in _SERVED[group]:
             return None
         near = _near_kind(kind, group)
-        return Slip(False, GroupKind(group, near) if near else None)
+        return Slip(False, GroupKind(group, near) if near else None, near == only(kind, _SERVED[group]))
     if group in _MORE_GROUPS or not kind:
         return None
     meant = close(group, _SERVED, _NEAR_GROUP) or _named(group, kind)
-    return Slip(True, GroupKind(meant, _near_kind(kind, meant) or kind)) if meant else None
+    if meant is None:
+        return None
+    return Slip(True, GroupKind(meant, _near_kind(kind, meant) or kind), kind in _SERVED[meant])
 
 
 def _named(group: str, kind: str) -> str | None:

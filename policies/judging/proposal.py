@@ -10,7 +10,7 @@ from policies.configuration.settings import Configuration
 from policies.model.change import Change, Circumstances, Occasion
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Node, Ref
-from policies.model.suggestion import Names, slip
+from policies.model.suggestion import Names, slips
 
 _WALKED = 20_000  # objects that are looked at to word one message
 _LOOKS = 10
@@ -94,8 +94,8 @@ class Proposal:
         """Whether there is any object of this type. Looks at every object if there is none: for failures only."""
         return any(isinstance(obj, kind) for obj in self.after.objects())
 
-    def near(self, absent: Ref, by_children: bool = False) -> str | None:
-        """The name, of the same kind and namespace, that is meant by one that does not exist; None if none is near.
+    def near(self, absent: Ref, by_children: bool = False) -> list[str]:
+        """The names, of the same kind and namespace, that may be meant by one that does not exist; the nearest first.
 
         `by_children`: a name that only children name counts too. For failures only: the first of a kind looks at every
         node, or for other kinds at every object. Where these are far more than what changes, one letter may differ.
@@ -105,8 +105,8 @@ class Proposal:
             self._names[kind] = self._named_like(absent, by_children)
         names = self._names[kind]
         if names is None:
-            return slip(absent.name, lambda name: self.after.get(absent._replace(name=name)) is not None)
-        return names.nearest(absent.name)
+            return slips(absent.name, lambda name: self.after.get(absent._replace(name=name)) is not None)
+        return names.near(absent.name)
 
     def _named_like(self, absent: Ref, by_children: bool) -> Names | None:
         """None where there are too many objects to look at."""

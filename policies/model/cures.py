@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from policies.model import fields
 from policies.model.defect import Defect
 
+Patch: TypeAlias = tuple[Mapping[str, Any], ...]
 _WRITE = (", write ", ": write ")
 
 
@@ -15,21 +17,32 @@ def apart(text: str, otherwise: str) -> tuple[str, str]:
     message, mark, cure = text.rpartition("; ")
     if mark:
         return message, cure
-    for write in _WRITE:
-        message, mark, cure = text.rpartition(write)
+    for word in _WRITE:
+        message, mark, cure = text.rpartition(word)
         if mark:
             return message, f"write {cure}"
     return text, otherwise
 
 
-def patch(defect: Defect) -> tuple[dict[str, Any], ...]:
+def patch(defect: Defect) -> Patch:
     """The fix as JSON Patch operations; empty where it is not certain, or where the field may be read in two ways."""
-    steps = fields.steps(defect.field)
+    return rename(defect.field, defect.rename) or write(defect.field, defect.write)
+
+
+def rename(field: str, name: str) -> Patch:
+    """Another name for the field or key at this path; empty without a name."""
+    steps = fields.steps(field) if name else None
     if not steps:
         return ()
-    if defect.rename:
-        old, new = fields.pointer(*steps), fields.pointer(*steps[:-1], defect.rename)
-        return ({"op": "move", "from": old, "path": new},)
-    if defect.write is None:
-        return ()
-    return ({"op": "replace", "path": fields.pointer(*steps), "value": defect.write},)
+    return ({"op": "move", "from": fields.pointer(*steps), "path": fields.pointer(*steps[:-1], name)},)
+
+
+def write(field: str, value: str | int | None) -> Patch:
+    """Another value at this path; empty for None."""
+    steps = fields.steps(field) if value is not None else None
+    return ({"op": "replace", "path": fields.pointer(*steps), "value": value},) if steps else ()
+
+
+def write_only(field: str, near: Sequence[str]) -> Patch:
+    """The one name that is near; of several a person must choose."""
+    return write(field, near[0]) if len(near) == 1 else ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 _SLIPS = 3  # letters; more are another name
+_CHOICES = 3  # names; who must choose among more looks them up
 _SHORTEST = 3  # letters of a word that may have a slip: `eu` and `us` are both meant
 _LISTED = 60  # names; a longer list helps nobody
 _LETTERS = "abcdefghijklmnopqrstuvwxyz-."
@@ -31,6 +32,17 @@ def bare(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
+def only(wrong: str, known: Iterable[str]) -> str:
+    """The one known name that differs by slips; empty where none or several do, so that nothing is certain."""
+    near = Names(known).near(wrong)
+    return near[0] if len(near) == 1 else ""
+
+
+def did_you_mean(near: Sequence[str]) -> str:
+    """The question about the names that are near, at least one: of several a person must choose."""
+    return f"did you mean {' or '.join(near[:_CHOICES])}?"
+
+
 class Names:
     """Names of objects, to find the one that was meant. Looks at those with the same digits and a like length."""
 
@@ -41,8 +53,12 @@ class Names:
 
     def nearest(self, wrong: str) -> str | None:
         """The one that differs least, and the first by name of several; None where all differ by more than slips."""
+        return next(iter(self.near(wrong)), None)
+
+    def near(self, wrong: str) -> list[str]:
+        """All that differ by slips only, the nearest first."""
         if len(wrong) > _LONGEST:
-            return None
+            return []
         digits, letters = _digits(wrong), frozenset(wrong)
         lengths = range(len(wrong) - _SLIPS, len(wrong) + _SLIPS + 1)
         alike = (
@@ -52,7 +68,7 @@ class Names:
             if len(letters ^ others) <= 2 * _SLIPS  # a slip puts one letter in place of another
         )
         near = ((slips, name) for name in alike if (slips := _slips_between(wrong, name)))
-        return min(near, default=(0, None))[1]
+        return [name for _, name in sorted(near)]
 
 
 def is_slip(wrong: str, name: str) -> bool:
@@ -113,20 +129,20 @@ def _distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
-def write_or_create(kind: str, name: str, near: str | None) -> str:
+def write_or_create(kind: str, name: str, near: Sequence[str]) -> str:
     """The fix for a reference to an object that does not exist."""
-    return f"did you mean {near}?" if near else f"create {kind} {name}"
+    return did_you_mean(near) if near else f"create {kind} {name}"
 
 
-def slip(name: str, exists: Callable[[str], bool]) -> str | None:
-    """The first name in use that is one letter away: missing, added, wrong or two swapped. Digits are never slips.
+def slips(name: str, exists: Callable[[str], bool]) -> list[str]:
+    """The names in use that are one letter away: missing, added, wrong or two swapped. Digits are never slips.
 
     `team-1` and `team-2` are two teams. For worlds too large for `Names`: costs some 60 look-ups for each
     character, however many names there are.
     """
     if len(name) > _LONGEST:
-        return None
-    return next((other for other in _slips(name) if is_slip(name, other) and exists(other)), None)
+        return []
+    return [other for other in dict.fromkeys(_slips(name)) if is_slip(name, other) and exists(other)]
 
 
 def _slips(name: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.fields import Path
 from policies.model.quantity import BadQuantity, Quantity, correction
-from policies.model.suggestion import bare, close, suggest
+from policies.model.suggestion import bare, close, only, suggest
 from policies.schema.declarations import Schema
 
 MAX_DEPTH = 200
@@ -164,9 +164,10 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
 
 
 def _present_name(name: str, known: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
-    """The name that this field has in this version, but for case and separators; empty where that is not certain."""
+    """The name that is meant: in another case, as another version has it, or with a slip; empty if not certain."""
     near = [each for each in known if bare(each) == bare(name) or RENAMED.get(name) == each]
-    return near[0] if len(near) == 1 and near[0] not in beside else ""
+    found = near[0] if len(near) == 1 else "" if near else only(name, known)
+    return "" if found in beside else found
 
 
 def _meant(fault: _Fault) -> str | int | None:

@@ -81,6 +81,11 @@ def _identity(manifest: Manifest) -> tuple[str, str, str]:
     return group, version, kind
 
 
+def versions_of(group: str, kind: str) -> tuple[str, ...]:
+    """The versions of the kind that have a schema here."""
+    return tuple(_versions(group, kind) or ())
+
+
 def _versions(group: str, kind: str) -> Mapping[str, Compiled] | None:
     file = _files().get((group, kind))
     return _declared(file) if file else None

@@ -76,7 +76,8 @@ class _Edit:
             raise NoEdit("only a plain or quoted value is replaced")
         if old.start == old.end:
             raise NoEdit("the value is empty")
-        return self._spliced(old.start, old.end, _scalar(value, '"' if self._top.flow else old.style))
+        is_text = bool(old.style) or isinstance(resolve(old.text), str)  # a plain text is not JSON's
+        return self._spliced(old.start, old.end, _scalar(value, '"' if self._top.flow and not is_text else old.style))
 
     def _renamed(self, holder: Laid, old: str, new: str) -> str:
         at = _place(holder, old)

@@ -10,9 +10,10 @@ from policies.dialects.kueue_kinds import PREFIX
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.cures import rename
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject
-from policies.model.suggestion import close
+from policies.model.suggestion import close, only
 
 _OF_NAMESPACES = (
     yunikorn.QUOTA,
@@ -72,5 +73,12 @@ def _near(
         near = close(key.removeprefix(prefix).lower(), by_lower, _NEAR)
         if near is not None:
             field = fields.join("metadata", where, key)
-            message = f"{key} is not read by anything"
-            yield Finding(obj.ref, field, message, fix=f"did you mean {by_lower[near]}?", profiles=STRICT_ONLY)
+            certain = near == only(key.removeprefix(prefix).lower(), by_lower) and by_lower[near] not in now
+            yield Finding(
+                obj.ref,
+                field,
+                f"{key} is not read by anything",
+                fix=f"did you mean {by_lower[near]}?",
+                patch=rename(field, by_lower[near]) if certain else (),
+                profiles=STRICT_ONLY,
+            )

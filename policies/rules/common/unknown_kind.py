@@ -6,6 +6,7 @@ from http import HTTPStatus
 from policies.dialects.misnamed import OTHER, Misnamed, kinds_of, version_of
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import write
 from policies.model.findings import Action, Finding
 
 
@@ -33,9 +34,14 @@ def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
                 f"no API server knows {kind} in {group}" if group else f"{kind} is not a kind of Kubernetes itself"
             )
             as_kind = f"kind {meant.kind} of " if meant.kind != kind else ""
-            yield Finding(obj.ref, "apiVersion", message, fix=f"did you mean {as_kind}{version_of(meant)}?")
+            version = version_of(meant, obj.api_version)
+            patch = write("apiVersion", version) if obj.slip.certain else ()
+            yield Finding(obj.ref, "apiVersion", message, fix=f"did you mean {as_kind}{version}?", patch=patch)
         elif meant is not None:
-            yield Finding(obj.ref, "kind", f"{group} has no kind {kind}", fix=f"did you mean {meant.kind}?")
+            patch = write("kind", meant.kind) if obj.slip.certain else ()
+            yield Finding(
+                obj.ref, "kind", f"{group} has no kind {kind}", fix=f"did you mean {meant.kind}?", patch=patch
+            )
         else:
             message, fix = f"{group} has no kind {kind} that is known here", f"known are {', '.join(kinds_of(group))}"
             yield Finding(obj.ref, "kind", message, fix=fix, action=Action.WARN)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from policies.dialects.kueue import ClusterQueue
 from policies.judging.proposal import Proposal
+from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import GroupKind, Ref
 from policies.model.suggestion import write_or_create
@@ -38,5 +39,6 @@ def missing(
                 fix=write_or_create(kind.kind, name, near),
                 subject=name,
                 profiles=STRICT_ONLY,
-                concerns=((ref(name), ""), (ref(near), "")) if near else (),
+                patch=write_only(field, near),
+                concerns=((ref(name), ""), (ref(near[0]), "")) if near else (),
             )

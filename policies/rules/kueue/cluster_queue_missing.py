@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, LocalQueue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
+from policies.model.suggestion import did_you_mean
 
 
 @rule(
@@ -29,19 +31,21 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
         if unknown := proposal.unknown(CLUSTER_QUEUE):
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
+        is_new, near = before is None, proposal.near(local.queue)
         yield Finding(
             local.ref,
             local.queue_field,
             f"ClusterQueue {local.queue.name} does not exist; nothing is admitted from here until it does",
-            fix=_fix(local, before is None, proposal.near(local.queue)),
+            fix=_fix(local, is_new, near),
+            patch=write_only(local.queue_field, near) if is_new else (),
             subject=local.queue.name,
             profiles=STRICT_ONLY,
         )
 
 
-def _fix(local: LocalQueue, is_new: bool, near: str | None) -> str:
+def _fix(local: LocalQueue, is_new: bool, near: Sequence[str]) -> str:
     name = local.queue.name if local.queue else ""
     anew = f"delete the LocalQueue and create it with the right name: {local.queue_field} cannot be changed"
     if near:
-        return f"did you mean {near}?" if is_new else f"did you mean {near}? Then {anew}"
+        return did_you_mean(near) if is_new else f"{did_you_mean(near)} Then {anew}"
     return f"create ClusterQueue {name}, or {anew}"

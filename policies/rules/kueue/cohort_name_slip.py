@@ -6,7 +6,9 @@ from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cohort_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
+from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
+from policies.model.suggestion import did_you_mean
 
 
 @rule(
@@ -35,15 +37,16 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
         near = proposal.near(parent, by_children=True)
-        if near is not None:
+        if near:
             yield Finding(
                 node.ref,
                 node.parent_field,
                 f"nothing else uses Cohort {parent.name}, so {node.ref.name} would be alone in it; there is a "
-                f"Cohort {near}",
-                fix=f"did you mean {near}? Otherwise create Cohort {parent.name}",
+                f"Cohort {near[0]}",
+                fix=f"{did_you_mean(near)} Otherwise create Cohort {parent.name}",
                 subject=parent.name,
-                causes=(Cause(cohort_ref(near), "metadata.name", "is nearly the same name"),),
+                causes=(Cause(cohort_ref(near[0]), "metadata.name", "is nearly the same name"),),
+                patch=write_only(node.parent_field, near),
                 profiles=STRICT_ONLY,
-                concerns=((parent, ""), (cohort_ref(near), "")),
+                concerns=((parent, ""), (cohort_ref(near[0]), "")),
             )

@@ -10,9 +10,10 @@ from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.suggestion import Names
+from policies.model.suggestion import Names, did_you_mean
 
 _FIELD = fields.join("metadata.labels", QUEUE_NAME)
 _ANY = "default"
@@ -82,17 +83,19 @@ class _Queues:
         where = f" in namespace {job.namespace}"
         elsewhere = min(self.named.get(queue, ()), default="") if self.of_files else ""
         there = f"; namespace {elsewhere} has one of that name" if elsewhere else ""
+        near = self._near(job, queue)
         return Finding(
             job,
             _FIELD,
             f"LocalQueue {queue} does not exist{where}, so the {job.kind} waits until it does{there}",
-            fix=self._fix(job, queue),
+            fix=did_you_mean(near) if near else f"create LocalQueue {queue}{where}",
+            patch=write_only(_FIELD, near),
             subject=queue,
             profiles=STRICT_ONLY,
         )
 
-    def _fix(self, job: Ref, queue: str) -> str:
+    def _near(self, job: Ref, queue: str) -> list[str]:
         near = self.proposal.near(local_queue_ref(job.namespace, queue))
-        if near is None and self.of_files and job.namespace == _ANY:
-            near = Names(self.named).nearest(queue)
-        return f"did you mean {near}?" if near else f"create LocalQueue {queue} in namespace {job.namespace}"
+        if not near and self.of_files and job.namespace == _ANY:
+            return Names(self.named).near(queue)
+        return near

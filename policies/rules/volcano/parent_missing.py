@@ -6,8 +6,10 @@ from itertools import islice
 from policies.dialects.volcano import QUEUE, Queue, exists, moved
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import write_only
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
+from policies.model.suggestion import did_you_mean
 
 _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 
@@ -34,7 +36,8 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 queue.ref,
                 "spec.parent",
                 f"parent {absent.name} does not exist",
-                fix=f"did you mean {near}?" if near else f"correct the name or create queue {absent.name} first",
+                fix=did_you_mean(near) if near else f"correct the name or create queue {absent.name} first",
+                patch=write_only("spec.parent", near),
                 subject=absent.name,
                 profiles=BOTH if moved(before, queue) else STRICT_ONLY,
             )

@@ -8,6 +8,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile
 from policies.model.objects import Attached, Ref
+from policies.model.suggestion import did_you_mean
 
 
 @rule("queue-not-open", source="Volcano J1 and P1", kinds=(JOB, POD_GROUP, POD))
@@ -36,7 +37,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             return
         else:
             near = proposal.near(work.queue)
-            fix = f"did you mean {near}?" if near else f"create queue {work.queue.name} or name another"
+            fix = did_you_mean(near) if near else f"create queue {work.queue.name} or name another"
             yield _finding(work, work.queue, "does not exist", fix, profiles)
 
 

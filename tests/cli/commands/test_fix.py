@@ -208,9 +208,11 @@ def test_what_is_fixed_is_gone_and_nothing_new_is_there(rule: str, tmp_path: Pat
             after = report(run("validate", file, *against, "-o", "json"))["findings"]
 
             assert "internal error" not in shown.stderr
-            assert not Counter(map(identity, after)) - Counter(map(identity, before))
+            unknown = {each["object"]["name"] for each in before if each["rule"] == "unknown-kind"}  # was not judged
+            new = Counter(map(identity, after)) - Counter(map(identity, before))
+            assert not [each for each in new if each[1] not in unknown]
             left = shown.stderr.count("not fixed: ")
-            assert len(wanted & {identity(each) for each in after}) <= left
+            assert len(wanted & {identity(each) for each in after if each.get("patch")}) <= left
             assert run("fix", file, *against, "--check").exit_code in (0, 3)
 
 

@@ -24,25 +24,31 @@ def judged() -> Proposal:
 def test_it_is_of_the_same_kind_and_namespace() -> None:
     proposal = judged()
 
-    assert proposal.near(cohort_ref("reserch")) == "research"
-    assert proposal.near(cohort_ref("enginering")) is None
-    assert proposal.near(local_queue_ref("a", "user")) == "users"
-    assert proposal.near(local_queue_ref("b", "user")) is None
+    assert proposal.near(cohort_ref("reserch")) == ["research"]
+    assert proposal.near(cohort_ref("enginering")) == []
+    assert proposal.near(local_queue_ref("a", "user")) == ["users"]
+    assert proposal.near(local_queue_ref("b", "user")) == []
 
 
 def test_a_cohort_that_only_its_children_name_is_asked_for() -> None:
-    assert judged().near(cohort_ref("prodution")) is None
-    assert judged().near(cohort_ref("prodution"), by_children=True) == "production"
+    assert judged().near(cohort_ref("prodution")) == []
+    assert judged().near(cohort_ref("prodution"), by_children=True) == ["production"]
 
 
 def test_of_more_objects_than_may_be_looked_at_one_letter_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert judged().near(resource_flavor_ref("ondemnd")) is None
-    assert judged().near(resource_flavor_ref("on-demnd")) == "on-demand"
+    assert judged().near(resource_flavor_ref("ondemnd")) == []
+    assert judged().near(resource_flavor_ref("on-demnd")) == ["on-demand"]
 
     monkeypatch.setattr(module, "_WALKED", 0)
     monkeypatch.setattr(module, "_LOOKS", 0)
     proposal = judged()
 
-    assert proposal.near(resource_flavor_ref("on-demnd")) == "on-demand"
-    assert proposal.near(resource_flavor_ref("no-dmeand")) is None
-    assert proposal.near(cohort_ref("resaerhc")) == "research"
+    assert proposal.near(resource_flavor_ref("on-demnd")) == ["on-demand"]
+    assert proposal.near(resource_flavor_ref("no-dmeand")) == []
+    assert proposal.near(cohort_ref("resaerhc")) == ["research"]
+
+
+def test_all_that_are_near_are_named_the_nearest_first() -> None:
+    proposal = change(world(cohort("researchers"), cohort("research")), cluster_queue("web"))
+
+    assert proposal.near(cohort_ref("researcher")) == ["researchers", "research"]

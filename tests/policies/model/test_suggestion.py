@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from policies.model.suggestion import Names, slip, suggest, write_or_create
+from policies.model.suggestion import Names, did_you_mean, only, slips, suggest, write_or_create
 
 NAMES = {"research", "team-1", "a100"}
 
 
 @pytest.mark.parametrize("wrong", ["reserch", "researchh", "reasearch", "resaerch", "reseerch", "team1"])
 def test_one_letter_missing_added_wrong_or_swapped_is_found(wrong: str) -> None:
-    assert slip(wrong, NAMES.__contains__) == ("team-1" if wrong == "team1" else "research")
+    assert slips(wrong, NAMES.__contains__) == ["team-1" if wrong == "team1" else "research"]
 
 
 @pytest.mark.parametrize("name", ["team-2", "team-12", "a10", "a1000", "rsrch", "production", ""])
 def test_other_digits_and_other_words_are_other_names(name: str) -> None:
-    assert slip(name, NAMES.__contains__) is None
+    assert slips(name, NAMES.__contains__) == []
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_the_closest_name_is_suggested_else_all_that_are_known_unless_these_are_
 
 
 def test_an_object_that_does_not_exist_is_a_slip_or_is_still_to_be_created() -> None:
-    assert write_or_create("Cohort", "reserch", "research") == "did you mean research?"
-    assert write_or_create("Cohort", "production", None) == "create Cohort production"
+    assert write_or_create("Cohort", "reserch", ["research"]) == "did you mean research?"
+    assert write_or_create("Cohort", "production", []) == "create Cohort production"
 
 
 def test_a_name_is_never_near_itself() -> None:
-    assert slip("research", NAMES.__contains__) is None
+    assert slips("research", NAMES.__contains__) == []
 
 
 def test_the_number_of_look_ups_depends_on_the_name_alone_and_long_names_are_left_alone() -> None:
@@ -87,8 +87,20 @@ def test_the_number_of_look_ups_depends_on_the_name_alone_and_long_names_are_lef
         asked.append(name)
         return False
 
-    assert slip("x" * 10, exists) is None
+    assert slips("x" * 10, exists) == []
     assert 0 < len(asked) < 100 * 10
     asked.clear()
-    assert slip("x" * 64, exists) is None
+    assert slips("x" * 64, exists) == []
     assert asked == []
+
+
+def test_only_one_name_may_be_near_to_be_certain() -> None:
+    assert only("reserch", ["research", "production"]) == "research"
+    assert only("team-a", ["team-b", "team-c", "production"]) == ""
+    assert only("reserch", ["research", "reserach"]) == ""
+    assert only("borowingLimit", ["borrowingLimit", "lendingLimit", "nominalQuota"]) == "borrowingLimit"
+
+
+def test_of_several_a_person_must_choose() -> None:
+    assert did_you_mean(["research", "researchers"]) == "did you mean research or researchers?"
+    assert did_you_mean(list("abcdef")) == "did you mean a or b or c?"

@@ -1,0 +1,209 @@
+"""`quotree fix` writes the name that was meant, where only one can be; the rest of the file stays to the byte."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runs import report, run
+
+HEAD = """\
+# flavors of the lab
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: spot}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Cohort
+metadata: {name: research}
+spec: {resourceGroups: [{coveredResources: [cpu], flavors: [{name: spot, resources: [{name: cpu, nominalQuota: 9}]}]}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: main}
+spec: {cohortName: research, namespaceSelector: {}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: door, namespace: ml}
+spec: {clusterQueue: main}
+---
+"""
+BLOCK_QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata:
+    name: own   # the name
+spec:
+    cohortName: 'research'
+    namespaceSelector: {}
+    resourceGroups:
+        -   coveredResources: [cpu]
+            flavors:
+                # the cheap one
+                -   name: "spot"   # flavor
+                    resources:
+                        -   name: cpu
+                            nominalQuota:  4
+                            borrowingLimit: 2    # more
+"""
+FLOW_QUEUE = (
+    "{apiVersion: kueue.x-k8s.io/v1beta2, kind: 'ClusterQueue' ,\n metadata: {name: own}, spec: {cohortName: research,"
+    ' namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu],\n  flavors: [{"name": spot, resources: '
+    "[{name: cpu, nominalQuota: 4, 'borrowingLimit' : 2}]}]}]}}  # all in one\n"
+)
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: ml, labels: {kueue.x-k8s.io/queue-name: door}}   # a job
+spec: {template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}}
+"""
+NAMESPACE = """\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ml
+  annotations:
+    yunikorn.apache.org/namespace.quota: '{"cpu": "4"}'  # four
+"""
+VOLCANO = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: parent}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: child}
+spec: {parent: parent}  # up
+"""
+DOOR = """\
+apiVersion: "kueue.x-k8s.io/v1beta1"   # the group
+kind: LocalQueue
+metadata: {name: other, namespace: ml}
+spec: {clusterQueue: main}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`a.yaml` in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "a.yaml"
+
+
+@pytest.mark.parametrize(
+    ("right", "name", "slip", "rule"),
+    [
+        (BLOCK_QUEUE, "borrowingLimit", "borowingLimit", "unknown-field"),
+        (FLOW_QUEUE, "borrowingLimit", "borowingLimit", "unknown-field"),
+        (BLOCK_QUEUE, "nominalQuota", "nominalQouta", "unknown-field"),
+        (BLOCK_QUEUE, '"spot"', '"sopt"', "flavor-missing"),
+        (FLOW_QUEUE, "spot", "sopt", "flavor-missing"),
+        (BLOCK_QUEUE, "research", "reserch", "cohort-name-slip"),
+        (BLOCK_QUEUE, "ClusterQueue", "ClusterQeue", "unknown-kind"),
+        (FLOW_QUEUE, "ClusterQueue", "ClusterQeue", "unknown-kind"),
+        (DOOR, "kueue.x-k8s.io", "kueue.k8s.io", "unknown-kind"),
+        (DOOR, "main", "mian", "cluster-queue-missing"),
+        (JOB, "queue-name", "queue-nmae", "key-misspelt"),
+        (JOB, "queue-name: door", "queue-name: dor", "local-queue-missing"),
+        (NAMESPACE, "namespace.quota", "namespace.qouta", "key-misspelt"),
+        (VOLCANO, "parent: parent", "parent: parnet", "parent-missing"),
+    ],
+)
+def test_a_slip_is_mended_and_nothing_else(file: Path, right: str, name: str, slip: str, rule: str) -> None:
+    wrong = HEAD + right.replace(name, slip)
+    file.write_text(wrong)
+    assert rule in rules()
+
+    shown = run("fix", ".")
+    for arguments in (["--check"], []):
+        subprocess.run(["git", "apply", *arguments, "-"], input=shown.stdout, text=True, check=True)
+
+    assert file.read_text() == HEAD + right
+    assert rules() == []
+    assert run("fix", ".", "--check").stderr == "nothing to fix\n"
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_all_at_once_in_each_layout(file: Path, ending: str) -> None:
+    right = wrong = (HEAD + "---\n".join((BLOCK_QUEUE, JOB, NAMESPACE, VOLCANO, DOOR))).replace("\n", ending)
+    for name, slip in (
+        ("borrowingLimit", "borowingLimit"),
+        ("queue-name", "queue-nmae"),
+        ("namespace.quota", "namespace.qouta"),
+        ('"kueue.x-k8s.io', '"kueue.k8s.io'),
+        ("kind: Cohort", "kind: Cohrot"),
+    ):
+        wrong = wrong.replace(name, slip)
+    file.write_bytes(wrong.encode())
+
+    assert run("fix", ".", "--write").exit_code == 0
+    assert file.read_bytes() == right.encode()
+
+
+def test_of_two_names_a_person_chooses(file: Path) -> None:
+    cohorts = HEAD + HEAD.replace("research", "reserach").partition("---\n")[2].partition("---\n")[0] + "---\n"
+    wrong = cohorts + BLOCK_QUEUE.replace("research", "reserch")
+    file.write_text(wrong)
+
+    shown = run("fix", ".", "--write")
+
+    assert file.read_text() == wrong
+    assert (
+        "did you mean research or reserach? Otherwise create Cohort reserch [cohort-name-slip]:"
+        " more than one name is possible; choose one by hand\n"
+    ) in shown.stderr
+
+
+def test_a_field_that_is_there_already_is_not_written_twice(file: Path) -> None:
+    wrong = HEAD + BLOCK_QUEUE.replace("nominalQuota:  4", "nominalQuota:  4\n" + " " * 28 + "nominalQouta: 5")
+    file.write_text(wrong)
+
+    shown = run("fix", ".", "--write")
+
+    assert file.read_text() == wrong
+    assert "not fixed: ClusterQueue own: spec.resourceGroups[0].flavors[0].resources[0].nominalQouta" in shown.stderr
+
+
+def test_a_kind_that_would_give_an_object_twice_is_left(file: Path) -> None:
+    wrong = HEAD + BLOCK_QUEUE.replace("ClusterQueue", "ClusterQeue") + "---\n" + BLOCK_QUEUE
+    file.write_text(wrong)
+
+    shown = run("fix", ".", "--write")
+
+    assert file.read_text() == wrong
+    assert "[unknown-kind]: ClusterQueue own would be given twice\n" in shown.stderr
+
+
+def test_a_name_that_brings_another_finding_is_left_with_the_reason(file: Path) -> None:
+    """A borrowingLimit needs a cohort."""
+    wrong = HEAD + BLOCK_QUEUE.replace("    cohortName: 'research'\n", "").replace("borrowingLimit", "borowingLimit")
+    file.write_text(wrong)
+
+    shown = run("fix", ".", "--write")
+
+    assert file.read_text() == wrong
+    assert "[unknown-field]: it would bring another finding: ClusterQueue own: " in shown.stderr
+
+
+def test_an_amount_is_never_guessed(file: Path) -> None:
+    wrong = VOLCANO.replace("parent: parent}", "parent: parent, capability: {memory: 36m}}")
+    file.write_text(wrong)
+
+    assert "1 finding has a cure that fix does not write" in run("fix", ".", "--write").stderr
+    assert file.read_text() == wrong
+
+
+def test_what_an_alias_repeats_is_left(file: Path) -> None:
+    wrong = HEAD + JOB.replace(
+        "labels: {kueue.x-k8s.io/queue-name: door}", "labels: &l {kueue.x-k8s.io/queue-nmae: door}"
+    )
+    file.write_text(wrong)
+
+    assert "[key-misspelt]: an anchor, an alias or nothing is where the change would be" in run("fix", ".").stderr
+
+
+def rules() -> list[str]:
+    return [each["rule"] for each in report(run("validate", ".", "-o", "json"))["findings"]]

@@ -91,7 +91,7 @@ def _values(summary: dict[str, Limits]) -> dict[str, list[Amounts]]:
 
 def _pod_spec(case: Data) -> str | None:
     summary = {kind: limits(item) for kind, item in (case["given"].get("summary") or {}).items()}
-    found = violations(summary, case["given"]["podSpec"], "spec.podSets[0].template.spec")
+    found = violations(summary, case["given"]["podSpec"] or {}, "spec.podSets[0].template.spec")
     wanted = [(error["field"], error["detail"]) for error in case["expect"]["result"] or []]
     return mismatch(sorted(wanted), sorted((violation.field, violation.message) for violation in found))
 
@@ -118,8 +118,8 @@ def _effective(case: Data) -> str | None:
     return failed or mismatch(expected.get("priority", expected.get("result")), priority)
 
 
-def _classes(items: Data, kind: str) -> PriorityClasses:
-    return read_priority_classes({**item, "kind": kind} for item in items.get("items") or [])
+def _classes(items: Data | None, kind: str) -> PriorityClasses:
+    return read_priority_classes({**item, "kind": kind} for item in (items or {}).get("items") or [])
 
 
 def _default_exists(case: Data) -> str | None:

@@ -60,12 +60,12 @@ def _cluster_queue(case: Data) -> str | None:
     world.put_namespace("", {})
     world.put_queue(QueueSettings(name, None, {}, (), selector=LabelSelector()), _NOW)
     world.put_local_queue(read_local_queue_settings(_local_queue(given["lqName"], name)), _NOW)
-    for workload in [*given["defaultWls"]["items"], *filter(None, [given.get("newWl")])]:
+    for workload in [*((given["defaultWls"] or {}).get("items") or ()), *filter(None, [given.get("newWl")])]:
         world.put_workload(read_workload(workload), _NOW)
     holds = given["newConditionStatus"] == "True"
     world.readiness[name] = Readiness(holds, given["newReason"], given["newMessage"])
-    found = status_of_cluster_queue(world, name, Stored(generation=1, status=given["cqStatus"]), _NOW)
-    wanted = expect["cqStatus"]
+    found = status_of_cluster_queue(world, name, Stored(generation=1, status=given["cqStatus"] or {}), _NOW)
+    wanted = expect["cqStatus"] or {}
     return mismatch(_conditions(wanted), _conditions(found)) or mismatch(_counts(wanted), _counts(found))
 
 

@@ -161,7 +161,7 @@ def _assignment(case: Data) -> Assignment:
 
 def _as_expected(case: Data) -> str | None:
     expected, found = case["expect"], _assignment(case)
-    wanted = expected["assignment"]
+    wanted = expected["assignment"] or {}
     observed = case.get("featureGates", {}).get("UnadmittedWorkloadsObservability", False)
     usage = {str(pair): amount for pair, amount in found.usage.items()}
     return (
@@ -251,7 +251,10 @@ def _needed(case: Data) -> str | None:
     """What an assignment needs, given by the case instead of found."""
     given = case["given"]
     asked = total_requests(_workload(case))
-    assigned = [_given(entry, requests) for entry, requests in zip(given["assignment"]["podSets"], asked, strict=True)]
+    assigned = [
+        _given(entry, requests)
+        for entry, requests in zip((given["assignment"] or {}).get("podSets") or (), asked, strict=True)
+    ]
     replaced = given.get("replaceWorkloadSlice") or {}
     usage = total_usage(assigned, [_held(entry) for entry in replaced.get("totalRequests") or []])
     found = needed(Assignment(tuple(assigned), usage, 0, Outcome.FIT), compat=True)

@@ -52,7 +52,7 @@ def _dispatched(case: Data) -> str | None:
     )
     workers = tuple(
         Worker(name, workload=Workload(namespace="ns", name="wl") if remote is not None else None)
-        for name, remote in given["remotes"].items()
+        for name, remote in (given["remotes"] or {}).items()
     )
     steps = place(Group(local, local.checks[0], _MANAGED, workers, NOW, placing))
     created = sorted(step.cluster for step in steps if isinstance(step, decisions.CreateClone))
@@ -71,7 +71,7 @@ def _incremental(case: Data) -> str | None:
         began = NOW - (ROUND + SECOND if given["advanceRoundTime"] else SECOND)
         noted = Condition("False", NOMINATED, "round 1", began)
         local = replace(local, conditions={**local.conditions, PLACED_ON: noted})
-    workers = tuple(map(Worker, given["remoteClusters"]))
+    workers = tuple(map(Worker, given["remoteClusters"] or ()))
     found = nominate(Group(local, local.checks[0], _MANAGED, workers, NOW, placing), local)
     nobody = expect.get("error") is not None
     return mismatch(nobody, not found.round and not found.until) or mismatch(

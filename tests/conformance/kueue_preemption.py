@@ -93,11 +93,11 @@ def _targets(case: Data) -> str | None:
     )
 
 
-def _asked(preemptor: Workload, assignment: Data) -> tuple[Usage, set[FlavorResource]]:
+def _asked(preemptor: Workload, assignment: Data | None) -> tuple[Usage, set[FlavorResource]]:
     """All that was assigned, and the pairs of it that do not fit."""
     need: dict[FlavorResource, int] = {}
     short: set[FlavorResource] = set()
-    assigned = {entry["name"]: entry for entry in assignment["podSets"]}
+    assigned = {entry["name"]: entry for entry in (assignment or {}).get("podSets") or ()}
     for entry in total_requests(preemptor):
         chosen = assigned[entry.name]["flavors"]
         for resource, amount in entry.scaled_to(assigned[entry.name].get("count", entry.count)).requests.items():
@@ -141,7 +141,7 @@ def _told(target: Target, preemptor: Workload, queue: Queue) -> list[tuple[str, 
 def _order(case: Data) -> str | None:
     given, state, usages = case["given"], State(), {}
     reservations = []
-    for entry in given["candidates"]:
+    for entry in given["candidates"] or ():
         queue = state.queues.get(entry["clusterQueue"]) or state.put_queue(
             QueueSettings(entry["clusterQueue"], None, {}, ())
         )
@@ -151,7 +151,7 @@ def _order(case: Data) -> str | None:
             usages[reservation.key] = Fraction(str(entry["localQueueFSUsage"]))
     precedence = Precedence(usage=_usage_of(usages) if _gate(case, "AdmissionFairSharing") else None)
     found = precedence.in_order(reservations, given["preemptorClusterQueue"], times.parse(given["now"]))
-    return mismatch(case["expect"]["candidates"], [each.workload.name for each in found])
+    return mismatch(case["expect"]["candidates"] or [], [each.workload.name for each in found])
 
 
 def _usage_of(usages: dict[str, Fraction]) -> Callable[[Reservation], Fraction | None]:
@@ -214,7 +214,7 @@ def _shares(case: Data) -> str | None:
     found = {key: shares.of(each) for key, each in nodes.items()}
     wanted = {
         (entry["node"], entry["name"]): (entry["borrowing"], entry["dominantResource"], entry["dominantResourceShare"])
-        for entry in case["expect"]["shares"]
+        for entry in case["expect"]["shares"] or ()
     }
     return mismatch(wanted, {key: (share.borrowing, share.resource, share.published) for key, share in found.items()})
 

@@ -250,9 +250,9 @@ def _heads(case: Data) -> str | None:
 
 
 def _listed(case: Data) -> str | None:
-    queue = _filled(case).queues.pending[case["given"]["clusterQueueName"]]
+    queue = _filled(case).queues.pending.get(case["given"]["clusterQueueName"])
     expected = [entry["workload"] for entry in case["expect"].get("pendingWorkloads") or ()]
-    return mismatch(expected, [entry.key for entry in queue.entries()])
+    return mismatch(expected, [entry.key for entry in queue.entries()] if queue else [])
 
 
 def _count(case: Data) -> str | None:
@@ -280,17 +280,21 @@ def _may_requeue(case: Data) -> str | None:
 
 
 def _least_used(case: Data) -> str | None:
-    given, settings = case["given"], case["config"]["admissionFairSharing"]
-    weights = {name: Fraction(str(weight)) for name, weight in (settings.get("resourceWeights") or {}).items()}
-    consumption = Consumption(UsageDecay(0, 0, weights))
-    for queue, consumed in (given.get("initConsumedResources") or {}).items():
-        amounts = {name: Decimal(Quantity.parse(amount).nano) / 10**9 for name, amount in consumed.items()}
-        consumption.put(queue, amounts)
+    given, settings = case["given"], case["config"].get("admissionFairSharing")
+    consumption = _consumed(given, settings) if settings is not None else None
     queue = _world(case, consumption).queues.pending[read_queue_settings(given["clusterQueue"]).name]
     for manifest in given.get("workloads") or ():
         queue.push(_entry(read_workload(manifest)), _now(case))
     head = queue.pop()
     return mismatch(read_workload(case["expect"]["workload"]).name, head.workload.name if head else None)
+
+
+def _consumed(given: Data, settings: Data) -> Consumption:
+    weights = {name: Fraction(str(weight)) for name, weight in (settings.get("resourceWeights") or {}).items()}
+    consumption = Consumption(UsageDecay(0, 0, weights))
+    for queue, amounts in (given.get("initConsumedResources") or {}).items():
+        consumption.put(queue, {name: Decimal(Quantity.parse(amount).nano) / 10**9 for name, amount in amounts.items()})
+    return consumption
 
 
 def _flushed(case: Data) -> str | None:

@@ -282,7 +282,7 @@ def _many_cycles(case: Data) -> str | None:
     world = world_of(case)
     world.put_namespace("default", {})
     engine, decisions = Engine(world), []
-    for _ in case["given"]["workloads"]:
+    for _ in case["given"]["workloads"] or ():
         decisions += engine.step(now_of(case))
     return _same_statuses(case, world, decisions) or _same_conditions(case, world, decisions)
 
@@ -295,10 +295,10 @@ def _entry_order(case: Data) -> str | None:
     by_eviction = (given.get("workloadOrdering") or {}).get("PodsReadyRequeuingTimestamp", "Eviction") == "Eviction"
     ordering = Ordering(by_eviction, gates.get("PrioritySortingWithinCohort", True))
     nominees = []
-    for found in given["entries"]:
+    for found in given["entries"] or ():
         nominees.append(_nominee(found, ordering, gates))
     order = [nominee.workload.name for nominee in classic_order(nominees, ordering.by_priority)]
-    return mismatch(case["expect"]["order"], order)
+    return mismatch(case["expect"]["order"] or [], order)
 
 
 def _nominee(found: Data, ordering: Ordering, gates: Data) -> Nomination:

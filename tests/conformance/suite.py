@@ -23,6 +23,24 @@ Check = Callable[[Data], str | None]
 """None where the case holds, else a sentence with what was expected and what came."""
 
 
+class Members(dict[str, Any]):
+    """The members of a case, in which one that is absent and one that is null are the same: None.
+
+    It is used for the case, its inputs, its result and its configuration, and for no manifest: what an object lacks
+    is a question for the code under test.
+    """
+
+    def __missing__(self, key: str) -> None:
+        return None
+
+    def get(self, key: str, default: Any = None) -> Any:
+        value = self[key]
+        return default if value is None else value
+
+    def __contains__(self, key: object) -> bool:
+        return super().get(key) is not None  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One row of a table. `check` answers as a Check does; where it raises, the case does not hold either."""
@@ -119,9 +137,10 @@ def _whole(file: Path, case: Data) -> Data:
     common = _content(file).get("common", {})
     given = {
         key: common[value["$common"]] if isinstance(value, dict) and "$common" in value else value
-        for key, value in case.get("given", {}).items()
+        for key, value in (case.get("given") or {}).items()
     }
-    return {**case, "given": given}
+    parts = {key: Members(case.get(key) or {}) for key in ("featureGates", "config", "expect")}
+    return Members({**case, **parts, "given": Members(given)})
 
 
 @cache

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.__main__ import main
+from tests.conformance.projects import suites_in
 from tests.conformance.suite import ENVIRONMENT, Data, mismatch, suite, without_runner
 
 REVIEWS, RESOURCES, NOBODYS = "volcano/queues-validate.json", "yunikorn/core-resources.json", "volcano/unheard-of.json"
@@ -22,49 +23,121 @@ def write(folder: Path, name: str, *cases: Data, **more: object) -> Path:
 
 
 def double(case: Data) -> str | None:
-    return mismatch(case["expect"], 2 * case["given"]["value"])
+    return mismatch(case["expect"]["result"], 2 * case["given"]["value"])
 
 
 def test_a_case_that_raises_is_a_failure_with_its_exception_and_the_others_go_on(tmp_path: Path) -> None:
     file = write(
         tmp_path,
         "double.json",
-        {"name": "no value", "given": {}, "expect": 2},
-        {"name": "right", "given": {"value": 1}, "expect": 2},
-        {"name": "wrong", "given": {"value": 2}, "expect": 2},
+        {"name": "no value", "given": {}, "expect": {"result": 2}},
+        {"name": "right", "given": {"value": 1}, "expect": {"result": 2}},
+        {"name": "wrong", "given": {"value": 2}, "expect": {"result": 2}},
     )
 
     assert {case.name: case.complaint() for case in suite("math", file, double).cases} == {
-        "no value": "raised KeyError: 'value'",
+        "no value": "raised TypeError: unsupported operand type(s) for *: 'int' and 'NoneType'",
         "right": None,
         "wrong": "expected 2, got 4",
     }
 
 
 def test_a_case_that_cannot_be_sorted_in_is_a_failure_too(tmp_path: Path) -> None:
-    strange = {"name": "shares what is not there", "given": {"value": {"$common": "missing"}}, "expect": 2}
-    file = write(tmp_path, "double.json", strange, {"given": {"value": 1}, "expect": 2})
-    found = suite("math", file, double, why_not=lambda case: "odd" if case["name"] == "odd" else "")
+    strange = {"name": "shares what is not there", "given": {"value": {"$common": "missing"}}, "expect": {"result": 2}}
+    file = write(tmp_path, "double.json", strange, {"given": {"value": 1}, "expect": {"result": 2}})
+    found = suite("math", file, double, why_not=lambda case: "odd" if case["name"].startswith("odd") else "")
 
     assert [(case.name, case.complaint()) for case in found.cases] == [
         ("shares what is not there", "raised KeyError: 'missing'"),
-        ("None", "raised KeyError: 'name'"),
+        ("None", "raised AttributeError: 'NoneType' object has no attribute 'startswith'"),
     ]
 
 
 def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
-    file = write(tmp_path, "double.json", {"name": "odd", "given": {"value": 1}, "expect": 2})
+    file = write(tmp_path, "double.json", {"name": "odd", "given": {"value": 1}, "expect": {"result": 2}})
     found = suite("math", file, double, why_not=lambda case: case["name"])
 
     assert (found.cases, found.uncovered, dict(found.reasons)) == ([], 1, {"odd": 1})
 
 
 def test_a_value_that_cases_share_is_put_in_place(tmp_path: Path) -> None:
-    shared = {"name": "shared", "given": {"value": {"$common": "one"}}, "expect": 2}
+    shared = {"name": "shared", "given": {"value": {"$common": "one"}}, "expect": {"result": 2}}
 
     (case,) = suite("math", write(tmp_path, "double.json", shared, common={"one": 1}), double).cases
 
     assert case.complaint() is None
+
+
+@pytest.mark.parametrize("given", [{}, {"value": None}], ids=["absent", "null"])
+def test_a_member_that_is_absent_and_one_that_is_null_read_alike(tmp_path: Path, given: Data) -> None:
+    def none_of_it(case: Data) -> str | None:
+        members = case["given"]
+        alike = (members["value"], members.get("value", "default"), "value" in members, case["config"].get("gate"))
+        return mismatch((None, "default", False, None), alike)
+
+    (case,) = suite("math", write(tmp_path, "double.json", {"name": "bare", "given": given}), none_of_it).cases
+
+    assert case.complaint() is None
+
+
+def test_no_file_is_counted_twice(tmp_path: Path) -> None:
+    """The cohort tree is checked against two trees, that of the rules and that of the scheduling."""
+    write(tmp_path, "kueue/cache-hierarchy/TestManager.json", {"name": "empty"})
+
+    assert [(found.name, len(found.cases)) for found in suites_in(tmp_path) if found.cases] == [
+        ("kueue/TestManager", 1)
+    ]
+
+
+QUEUE = {"metadata": {"name": "cq"}, "spec": {"namespaceSelector": {}}}
+LOCAL_QUEUE = {"metadata": {"name": "lq", "namespace": "ns"}, "spec": {"clusterQueue": "cq"}}
+WORKLOAD = {"metadata": {"name": "one", "namespace": "ns"}, "spec": {"queueName": "lq"}}
+
+
+def volcano_queue(name: str, parent: str, cpu: str) -> Data:
+    meta = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
+    return {**meta, "spec": {"parent": parent, "capability": {"cpu": cpu}}}
+
+
+SPARSE: dict[str, tuple[str, Data, Data]] = {
+    "no fair sharing is configured": (
+        "kueue/queue/TestFsAdmission",
+        {"clusterQueue": QUEUE, "workloads": [WORKLOAD]},
+        {"workload": WORKLOAD},
+    ),
+    "the ClusterQueue is null": (
+        "kueue/cache-scheduler/TestLocalQueueUsage",
+        {"clusterQueue": None, "localQueue": LOCAL_QUEUE, "inAdmissibleWl": ["one"], "workloads": [WORKLOAD]},
+        {"usage": None},
+    ),
+    "the queue is unknown": (
+        "kueue/queue/TestGetPendingWorkloadsInfo",
+        {"clusterQueueName": "another", "clusterQueues": [QUEUE]},
+        {"pendingWorkloads": None},
+    ),
+    "null types are all types": (
+        "yunikorn/core-resources",
+        {"op": "CompUsageRatioSpecificTypes", "args": [{"a": 2}, {"a": 1}, None, None]},
+        {"result": 1},
+    ),
+    "a stored queue that names the parent is no child of it": (
+        "volcano/queues-children-constraints",
+        {
+            "parent": volcano_queue("parent", "root", "10"),
+            "children": [volcano_queue("small", "parent", "5")],
+            "queues": [volcano_queue("small", "parent", "5"), volcano_queue("stored", "parent", "20")],
+        },
+        {"allowed": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_a_sparse_case_is_read(tmp_path: Path, name: str) -> None:
+    file, given, expect = SPARSE[name]
+    write(tmp_path, f"{file}.json", {"name": name, "given": given, "expect": expect})
+
+    assert [case.complaint() for found in suites_in(tmp_path) for case in found.cases] == [None]
 
 
 def test_files_that_nobody_runs_are_named_with_their_number_of_cases(tmp_path: Path) -> None:
@@ -87,7 +160,7 @@ def test_the_report_goes_on_and_names_everything(
     assert main() == 1
     said = capsys.readouterr().out.splitlines()
     assert "volcano/queues-validate: 0 of 1" in said
-    assert "    FAILED empty: raised KeyError: 'queues'" in said
+    assert "    FAILED empty: raised TypeError: 'NoneType' object is not subscriptable" in said
     assert "yunikorn/core-resources: 1 of 1" in said
     assert "no runner, 3: volcano/unheard-of.json: no reason is stated" in said
     assert said[-1] == "all: 1 of 2, 0 not covered, 3 in 1 files without a runner"

@@ -98,7 +98,7 @@ def _configuration(given: Given) -> Configuration:
 
 
 def _review(given: Given) -> Proposal:
-    stored = world(*given["queues"])
+    stored = world(*(given["queues"] or ()))
     request = given["admissionReview"]["request"]
     old, new = request.get("oldObject"), request.get("object")
     if request["operation"] not in list(Operation):
@@ -113,14 +113,17 @@ def _review(given: Given) -> Proposal:
 
 
 def _constraints(given: Given) -> Proposal:
-    named = {child["metadata"]["name"] for child in given["children"]}
-    queues = [queue for queue in given["queues"] if queue["metadata"]["name"] not in named]
-    stored = world(*queues, *given["children"])
-    return propose(stored, [Change(None, read(given["parent"]))], _configuration(given))
+    """The children are exactly those given: a stored queue that names the parent is no child of it in this case."""
+    parent = given["parent"]["metadata"]["name"]
+    named = {child["metadata"]["name"] for child in given["children"] or ()}
+    others = [queue for queue in given["queues"] or () if queue["metadata"]["name"] not in named]
+    queues = [queue for queue in others if (queue.get("spec") or {}).get("parent") != parent]
+    children = [{**child, "spec": {**child["spec"], "parent": parent}} for child in given["children"] or ()]
+    return propose(world(*queues, *children), [Change(None, read(given["parent"]))], _configuration(given))
 
 
 def _job(given: Given) -> Proposal:
-    return propose(world(*given["queues"]), [Change(None, read(given["job"]))], _configuration(given))
+    return propose(world(*(given["queues"] or ())), [Change(None, read(given["job"]))], _configuration(given))
 
 
 def _job_update(given: Given) -> Proposal:

@@ -47,7 +47,7 @@ def _queue_differs(given: Data, expect: Data) -> str | None:
 
 
 def _pod_group_differs(given: Data, expect: Data) -> str | None:
-    return mismatch(expect["patch"] or [], patch(given["podGroup"], world(*given["namespaces"]), _COMPAT))
+    return mismatch(expect["patch"] or [], patch(given["podGroup"], world(*(given["namespaces"] or ())), _COMPAT))
 
 
 def _pod_differs(given: Data, expect: Data) -> str | None:

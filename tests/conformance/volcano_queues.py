@@ -41,7 +41,7 @@ def _vcctl(case: Data) -> str | None:
     given, expect = case["given"], case["expect"]
     if given["command"] == "list":
         counts = given.get("podGroupStatistics") or counts_by_queue(given.get("podGroups", []))
-        text = listed(given["queues"], counts)
+        text = listed(given["queues"] or [], counts)
         if "stdoutTrimmed" in expect:
             return mismatch(expect["stdoutTrimmed"], text.strip())
         return mismatch(expect.get("stdout", text), text)

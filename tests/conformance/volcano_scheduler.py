@@ -52,7 +52,7 @@ class Rejecter(Plugin):
 
 def _session(case: Data) -> str | None:
     given, expect = case["given"], case["expect"]
-    return _compare(expect, _run(given, given["actions"]), _tasks(given))
+    return _compare(expect, _run(given, given["actions"] or ()), _tasks(given))
 
 
 def _run(given: Data, actions: Sequence[str]) -> Outcome:
@@ -61,12 +61,13 @@ def _run(given: Data, actions: Sequence[str]) -> Outcome:
 
 
 def _compare(expect: Data, outcome: Outcome, tasks: Mapping[str, Task]) -> str | None:
+    phases = expect["podGroupPhases"] or {}
     found = (
-        mismatch(expect["binds"], dict(outcome.binds))
-        or mismatch(sorted(expect["evicted"]), [*outcome.evicted])
-        or mismatch(expect["podGroupPhases"], {name: outcome.phases.get(name) for name in expect["podGroupPhases"]})
+        mismatch(expect["binds"] or {}, dict(outcome.binds))
+        or mismatch(sorted(expect["evicted"] or ()), [*outcome.evicted])
+        or mismatch(phases, {name: outcome.phases.get(name) for name in phases})
     )
-    for group, nodes in expect["pipelined"].items():
+    for group, nodes in (expect["pipelined"] or {}).items():
         waiting = {node for name, node in outcome.pipelined.items() if tasks[name].group == group}
         if not found and not (waiting and waiting <= {*nodes}):
             found = f"expected pods of {group} to wait for {nodes}, got {sorted(waiting)}"
@@ -116,20 +117,20 @@ def _share(case: Data) -> str | None:
     return mismatch(case["expect"]["share"], share(_base(given["deserved"]), _base(given["allocated"])))
 
 
-def _base(amounts: Mapping[str, int]) -> dict[str, int]:
+def _base(amounts: Mapping[str, int] | None) -> dict[str, int]:
     names = {"cpu_milli": "cpu", "memory_bytes": "memory"}
-    return {names.get(name, name): amount for name, amount in amounts.items()}
+    return {names.get(name, name): amount for name, amount in (amounts or {}).items()}
 
 
 def _tiers(given: Data) -> list[list[PluginSettings]]:
-    registered = given["registeredPlugins"]
+    registered = given["registeredPlugins"] or ()
     return [
         [
             PluginSettings(plugin["name"], frozenset(plugin["enabled"]), plugin.get("arguments") or {})
             for plugin in tier
             if plugin["name"] in registered
         ]
-        for tier in given["tiers"]
+        for tier in given["tiers"] or ()
     ]
 
 

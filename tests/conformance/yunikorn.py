@@ -60,11 +60,11 @@ def _namespace(given: Data) -> Namespace:
 
 def _application_tags(given: Data) -> object:
     added = yunikorn.application_tags(_namespace(given)) if given["namespace"] else {}
-    return {"tags": _tags({**given["tags"], **added})}
+    return {"tags": _tags({**(given["tags"] or {}), **added})}
 
 
-def _tags(tags: dict[str, str]) -> dict[str, Any]:
-    return {name: json.loads(text) if text.startswith("{") else text for name, text in tags.items()}
+def _tags(tags: dict[str, str] | None) -> dict[str, Any]:
+    return {name: json.loads(text) if text.startswith("{") else text for name, text in (tags or {}).items()}
 
 
 # -- amounts -----------------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _tags(tags: dict[str, str]) -> dict[str, Any]:
 def _from_tag(tag: str) -> Answer:
     def answer(given: Data) -> object:
         try:
-            amounts = json.loads(given["tags"].get(tag) or "null")
+            amounts = json.loads((given["tags"] or {}).get(tag) or "null")
         except ValueError:
             amounts = None
         resources = (amounts or {}).get("resources") or {}
@@ -154,7 +154,7 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
             "GetMaxResource": _from_tag("namespace.resourcequota"),
             "GetGuaranteedResource": _from_tag("namespace.resourceguaranteed"),
             "GetMaxApps": lambda given: {
-                "result": yunikorn.core_max_apps(given["tags"].get("namespace.resourcemaxapps", ""))
+                "result": yunikorn.core_max_apps((given["tags"] or {}).get("namespace.resourcemaxapps", ""))
             },
         },
         _NOT_YET,

@@ -47,7 +47,8 @@ def _made_up(case: Data) -> str:
     return "the refusal is a made-up answer of the scheduler to queues that are fine; here it is not asked"
 
 
-def _filters(config: Data) -> Filters:
+def _filters(config: Data | None) -> Filters:
+    config = config or {}
     known: dict[str, Any] = {ours: tuple(config[theirs] or ()) for theirs, ours in _LISTS.items() if theirs in config}
     known |= {ours: config[theirs] for theirs, ours in _SWITCHES.items() if theirs in config}
     return Filters(**known)
@@ -62,7 +63,7 @@ def _user(name: str | None, groups: list[str] | None) -> User:
 
 def _filter(case: Data) -> str | None:
     given = case["given"]
-    flags, filters = given["namespaceFlags"].get(given["namespace"], {}), _filters(given["config"])
+    flags, filters = (given["namespaceFlags"] or {}).get(given["namespace"], {}), _filters(given["config"])
     if given["wants"] == "process":
         answer = filters.processes(given["namespace"], _FLAGS[flags.get("enableYuniKorn", "unset")])
     else:
@@ -150,7 +151,7 @@ def _mutate(case: Data) -> str | None:
     asked = given["admissionReview"].get("request")
     if asked is None:
         return mismatch(expect["allowed"], False)
-    denied, patch = _judge(asked, given["config"])
+    denied, patch = _judge(asked, given["config"] or {})
     if denied or not expect["allowed"]:
         return mismatch(expect["allowed"], not denied)
     manifest = asked.get("object") or {}

@@ -76,7 +76,10 @@ def _whole(given: Data, expect: Data) -> str | None:
     differs = _verdict(expect["valid"], refusals(config))
     if differs or not expect["valid"]:
         return differs
-    return mismatch([_partition(p) for p in expect["parsed"]["partitions"]], [_loaded(p) for p in config.partitions])
+    return mismatch(
+        [_partition(p) for p in (expect["parsed"] or {}).get("partitions") or ()],
+        [_loaded(p) for p in config.partitions],
+    )
 
 
 def _partition(parsed: Data) -> Data:
@@ -248,7 +251,7 @@ def _acl_parsed(given: Data, expect: Data) -> str | None:
 
 
 def _acl_access(given: Data, expect: Data) -> str | None:
-    return mismatch(expect["allowed"], acl.load(given["acl"]).allows(given["user"], given["groups"]))
+    return mismatch(expect["allowed"], acl.load(given["acl"]).allows(given["user"], given["groups"] or ()))
 
 
 # -- placement ---------------------------------------------------------------------------------------------------------
@@ -272,8 +275,8 @@ def application(given: Data) -> Application:
     return Application(given["queue"], given["user"], tuple(given["groups"] or ()), given["tags"] or {})
 
 
-def rules(given: Iterable[Data]) -> list[PlacementRule]:
-    return [read_rule(_node(rule), "", Faults()) for rule in given]
+def rules(given: Iterable[Data] | None) -> list[PlacementRule]:
+    return [read_rule(_node(rule), "", Faults()) for rule in given or ()]
 
 
 def _hides_a_state(given: Data, expect: Data) -> bool:
@@ -283,7 +286,7 @@ def _hides_a_state(given: Data, expect: Data) -> bool:
         return False
     queues = Configured(partition)
     open_to_it = queues.is_leaf(asked.queue) and queues.may_submit(asked.queue, asked)
-    return open_to_it and any(rule["name"] == "provided" and "filter" not in rule for rule in given["rules"])
+    return open_to_it and any(rule["name"] == "provided" and "filter" not in rule for rule in given["rules"] or ())
 
 
 def _placed(given: Data, expect: Data) -> str | None:

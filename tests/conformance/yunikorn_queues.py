@@ -73,9 +73,9 @@ def _of_queue(case: Data) -> str | None:
     _queue(given["tree"], None, found)
     queue, operation = found[given["queue"]], given["op"]
     if operation in OPERATIONS:
-        return mismatch(expect["result"], OPERATIONS[operation](queue, *given["args"]))
+        return mismatch(expect["result"], OPERATIONS[operation](queue, *(given["args"] or ())))
     before = {path: dict(each.allocated) for path, each in found.items()}
-    failed = _fails(lambda: CHANGES[operation](queue, *given["args"]))
+    failed = _fails(lambda: CHANGES[operation](queue, *(given["args"] or ())))
     changed = any(dict(each.allocated) != before[path] for path, each in found.items())
     return mismatch(expect["error"] is not None, failed) or mismatch(failed and changed, False)
 

@@ -59,10 +59,6 @@ def _fits_exactly(larger: Any, smaller: Any) -> bool:
     return not resources.over_exactly(smaller or {}, larger or {})
 
 
-def _of_types(left: Any, right: Any, whole: Any, types: Any) -> int:
-    return shares.usage_compared(left, right, whole, types or {})
-
-
 def _separately(*args: Any) -> int:
     left, right = shares.fair_share(*args[:3]), shares.fair_share(*args[3:])
     return (left > right) - (left < right)
@@ -105,7 +101,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "GetShares": shares.shares,
     "CompUsageRatio": shares.usage_compared,
     "CompUsageRatioSeparately": _separately,
-    "CompUsageRatioSpecificTypes": _of_types,
+    "CompUsageRatioSpecificTypes": shares.usage_compared,
     "FairnessRatio": shares.fairness,
     "CalculateAbsUsedCapacity": shares.percent_used,
     "DominantResourceType": shares.dominant,

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from prometheus_client import generate_latest
+import math
+import os
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 
+from flask.testing import FlaskClient
+from prometheus_client import CollectorRegistry, generate_latest
+
+from certs.files import ensure
+from certs.tls import ReloadingContext
+from cluster.metrics import Family, Type
 from cluster.store import FixedCache
+from policies.judge import Judgement
+from policies.model.change import Change
 from policies.model.forest import Forest
 from tests.builders import forest, queue
-from tests.webhook.reviews import VOLCANO, answer, client, review
-from webhook.metrics import Metrics
+from tests.waiting import eventually
+from tests.webhook.reviews import VOLCANO, answer, body, client, review
+from webhook import metrics as declarations
+from webhook.app import CONVERTING
+from webhook.ledger.entry import Entry
+from webhook.metrics import FAMILIES, TURNED_AWAY, Metrics
+from webhook.server import _Application
+from webhook.settings import WebhookSettings
+from webhook.worker import FrontWorker
 
 
 class Deaf(FixedCache):
@@ -19,6 +41,22 @@ class Deaf(FixedCache):
 
     def age(self) -> float | None:
         return None
+
+
+class Ordering:
+    """Lets every change be decided at once."""
+
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+        return judge(forest("eng"))
+
+    def ready(self) -> list[str]:
+        return []
+
+    def entries(self) -> int:
+        return 2
+
+    def close(self) -> None:
+        """Nothing to end."""
 
 
 def shown(metrics: Metrics) -> str:
@@ -90,3 +128,61 @@ def test_what_is_not_known_is_not_a_number() -> None:
 
     assert "quotree_cache_age_seconds NaN" in lines
     assert "quotree_cache_synced 0.0" in lines
+
+
+# -- nothing is declared in vain ---------------------------------------------------------------------------------------
+
+
+def test_every_metric_that_is_declared_is_listed() -> None:
+    assert {each for each in vars(declarations).values() if isinstance(each, Family)} == set(FAMILIES)
+
+
+def test_every_metric_that_is_declared_gets_a_value(tmp_path: Path) -> None:
+    """By requests and connections alone, at the server as it is put together."""
+    ensure(tmp_path, ["localhost"], datetime.now(UTC))
+    settings = WebhookSettings(certificate=tmp_path / "tls.crt", key=tmp_path / "tls.key")
+    tls = ReloadingContext(settings.certificate, settings.key)
+    served = _Application(settings, lambda: FixedCache(forest("eng")), tls, None, None, Ordering, None)
+    app = served.wsgi()
+
+    answer(app.test_client(), VOLCANO, review(queue("b", "nowhere")))
+    convert(app.test_client())
+    shake_no_hands(served)
+
+    without = [family.name for family in FAMILIES if not has_value(served.metrics.registry, family)]
+    assert without == []
+
+
+def convert(app: FlaskClient) -> None:
+    old = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ResourceFlavor", "metadata": {"name": "default"}}
+    request = {"uid": "u-1", "desiredAPIVersion": "kueue.x-k8s.io/v1beta2", "objects": [old]}
+    content = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    assert app.post(CONVERTING, data=body(content), content_type="application/json").status_code == 200
+
+
+def shake_no_hands(served: _Application) -> None:
+    """A connection that does not speak TLS."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        closing(worker(served, listener)._front()) as front,
+        socket.create_connection(listener.getsockname()) as plain,
+    ):
+        plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        eventually(lambda: front.turn() or has_value(served.metrics.registry, TURNED_AWAY), seconds=10)
+
+
+def worker(served: _Application, listener: socket.socket) -> FrontWorker:
+    """What gunicorn makes in the child process."""
+    cfg = served.cfg
+    made = FrontWorker(1, os.getppid(), [SimpleNamespace(sock=listener)], served, 30, cfg, cfg.logger_class(cfg))
+    made.tmp.close()
+    made.wsgi = served.wsgi()
+    return made
+
+
+def has_value(registry: CollectorRegistry, family: Family) -> bool:
+    """A gauge that is a number; of the others, one that has counted: zeros are exported from the start."""
+    samples = [each for metric in registry.collect() if metric.name == family.base for each in metric.samples]
+    if family.type is Type.GAUGE:
+        return any(not math.isnan(each.value) for each in samples)
+    return any(each.value > 0 for each in samples if not each.name.endswith("_created"))

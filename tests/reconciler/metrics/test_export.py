@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import CodeType, FunctionType, ModuleType
 from typing import cast
 
 import pytest
@@ -15,7 +17,7 @@ from cluster.client import Cluster
 from cluster.metrics import Family, Type
 from policies.configuration.settings import Configuration, Dialect, Enforce, VolcanoSettings, YuniKornSettings
 from reconciler.core.state import ClusterState
-from reconciler.metrics.catalogue import families
+from reconciler.metrics.catalogue import families, register_other_queues
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.export import asking, export, export_certificate
 from reconciler.metrics.observer import KueueObserver, MetricsObserver
@@ -83,6 +85,41 @@ def test_what_is_declared_is_exported_and_nothing_else() -> None:
         found = types(observing) | types(registry)
 
     assert found == {family.name: family.type for family in families()}
+
+
+def test_every_metric_that_is_declared_is_sampled_by_its_source() -> None:
+    """A metric that no function of the source's module reads is declared, exported and never counted."""
+    register_other_queues()
+    unused = [
+        family.name
+        for sources in REGISTERED.values()
+        for each in sources
+        for family in each.families
+        if not is_read(family, sys.modules[each.read.__module__])
+    ]
+
+    assert unused == []
+
+
+def is_read(family: Family, module: ModuleType) -> bool:
+    """Whether a function of the module reads the family, or a table that has it."""
+    functions = [each for each in vars(module).values() if isinstance(each, FunctionType)]
+    read = {name for each in functions if each.__module__ == module.__name__ for name in names_in(each.__code__)}
+    return any(family in members(value) for name, value in vars(module).items() if name in read)
+
+
+def names_in(code: CodeType) -> set[str]:
+    inner = (names_in(each) for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def members(value: object) -> list[object]:
+    """The value, or all that is in a table of any depth."""
+    if isinstance(value, dict):
+        return members([*value.values()])
+    if isinstance(value, list | tuple):
+        return [found for each in value for found in members(each)]
+    return [value]
 
 
 def test_samples_have_the_labels_that_are_declared() -> None:

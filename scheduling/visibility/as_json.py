@@ -14,6 +14,7 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
 from scheduling.visibility.explanation import Explanation, Holder, Kept, Lack
 from scheduling.visibility.pod_sets import AdmittedPodSet
+from scheduling.visibility.raising import Raise
 from scheduling.visibility.workloads import Running, Waiting
 
 JobReference: TypeAlias = Callable[[str], Mapping[str, str]]
@@ -117,9 +118,27 @@ def _lack(lack: Lack, queue: str, scope: AccessScope) -> dict[str, Any]:
             "limit": obstacle.limit,
             "lacking": amount(obstacle.lacking),
         },
+        **_raises(lack.raises, amount, scope),
         **_kept(lack.kept, amount, scope),
         **_holders(lack.holders, queue, amount, scope),
     }
+
+
+def _raises(places: Iterable[Raise], amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
+    """Where a limit could be raised; how many places only, if the caller may not read their names."""
+    readable = [each for each in places if scope.queues or each.above]
+    named = [
+        {
+            "kind": _kind(each.is_queue),
+            "name": each.node,
+            "limit": each.limit,
+            "from": amount(each.now),
+            "to": amount(each.needed),
+        }
+        for each in readable
+    ]
+    elsewhere = sum(not (scope.queues or each.above) for each in places)
+    return {"raise": named, **({"raiseElsewhere": elsewhere} if elsewhere else {})}
 
 
 def _kept(kept: Iterable[Kept], amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, PENDING_EVALUATION, SUSPENDED
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Queue
+from scheduling.visibility.raising import BORROWING_LIMIT, NOMINAL_QUOTA, Lenders, Raise, raises
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
 
-NOMINAL_QUOTA, BORROWING_LIMIT = "nominalQuota", "borrowingLimit"
 _MOST_HOLDERS = 5
 _USUAL_DEPTH = 32
 """Levels of a tree. Nodes on the workload's own path withhold nothing from it, so that many more are collected."""
@@ -64,6 +64,7 @@ class Lack:
     """What one flavor is short of. `ever` False: it would not fit even if nothing were in use.
 
     `kept` is what lendingLimits withhold if the whole tree is short: a handful of nodes, the largest amounts first.
+    `raises`: where a limit could be raised so that it fits.
     """
 
     pod_set: str
@@ -74,6 +75,7 @@ class Lack:
     obstacle: Obstacle | None
     holders: tuple[Holder, ...] = ()
     kept: tuple[Kept, ...] = ()
+    raises: tuple[Raise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class TreeCache:
     def __init__(self) -> None:
         self._holders: dict[tuple[QuotaNode, FlavorResource], tuple[Holder, ...]] = {}
         self._kept: dict[tuple[QuotaNode, FlavorResource, bool, int], list[tuple[QuotaNode, int]]] = {}
+        self.lenders: Lenders | None = Lenders()
 
     def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
         at = (node.root, pair)
@@ -176,12 +179,14 @@ def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> La
     if isinstance(reason, Short):
         found, holders = obstacle(node, reason.pair, reason.wanted), trees.holders(node, reason.pair)
         kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
-        return Lack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept)
+        places = raises(node, reason.pair, reason.wanted, trees.lenders)
+        return Lack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
     if isinstance(reason, BeyondMaximum):
         wanted = reason.earlier + reason.asked
         limit = limit_of(node, reason.pair, wanted)
         kept = trees.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
-        return Lack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept)
+        places = raises(node, reason.pair, wanted, trees.lenders, ever=True)
+        return Lack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept, places)
     return None
 
 

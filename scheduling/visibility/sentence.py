@@ -45,6 +45,10 @@ class Sentence(NamedTuple):
 class _Nobody(TreeCache):
     """Does without the holders of a tree, which are of no concern here and take a walk through all of its queues."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.lenders = None
+
     def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:  # noqa: ARG002, as it is there
         return ()
 

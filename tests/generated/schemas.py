@@ -56,10 +56,15 @@ _LACK = _object(
                 _object({"kind": _NODE, "name": _TEXT, "limit": _TEXT, "lacking": _AMOUNT}),
             ],
         },
+        "raise": {
+            "description": "Limits of which each would be enough if it were raised, nearest first.",
+            **_list(_object({"kind": _NODE, "name": _TEXT, "limit": _TEXT, "from": _AMOUNT, "to": _AMOUNT})),
+        },
         "kept": _list(_object({"kind": _NODE, "name": _TEXT, "amount": _AMOUNT})),
         "holders": _list(_object({"clusterQueue": _TEXT, "used": _AMOUNT, "borrowed": _AMOUNT})),
     },
     {
+        "raiseElsewhere": {"description": "Further such limits, at queues that the caller may not read.", **_COUNT},
         "keptByOthers": {"description": "By nodes that the caller may not read.", **_AMOUNT},
         "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},
     },

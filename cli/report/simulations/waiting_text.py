@@ -6,14 +6,14 @@ out what the caller may not read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from cli.input.snapshot import Names
 from policies.model.printing import plain
 from scheduling.visibility.as_json import pod_set_json, running_json, waiting_json
-from scheduling.visibility.explanation import BORROWING_LIMIT
 from scheduling.visibility.pod_sets import AdmittedPodSet
+from scheduling.visibility.raising import BORROWING_LIMIT
 from scheduling.visibility.workloads import Running, Waiting
 
 Found: TypeAlias = Mapping[str, Any]
@@ -67,7 +67,7 @@ def _lack_lines(lack: Found) -> Iterator[str]:
     available = f"{free} free" if lack["ever"] else f"no more than {free} even if nothing were in use"
     yield f"{pair}: pod set {lack['podSet']} needs {lack['wanted']}, {available}"
     if lack["obstacle"] is not None:
-        yield f"  {_way_out(lack['ever'], lack['obstacle'])}"
+        yield f"  {_way_out(lack)}"
     kept = [f"{each['kind']} {each['name']} {each['amount']}" for each in lack["kept"]]
     if lack.get("keptByOthers"):
         kept.append(f"other queues {lack['keptByOthers']}")
@@ -80,13 +80,41 @@ def _lack_lines(lack: Found) -> Iterator[str]:
         yield f"  in use by {', '.join(holders)}"
 
 
-def _way_out(ever: bool, obstacle: Found) -> str:
-    node, missing = f"{obstacle['kind']} {obstacle['name']}", obstacle["lacking"]
+def _way_out(lack: Found) -> str:
+    """How much is short, and each of the ways by which it would fit."""
+    missing = lack["obstacle"]["lacking"]
+    places = list(_places(lack.get("raise", ())))
+    if lack.get("raiseElsewhere"):
+        places.append("nominalQuota of another queue that lends to it")
+    ways = [f"raise {', or '.join(places)}"] if places else []
+    if lack["ever"]:
+        ways.append(f"wait until {_releasing(lack['obstacle'])} releases {missing}")
+    elif lack["free"] != "0":
+        ways.append(f"request no more than {lack['free']}")
+    return f"{missing} short: {', or '.join(ways)}" if ways else f"{missing} short"
+
+
+def _places(raises: Iterable[Found]) -> Iterator[str]:
+    """Each limit that could be raised; what it has in common with the one before is not repeated."""
+    node = limit = ""
+    for each in raises:
+        if _node(each) == node:
+            which = f"its {each['limit']}"
+        else:
+            which = f"of {_node(each)}" if each["limit"] == limit else f"{each['limit']} of {_node(each)}"
+        yield f"{which} from {each['from']} to {each['to']}"
+        node, limit = _node(each), each["limit"]
+
+
+def _releasing(obstacle: Found) -> str:
+    """The work that is in the way."""
     if obstacle["limit"] == BORROWING_LIMIT:
-        return f"{missing} short at {node}: its borrowingLimit would have to be {missing} higher"
-    tree = f"the tree of {node}" if obstacle["kind"] == "Cohort" else node
-    released = f", or other work must release {missing}" if ever else ""
-    return f"{missing} short at {node}: {tree} needs {missing} more usable nominalQuota{released}"
+        return f"work {'in' if obstacle['kind'] == 'ClusterQueue' else 'below'} {_node(obstacle)}"
+    return f"work in {_node(obstacle)}" if obstacle["kind"] == "ClusterQueue" else "other work"
+
+
+def _node(found: Found) -> str:
+    return f"{found['kind']} {found['name']}"
 
 
 def _holder(holder: Found) -> str:

@@ -223,7 +223,7 @@ def test_a_standby_and_the_command_line_say_what_the_leader_says(
     assert {**shown, "setAside": None} == {**answered, "setAside": None}
     text = quotree(server, "why", "team/late")
     assert text.startswith("Workload team/late in small, number 1: WaitingForQuota: ")
-    assert "1 short at Cohort org" in text
+    assert "1 short: raise nominalQuota of ClusterQueue " in text
     assert "in use by large 5 (1 borrowed)" in text
     assert (
         quotree(server, "why", "others/held") == "Workload others/held is admitted in large: main x1 cpu=5 of plain\n"

@@ -113,7 +113,8 @@ def test_quotree_why_says_it(waiting: ControlPlane) -> None:
         assert shown.stdout.startswith("Job team/late in lab, number 3: WaitingForQuota: ")
         assert "    ahead of it: Job team/mine, 1 other workload\n" in shown.stdout
         assert "pod set main needs 3, 1 free" in shown.stdout
-        assert "needs 2 more usable nominalQuota, or other work must release 2" in shown.stdout
+        raised = "2 short: raise nominalQuota of ClusterQueue lab from 3 to 5, or wait until "
+        assert raised in shown.stdout
         assert "foreign" not in shown.stdout
         assert "secret" not in shown.stdout
     running = quotree(waiting, TENANT, "why", "job/first", "-n", "team").stdout

@@ -28,7 +28,8 @@ def test_the_limit_that_would_have_to_give_is_named(files: Path) -> None:
         "Job ns/second in small, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 1 more needed\n"
         "    spot/cpu: pod set main needs 2, 1 free\n"
-        "      1 short at ClusterQueue small: its borrowingLimit would have to be 1 higher\n"
+        "      1 short: raise nominalQuota of ClusterQueue small from 4 to 5, or its borrowingLimit "
+        "from 1 to 2, or wait until work in ClusterQueue small releases 1\n"
         "      in use by small 4\n"
     )
 
@@ -38,7 +39,10 @@ def test_what_can_never_fit_says_so(files: Path) -> None:
 
     assert "ExceedsMaxQuota" in shown
     assert "pod set main needs 9, no more than 5 even if nothing were in use" in shown
-    assert "4 short at ClusterQueue small: its borrowingLimit" in shown
+    assert (
+        "4 short: raise nominalQuota of ClusterQueue small from 4 to 8, or its borrowingLimit "
+        "from 1 to 5, or request no more than 5\n"
+    ) in shown
 
 
 def test_json_has_node_limit_amount_holders_and_position(files: Path) -> None:
@@ -91,9 +95,9 @@ def test_what_lending_limits_keep_back_is_named(tmp_path: Path) -> None:
 
     soon, big = (run("why", f"ns/{name}", "--against", f"files:{tmp_path}").stdout for name in ("soon", "big"))
 
-    assert "2 short at Cohort org" in soon
+    assert "2 short: raise nominalQuota of ClusterQueue a from 4 to 6, or wait until other work releases 2" in soon
     assert "    kept back by lendingLimit: ClusterQueue lender 4\n" in soon
-    assert "2 short at Cohort org" in big
+    assert "2 short: raise nominalQuota of ClusterQueue a from 4 to 6, or request no more than 7" in big
     assert "    kept back by lendingLimit: ClusterQueue lender 5\n" in big
     (lack,) = json.loads(run("why", "ns/soon", "--against", f"files:{tmp_path}", "-o", "json").stdout)["lacks"]
     assert lack["kept"] == [{"kind": "ClusterQueue", "name": "lender", "amount": "4"}]

@@ -228,6 +228,9 @@ def test_reasons_do_not_tell_a_user_of_other_peoples_queues_and_work() -> None:
     assert {each["clusterQueue"] for each in admin["lacks"][0]["holders"]} == {"a", "b"}
     assert [each["clusterQueue"] for each in user["lacks"][0]["holders"]] == ["a"]
     assert user["lacks"][0]["heldByOthers"] == "4"
+    assert [each["name"] for each in admin["lacks"][0]["raise"]] == ["a", "b"]
+    assert [each["name"] for each in user["lacks"][0]["raise"]] == ["a"]
+    assert user["lacks"][0]["raiseElsewhere"] == 1
     assert "secret" not in str(user)
 
 

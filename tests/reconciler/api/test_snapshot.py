@@ -42,8 +42,8 @@ def test_why_pending_and_tree_tell_of_it(api: Lists, tmp_path: Path) -> None:
         "Workload a/late in a, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 2 more needed\n"
         "    spot/cpu: pod set main needs 4, 2 free\n"
-        "      2 short at Cohort org: the tree of Cohort org needs 2 more usable nominalQuota, "
-        "or other work must release 2\n"
+        "      2 short: raise nominalQuota of ClusterQueue a from 4 to 6, or of ClusterQueue b from 4 to 6, "
+        "or wait until other work releases 2\n"
         "      in use by b 6 (2 borrowed)\n"
     )
     assert json.loads(run("why", "b/big", *login, "-o", "json").stdout)["state"] == "running"

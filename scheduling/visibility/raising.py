@@ -1,0 +1,133 @@
+"""Where a limit could be raised so that a request fits: at the ClusterQueue, above it, and at those that lend to it.
+
+Each place by itself is enough. Kueue's sums decide that: a higher nominalQuota gives a node as much more as it is
+raised by, however its lendingLimit stands, and passes up as long as no lendingLimit is on the way. What arrives at a
+node comes down to the ClusterQueue as far as the borrowingLimits on the way let it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import NamedTuple
+
+from policies.model.pools import NO_TERMS, UNLIMITED
+from scheduling.objects.amounts import FlavorResource, minus, plus
+from scheduling.quota.node import QuotaNode
+
+NOMINAL_QUOTA, BORROWING_LIMIT = "nominalQuota", "borrowingLimit"
+MOST_PLACES = 3
+_USUAL_DEPTH = 32
+"""Levels of a tree. Nodes on the workload's own path are listed by themselves, so that many more lenders are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """A limit of a node, as it is and as it has to be. `above`: the node is the ClusterQueue itself or above it."""
+
+    node: str
+    is_queue: bool
+    limit: str
+    now: int
+    needed: int
+    above: bool
+
+
+class Lenders:
+    """The nodes of a subtree with most quota of a pair that reaches its top; kept while nothing changes."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[QuotaNode, FlavorResource, int], list[QuotaNode]] = {}
+
+    def of(self, top: QuotaNode, pair: FlavorResource, depth: int) -> list[QuotaNode]:
+        """Largest first, and at least `MOST_PLACES` more of them than `depth` where there are."""
+        at = (top, pair, MOST_PLACES + max(depth, _USUAL_DEPTH))
+        if at not in self._found:
+            self._found[at] = nsmallest(at[2], _lenders(top, pair), key=lambda each: (-each.nominal(pair), each.name))
+        return self._found[at]
+
+
+def raises(
+    node: QuotaNode, pair: FlavorResource, wanted: int, lenders: Lenders | None = None, *, ever: bool = False
+) -> tuple[Raise, ...]:
+    """The places for a request of `wanted`, nearest first; without `lenders` only those on the way up.
+
+    `ever`: as if nothing were in use. Costs the depth of the tree, and with `lenders` a walk through it.
+    """
+    path = node.path()
+    way = _Way.of(path, pair, ever)
+    lacking = minus(wanted, way.reach())
+    if lacking <= 0:
+        return ()
+    found = [_nominal(node, pair, lacking, above=True), *_borrowing(path, pair, way, wanted, lacking)]
+    seen = {*path}
+    for at, here in enumerate(path[1:], start=1):
+        if len(found) >= MOST_PLACES or way.reach(at, lacking) < wanted:
+            break
+        if here.nominal(pair):
+            found.append(_nominal(here, pair, lacking, above=True))
+        others = [each for each in lenders.of(here, pair, len(path)) if each not in seen] if lenders else []
+        seen.update(others)
+        found += [_nominal(each, pair, lacking, above=False) for each in others]
+    return tuple(found[:MOST_PLACES])
+
+
+class _Way(NamedTuple):
+    """From a node up to its root: what each one below the root has for itself and may take from above, and the root's
+    free quota."""
+
+    local: tuple[int, ...]
+    room: tuple[int, ...]
+    top: int
+
+    @classmethod
+    def of(cls, path: Sequence[QuotaNode], pair: FlavorResource, ever: bool) -> _Way:
+        *below, root = path
+        if ever:
+            local = (each.local.get(pair, 0) for each in below)
+            limits = ((each, each.terms.get(pair, NO_TERMS).borrowing) for each in below)
+            room = (UNLIMITED if limit is None else plus(each.lent(pair), limit) for each, limit in limits)
+            return cls(tuple(local), tuple(room), root.quota(pair))
+        local, room = (each.local_free(pair) for each in below), (each.room(pair) for each in below)
+        return cls(tuple(local), tuple(room), minus(root.quota(pair), root.used(pair)))
+
+    def reach(self, at: int = -1, more: int = 0) -> int:
+        """What the first node can use if the one at `at` could use `more`."""
+        free = self.top
+        for here in reversed(range(len(self.local) + 1)):
+            if here < len(self.local):
+                free = plus(self.local[here], min(self.room[here], free))
+            if here == at:
+                free = plus(free, more)
+        return free
+
+    def wider(self, at: int, more: int) -> _Way:
+        """With a borrowingLimit that is so much higher."""
+        return self._replace(room=(*self.room[:at], plus(self.room[at], more), *self.room[at + 1 :]))
+
+
+def _nominal(node: QuotaNode, pair: FlavorResource, more: int, *, above: bool) -> Raise:
+    now = node.nominal(pair)
+    return Raise(node.name, node.is_queue, NOMINAL_QUOTA, now, plus(now, more), above)
+
+
+def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Way, wanted: int, more: int) -> Iterator[Raise]:
+    """The borrowingLimit that is in the way; where there is something else besides, it alone is no help."""
+    for at, node in enumerate(path[:-1]):
+        limit = node.terms.get(pair, NO_TERMS).borrowing
+        if limit is not None and way.wider(at, more).reach() >= wanted:
+            yield Raise(node.name, node.is_queue, BORROWING_LIMIT, limit, plus(limit, more), above=True)
+
+
+def _lenders(top: QuotaNode, pair: FlavorResource) -> Iterator[QuotaNode]:
+    """The nodes below with quota of their own, from which no lendingLimit keeps a part."""
+    stack = [top]
+    while stack:
+        here = stack.pop()
+        for each in (*here.cohorts.values(), *here.queues.values()):
+            if each.terms.get(pair, NO_TERMS).lending is None:
+                if each.nominal(pair):
+                    yield each
+                if not each.is_queue:
+                    stack.append(each)

@@ -19,6 +19,8 @@ from policies.vap.admission_policies import policies
 
 _MARKED_PODS = (MANAGED, MARK, POD_SET)
 """Labels of which a Pod with our marks has one."""
+_AT_A_GATE = "status.phase=Pending"
+"""Has every Pod with a scheduling gate, also one that lost its label."""
 _PROGRAM = "app.kubernetes.io/component"
 """The label of our Pods."""
 
@@ -68,13 +70,14 @@ class RemovalReader:
             selectors = _MARKED_PODS if kind == "Pod" else (None,)
             for selector in selectors:
                 yield from filter(is_marked, self._listed(kind, selector))
+        yield from filter(is_marked, self._listed("Pod", fields=_AT_A_GATE))
         for shape in SHAPES.values():
             yield from self._listed(shape.kind.kind, QUEUE_NAME)
 
-    def _listed(self, kind: str, selector: str | None) -> Iterator[Manifest]:
+    def _listed(self, kind: str, selector: str | None = None, *, fields: str | None = None) -> Iterator[Manifest]:
         """None of a kind that is not installed."""
         try:
-            for each in self._cluster.list(RESOURCES[kind], label_selector=selector):
+            for each in self._cluster.list(RESOURCES[kind], label_selector=selector, field_selector=fields):
                 yield {**each, "kind": kind}
         except NotFound:
             return

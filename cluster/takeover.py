@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from cluster.client import MERGE_PATCH, Cluster
@@ -186,19 +187,23 @@ def carry_out(
 
 
 def perform(cluster: Cluster, write: Write) -> None:
-    """One write. Raises Conflict where the object has changed since it was read."""
+    """One write; nothing where the object is gone. Raises Conflict where it has changed since it was read."""
     ref, path = write.ref, _path(write.ref)
-    if write.body is None:
-        try:
-            cluster.delete(path, resource_version=write.version)
-        except NotFound:
-            return
-    elif not write.version:
+    if write.body is not None and not write.version:
         resource = RESOURCES[ref.kind]
         cluster.create(resource.collection(ref.namespace or None), dict(write.body), field_manager=MANAGER)
-    else:
+        return
+    with suppress(NotFound):
+        if write.body is None:
+            cluster.delete(path, resource_version=write.version)
+            return
         meta: dict[str, Any] = {**write.body.get("metadata", {}), "resourceVersion": write.version}
-        cluster.patch(path, {**write.body, "metadata": meta}, MERGE_PATCH, field_manager=MANAGER)
+        cluster.patch(
+            f"{path}/{write.subresource}".rstrip("/"),
+            {**write.body, "metadata": meta},
+            MERGE_PATCH,
+            field_manager=MANAGER,
+        )
 
 
 def _by_webhook(definition: Manifest) -> bool:

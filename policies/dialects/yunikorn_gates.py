@@ -16,6 +16,11 @@ ANNOTATIONS = (ADMITTED, APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO, TASK_GROUP,
 WHILE_GATED = ANNOTATIONS
 """Those of a Pod that waits."""
 
+UNREADABLE = "quotree.dev/QuotaUnreadable"
+"""The condition of a Namespace whose quota cannot be read."""
+FULL = "quotree.dev/QuotaFull"
+"""The condition of a Namespace of whose quota some resource is used up; its message has all that is in use."""
+
 _LIMITS = (yunikorn.QUOTA, yunikorn.GUARANTEED, *yunikorn.LEGACY, yunikorn.MAX_APPS, yunikorn.PARENT_QUEUE)
 
 

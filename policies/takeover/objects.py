@@ -152,11 +152,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """`body`: the object to create, the merge patch for one that is still at `version`, or None to delete that."""
+    """`body`: the object to create, the merge patch for one that is still at `version`, or None to delete that.
+
+    `subresource`: what of the object is patched, `status`; empty for the rest of it.
+    """
 
     ref: Ref
     body: Mapping[str, Any] | None
     version: str = ""
+    subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ put back. Work that runs goes on. Objects of Kueue, Volcano and YuniKorn stay, u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from policies.dialects.kueue_kinds import IN_USE, LABEL
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import TOGETHER
+from policies.dialects.yunikorn_gates import FULL, UNREADABLE
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
 from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_of, replaced, replicas, updates
 from policies.takeover.taking import traces
@@ -32,7 +33,8 @@ FINALIZERS = frozenset({IN_USE, MANAGED, QUEUE_FINALIZER})
 GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, MARK})
 LABELS = frozenset({MANAGED, MARK})
 ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, FENCE})
-MARKS = FINALIZERS | GATES | LABELS | ANNOTATIONS
+CONDITIONS = frozenset({FULL, UNREADABLE})
+"""Of a Namespace."""
 MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Queue", "Pod", "Namespace")
 """The kinds of others that have our marks; jobs have none."""
 CLUSTER_ROLES = (
@@ -93,6 +95,7 @@ def remove(found: Found, names: Names, wishes: Wishes) -> Plan:
         Step("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
         _stop(found, names),
         Step("take off finalizers, scheduling gates and marks", updates(found, _released(found, kept))),
+        Step("take off the conditions of Namespaces", tuple(_without_conditions(found))),
         *([Step("start the jobs that wait", updates(found, _resumed(found)))] if wishes.resume and not kept else []),
         Step(
             "delete roles and bindings", _deleted(found, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"))
@@ -145,8 +148,22 @@ def _marks(manifest: Manifest, kept: frozenset[str]) -> frozenset[str]:
         *GATES.intersection(gates(manifest)),
         *LABELS.intersection(texts(meta.get("labels"))),
         *ANNOTATIONS.intersection(texts(meta.get("annotations"))),
+        *CONDITIONS.intersection(str(mapping(each).get("type")) for each in _conditions(manifest)),
     }
     return frozenset(found) - kept
+
+
+def _conditions(manifest: Manifest) -> Sequence[object]:
+    return listing(mapping(manifest.get("status")).get("conditions"))
+
+
+def _without_conditions(found: Found) -> Iterator[Write]:
+    """Another request than the other marks of the same Namespace."""
+    for each in found.of_kind("Namespace"):
+        left = [one for one in _conditions(each) if mapping(one).get("type") not in CONDITIONS]
+        if len(left) < len(_conditions(each)):
+            version = text(metadata(each).get("resourceVersion")) or ""
+            yield Write(ref_of(each), {"status": {"conditions": left or None}}, version, "status")
 
 
 def _released(found: Found, kept: frozenset[str]) -> Iterator[Manifest]:
@@ -219,11 +236,11 @@ def _definitions(found: Found) -> list[Ref]:
 def _notes(found: Found, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:
     if running := sum(1 for _ in _jobs(found, waiting=False)):
         yield f"work that runs is left running: {running} job{'s' * (running > 1)}"
+    if pods := [_name(each) for each in found.of_kind("Pod") if (GATES - kept).intersection(gates(each))]:
+        yield f"these Pods lose their scheduling gate and start without quota: {_some(pods)}"
     if kept:
         yield "Kueue's manager runs here: its finalizers, gates and jobs are left to it"
         return
-    if pods := [_name(each) for each in found.of_kind("Pod") if GATES.intersection(gates(each))]:
-        yield f"these Pods lose their scheduling gate and start without quota: {_some(pods)}"
     waiting = [f"{job['kind']} {_name(job)}" for _, job in _jobs(found, waiting=True)]
     if waiting and not wishes.resume:
         yield f"these jobs stay suspended; --resume-jobs starts them: {_some(waiting)}"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from cluster.actions import Patch
 from cluster.resource import NAMESPACES
 from policies.dialects.yunikorn import VCORE
+from policies.dialects.yunikorn_gates import FULL, UNREADABLE
 from policies.impact.quotas import amount_text
 from policies.impact.yunikorn_quotas import nano
 from policies.model.printing import plain
@@ -18,10 +19,6 @@ from reconciler.objects.stored import Stored, with_condition
 from reconciler.objects.wanted import WantedWrite, refer_to
 from scheduling.yunikorn.gates.gated_namespace import Usage
 
-UNREADABLE = "quotree.dev/QuotaUnreadable"
-"""The condition of a Namespace whose quota cannot be read."""
-FULL = "quotree.dev/QuotaFull"
-"""The condition of a Namespace of whose quota some resource is used up; its message has all that is in use."""
 _LONGEST = 1000
 
 

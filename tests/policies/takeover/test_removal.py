@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.dialects.quota_gates import WAITS
+from policies.dialects.quota_gates import MARK, WAITS
 from policies.mutation.kueue_pod_defaults import GATE
 from policies.takeover import removal
 from policies.takeover.objects import Found, Names, Plan, Ref, ref_of
@@ -90,6 +90,31 @@ def test_what_kueues_manager_has_as_well_is_left_to_it() -> None:
 
     assert patches(plan) == {}
     assert "Kueue's manager runs here: its finalizers, gates and jobs are left to it" in plan.notes
+
+
+def test_a_gate_that_kueues_manager_does_not_have_comes_off_beside_it() -> None:
+    gated = pod(labels={MARK: "yunikorn"})
+    gated["spec"]["schedulingGates"] = [{"name": MARK}]
+
+    plan = remove(cluster(*kueue(), *quotree(), gated), NAMES, Wishes())
+
+    assert patches(plan) == {
+        Ref("Pod", "waits", "team"): {"metadata": {"labels": {MARK: None}}, "spec": {"schedulingGates": None}}
+    }
+    assert "these Pods lose their scheduling gate and start without quota: team/waits" in plan.notes
+
+
+def test_the_conditions_of_a_namespace_go_and_those_of_others_stay() -> None:
+    theirs = {"type": "example.com/Mine", "status": "True"}
+    ours = [{"type": kind, "status": "False"} for kind in sorted(removal.CONDITIONS)]
+    conditions = [ours[0], theirs, *ours[1:]]
+    space = {"kind": "Namespace", "metadata": {"name": "team"}, "status": {"conditions": conditions}}
+
+    (step,) = [step for step in remove(cluster(space), NAMES, Wishes()).steps if not step.done]
+
+    assert removal.is_marked(space)
+    (write,) = step.writes
+    assert (write.body, write.subresource) == ({"status": {"conditions": [theirs]}}, "status")
 
 
 def test_a_cluster_that_was_taken_over_is_given_back_first() -> None:

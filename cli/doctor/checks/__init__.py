@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cli.doctor.checks.answering import webhook_answers
+from cli.doctor.checks.api_service import api_service
 from cli.doctor.checks.certificates import ca_bundle, certificate_expiry, webhook_configurations
 from cli.doctor.checks.dashboard import dashboard
 from cli.doctor.checks.definitions import crds
@@ -24,6 +25,7 @@ CHECKS = (
     crds,
     replicas,
     endpoints,
+    api_service,
     webhook_configurations,
     ca_bundle,
     certificate_expiry,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from certs.pki import KeyPair, new_authority, new_server
 from certs.secret import from_data
@@ -24,7 +25,7 @@ from reconciler.parts.claims import LABEL, Claim, claim_status
 from tests.apiserver import build
 from tests.apiserver.audits.report_kinds import policy_reports
 from tests.apiserver.harness import ApiError, ControlPlane, User
-from tests.apiserver.webhook.guard import Guard
+from tests.apiserver.webhook.guard import ROOT, Guard
 from tests.builders import cluster_queue, cohort, manifest
 from tests.cli.runs import run
 from tests.waiting import eventually
@@ -41,6 +42,7 @@ COMPONENTS = ("reconciler", "reconciler-part", "audit", "dashboard", "dashboard-
 HELD = ("quotree-reconciler", "quotree-reconciler-batch", "quotree-audit")
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/quotree-validate"
+API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.visibility.quotree.dev"
 MERGE = "application/merge-patch+json"
 
 
@@ -56,6 +58,7 @@ class Installed:
             replicas = each["spec"]["replicas"]
             status = {"status": {"replicas": replicas, "readyReplicas": replicas}}
             self.request("PATCH", f"{DEPLOYMENTS}/{each['metadata']['name']}/status", status, content_type=MERGE)
+        self.request("DELETE", API_SERVICE)  # nobody answers for it here
         for name in ("webhook", "reconciler", "audit", "dashboard"):
             self.request("POST", SLICES, endpoint_slice(f"quotree-{name}"))
         for lease in HELD:
@@ -155,7 +158,7 @@ def test_a_whole_installation_is_fine(installed: Installed) -> None:
         *("endpoints", "audit-lease", "reports"),
     }
     assert states["rbac"] == states["certificate-expiry"] == {"ok", "skipped"}  # no reconciler has made its certificate
-    assert states["workers"] == {"skipped"}
+    assert states["workers"] == states["api-service"] == {"skipped"}
     assert [id for id, each in states.items() if "warning" in each] == ["parts"]
     assert states["parts"] == {"ok", "warning"}  # batch runs, and no root names it
     assert states["dashboard"] == {"ok", "skipped"}  # nor has the reconciler a certificate that it could trust
@@ -215,6 +218,22 @@ def test_a_certificate_of_another_authority(installed: Installed) -> None:
         found = installed.failures("--webhook", f"127.0.0.1:{port}")
 
     assert "does not trust what 127.0.0.1" in found["ca-bundle"]
+
+
+def test_an_api_service_that_nobody_answers_for(installed: Installed) -> None:
+    service = yaml.safe_load((ROOT / "manifests" / "components" / "reconciler" / "api-service.yaml").read_text())
+    installed.request("POST", API_SERVICE.rpartition("/")[0], service)
+    try:
+        eventually(lambda: installed.request("GET", API_SERVICE)["status"].get("conditions"))
+        (result,) = installed.doctor(code=Exit.FINDINGS)["api-service"]
+        (condition,) = installed.request("GET", API_SERVICE)["status"]["conditions"]
+    finally:
+        installed.request("DELETE", API_SERVICE)
+
+    assert condition["status"] == "False"
+    assert f"is not available ({condition['reason']}: {condition['message']})" in result["message"]
+    assert result["fix"].endswith("or kubectl delete apiservice v1alpha1.visibility.quotree.dev")
+    assert [each["state"] for each in installed.doctor()["api-service"]] == ["skipped"]
 
 
 def test_a_lease_that_is_stale_and_one_that_is_gone(installed: Installed) -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from certs.pki import new_authority, new_server
+from cli.doctor.checks.api_service import api_service
 from cli.doctor.checks.certificates import certificate_expiry, secret_of
 from cli.doctor.checks.dashboard import dashboard, judged_impersonation, judged_trust, service_of
 from cli.doctor.checks.health import judged_audit
@@ -318,3 +319,32 @@ def test_a_ca_that_is_another_ones_or_is_not_mounted() -> None:
     volumes.remove(volume)
     ((state, message),) = asked(held, dashboard=shipped, reconciler=reconciler)
     assert (state, message.endswith("/etc/reconciler/ca.crt is mounted from no Secret")) == ("failure", True)
+
+
+# -- the APIService --
+
+
+@pytest.mark.parametrize(
+    ("conditions", "state", "said"),
+    [
+        ([{"type": "Available", "status": "True", "reason": "Passed"}], "ok", "is available"),
+        (
+            [{"type": "Available", "status": "False", "reason": "MissingEndpoints", "message": "no addresses"}],
+            "failure",
+            "is not available (MissingEndpoints: no addresses); while it is so, no namespace of the cluster can be",
+        ),
+        ([{"type": "Available", "status": "Unknown"}], "failure", "has not said why"),
+        ([], "failure", "has not said why"),
+        ("nonsense", "failure", "has not said why"),
+        (None, "skipped", "is not installed"),
+    ],
+)
+def test_an_api_service_without_a_server_blocks_namespaces(conditions: Any, state: str, said: str) -> None:
+    path = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.visibility.quotree.dev"
+    held = {} if conditions is None else {path: {"status": {"conditions": conditions}}}
+
+    (result,) = api_service.run(target(held))
+
+    assert result.state == state
+    assert said in result.message
+    assert ("kubectl delete apiservice v1alpha1.visibility.quotree.dev" in result.fix) is (state == "failure")

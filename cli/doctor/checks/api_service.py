@@ -1,0 +1,32 @@
+"""The APIService by which the API server passes requests on to the reconciler: whether it is answered for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cli.doctor.result import Result, check, failure, ok, skipped
+from cli.doctor.target import Target
+from cluster.resource import API_SERVICES
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.takeover import removal
+from policies.takeover.objects import Ref
+
+_BLOCKS = "while it is so, no namespace of the cluster can be deleted"
+
+
+@check("api-service", "The APIService of the reconciler is available, so that namespaces can be deleted.")
+def api_service(target: Target) -> Iterator[Result]:
+    for name in removal.API_SERVICES:
+        found = target.get(API_SERVICES.item(name))
+        ref = Ref("APIService", name)
+        yield judged_api_service(ref, found) if found is not None else skipped(str(ref), "is not installed")
+
+
+def judged_api_service(ref: Ref, found: Manifest) -> Result:
+    conditions = map(mapping, listing(mapping(found.get("status")).get("conditions")))
+    available = next((each for each in conditions if each.get("type") == "Available"), {})
+    if available.get("status") == "True":
+        return ok(str(ref), "is available")
+    fix = f"bring the reconciler back: see replicas and endpoints; or kubectl delete apiservice {ref.name}"
+    said = ": ".join(filter(None, (text(available.get(key)) for key in ("reason", "message"))))
+    return failure(str(ref), f"is not available ({said or 'the API server has not said why'}); {_BLOCKS}", fix)

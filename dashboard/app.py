@@ -72,6 +72,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
         "refresh": settings.refresh_seconds,
         "signs_in": settings.authenticator.asks,
         "stamp": _STAMP,
+        "audited": backend.audited,
     }
     cache = AnswerCache()
     app.before_request(lambda: _know(settings, backend, cache))
@@ -239,8 +240,10 @@ def _set_cookie(answer: Any, settings: DashboardSettings, value: str) -> None:
 def _page(template: str, **names: Any) -> Response:
     """The page, or nothing where the one that the browser has is the same."""
     reader: CachedReader | None = g.get("reader")
-    body = render_template(template, problems=reader.problems if reader else [], **names)
     read = shown.clock(reader.oldest) if reader else ""
+    body = render_template(
+        template, problems=reader.problems if reader else [], timed=bool(read), back=_last_page(), **names
+    )
     answer = Response(body.replace(_STAMP, read), mimetype="text/html")
     answer.headers["Cache-Control"] = "private, no-cache"
     answer.headers[READ] = read
@@ -248,6 +251,13 @@ def _page(template: str, **names: Any) -> Response:
     if request.method == "GET":
         answer.make_conditional(request)
     return answer
+
+
+def _last_page() -> str:
+    """The page of this server with a link to this one; empty where there is none."""
+    last = urlsplit(request.referrer or "")
+    target = f"{last.path}?{last.query}" if last.query else last.path
+    return _own_path(target) if last.netloc == request.host and request.referrer != request.url else ""
 
 
 def _finish(answer: Response) -> Response:

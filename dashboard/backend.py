@@ -13,5 +13,9 @@ class Backend(Protocol):
     def what_if(self) -> WhatIf | None:
         """Who says what comes of a change; None where nobody does."""
 
+    @property
+    def audited(self) -> bool:
+        """Whether readers have findings. False: no audit is configured, and no menu leads to them."""
+
     def reader(self, login: Login) -> Reader:
         """May be called by many threads, and so may what it returns."""

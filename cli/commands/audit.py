@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import click
 
 from cli.input import baseline as baselines
 from cli.input.against import Against
-from cli.input.context import load
 from cli.input.exit_options import ExitOptions
 from cli.input.exit_options import exits as exit_options
 from cli.input.options import against_of, configured
 from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.output import note
-from cli.progress import progress, stage
-from cli.report.audits.audited import Audited, within, without_old
+from cli.progress import progress
+from cli.report.audits.audited import audited, within, without_old
 from cli.report.formats import OF_AUDITS, deliver
-from policies.audit.audited import audit as audit_of
-from policies.configuration.settings import Configuration
-from policies.judge import State, stored_state
-from policies.model.forest import Forest
 
 
 @click.command()
@@ -59,7 +52,7 @@ def audit(
     """
     old = baselines.read(baseline) if baseline is not None else None
     configuration = settings(config, [against.name] if against.kind == "files" else [], profile)
-    found = _audited(against, configuration)
+    found = audited(against, configuration)
     for item in found.unreadable:
         note(str(item))
     if old is not None:
@@ -73,14 +66,3 @@ def audit(
         unevaluated=bool(shown.audit.not_evaluated),
     )
     click.get_current_context().exit(code)
-
-
-def _audited(against: Against, configuration: Configuration) -> Audited:
-    """Raises OutOfReach where it cannot be read."""
-    context = load(against, configuration.yunikorn)
-    world: Forest = context.world
-    stage("judging")
-    if against.kind == "files":  # what was read from a cluster is stored already
-        world = stored_state(State(world, context.manifests), configuration).world
-    found = audit_of(world, configuration, datetime.now(UTC))
-    return Audited(against, found, context.as_of, context.unreadable)

@@ -16,6 +16,7 @@ from cli.output import note
 
 if TYPE_CHECKING:
     from dashboard.reading.backend import Reader
+    from dashboard.reading.remote import Getter
     from dashboard.what_if.port import WhatIf
 
 
@@ -51,7 +52,8 @@ def dashboard(
         raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
     if reconciler and against.kind == "files":
         raise Misused("--reconciler has nothing to say of files")
-    reader = _of_files(against) if against.kind == "files" else _of_cluster(against, reconciler)
+    audit = _audit(against)
+    reader = _of_files(against, audit) if against.kind == "files" else _of_cluster(against, reconciler, audit)
     cookie = cookie_name(port, secure=False)
     settings = DashboardSettings(ByKey("", cookie), cookie, port=port)
     what_if = _what_if(against)
@@ -69,7 +71,17 @@ def _what_if(against: Against) -> Callable[[], WhatIf]:
     return lambda: Processes(lambda _: own)
 
 
-def _of_cluster(against: Against, server: Server | None) -> Reader:
+def _audit(against: Against) -> Getter:
+    """By the configuration with which `quotree audit` judges the same."""
+    from cli.input.settings import settings
+    from cli.report.audits.audited import audited
+    from cli.serving.own_audit import OwnAudit
+
+    configuration = settings(None, [against.name] if against.kind == "files" else [], None)
+    return OwnAudit(lambda: audited(against, configuration).audit)
+
+
+def _of_cluster(against: Against, server: Server | None, audit: Getter) -> Reader:
     """Raises OutOfReach where the cluster does not answer."""
     from cli.exits import OutOfReach
     from cli.report.whole_trees import of_cluster
@@ -81,14 +93,14 @@ def _of_cluster(against: Against, server: Server | None) -> Reader:
         cluster = against.login.connect()
         cluster.get("/version")
         if server is not None:
-            return own_dashboard.of_cluster(cluster, Cluster(endpoint(server, against.login)))
+            return own_dashboard.of_cluster(cluster, Cluster(endpoint(server, against.login)), audit)
         once = own_dashboard.ReadOnce(cluster, lambda: of_cluster(against))
-        return own_dashboard.of_cluster(cluster, once)
+        return own_dashboard.of_cluster(cluster, once, audit)
     except ClusterError as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
 
 
-def _of_files(against: Against) -> Reader:
+def _of_files(against: Against, audit: Getter) -> Reader:
     from cli.input.context import DECLARED
     from cli.input.given import gather
     from cli.input.options import EngineOptions
@@ -102,4 +114,4 @@ def _of_files(against: Against) -> Reader:
     played = play(given, settings(None, [against.name], None), EngineOptions())
     played.note_problems()
     forest = Forest(frozenset(DECLARED)).put_all(placed.obj for placed in given.objects.values())
-    return FilesReader(given, played, answer(forest, context_of(against), users_of(played)))
+    return FilesReader(given, played, answer(forest, context_of(against), users_of(played)), audit)

@@ -16,6 +16,7 @@ from cluster.resource import Resource
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import NO_PARAMS, Login, Manifest
+from dashboard.reading.remote import FINDINGS, Getter
 from dashboard.what_if.port import Unanswered
 from reconciler.api.routes import Api
 from reconciler.core.core import Core
@@ -26,9 +27,12 @@ T = TypeVar("T")
 
 
 class FilesReader:
-    """See `dashboard.reading.backend.Reader`. `trees` are those of all projects, as `quotree tree -o json` has them."""
+    """See `dashboard.reading.backend.Reader`. `trees` are those of all projects, as `quotree tree -o json` has them;
+    `audit` answers for findings.
+    """
 
-    def __init__(self, given: Given, played: Simulations, trees: Manifest) -> None:
+    def __init__(self, given: Given, played: Simulations, trees: Manifest, audit: Getter) -> None:
+        self._audit = audit
         self._given, self._world, self._trees = given, played.kueue.world, trees
         self._read = time.monotonic()
         # /v1 asks a core for its world and for controllers, which files have none of.
@@ -42,8 +46,8 @@ class FilesReader:
         with refused_as_by_a_server():
             return self._api.answer(f"{path}?{urlencode(params)}", "Bearer own")
 
-    def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:  # noqa: ARG002, as `Reader` has it
-        raise NotFound(404, "NotFound", "files have no audit; see `quotree validate`")
+    def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
+        return self._audit.get(FINDINGS, params)
 
     def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
         found = self._world.workloads.get(f"{namespace}/{name}") if resource == WORKLOADS else None

@@ -65,6 +65,8 @@ def run_own(
 class _OwnBackend:
     """Whoever has the key is the one who started it."""
 
+    audited = True
+
     def __init__(self, reader: Reader, what_if: WhatIf) -> None:
         self._reader, self.what_if = reader, what_if
 
@@ -72,9 +74,9 @@ class _OwnBackend:
         return self._reader
 
 
-def of_cluster(cluster: Cluster, v1: Getter) -> Reader:
+def of_cluster(cluster: Cluster, v1: Getter, audit: Getter) -> Reader:
     """With the rights of a kubeconfig."""
-    return RemoteReader(cluster, v1, None, v1.behind if isinstance(v1, ReadOnce) else lambda: 0.0)
+    return RemoteReader(cluster, v1, audit, v1.behind if isinstance(v1, ReadOnce) else lambda: 0.0)
 
 
 class ReadOnce:

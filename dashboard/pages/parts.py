@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from cluster.errors import ApiError, ClusterError, NotFound, Unauthorized
+from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized
 
 T = TypeVar("T")
 
@@ -22,6 +22,11 @@ class Part(Generic[T]):
     def absent(self) -> bool:
         """Nobody here has it: a server that is not configured, a kind that is not installed."""
         return isinstance(self.error, NotFound)
+
+    @property
+    def denied(self) -> bool:
+        """Other rights open it."""
+        return isinstance(self.error, Forbidden)
 
     @property
     def why(self) -> str:

@@ -21,6 +21,11 @@ _TIMEOUTS = Timeouts(connect=3.0, read=10.0)
 _MOST = 64
 """People whose connections are kept."""
 _CONNECTIONS = 4
+_NO_AUDIT = (
+    "Findings come from the audit, and this dashboard knows of none: start it with --audit URL, or install"
+    " manifests/components/audit and manifests/components/dashboard-audit"
+)
+FINDINGS = "/v1/findings"
 _REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
@@ -55,8 +60,8 @@ class RemoteReader:
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         if self._audit is None:
-            raise NotFound(404, "NotFound", "no audit is configured here; see --audit")
-        return self._audit.get("/v1/findings", params)
+            raise NotFound(404, "NotFound", _NO_AUDIT)
+        return self._audit.get(FINDINGS, params)
 
     def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
         return self._api.get(resource.item(name, namespace))
@@ -82,6 +87,7 @@ class RemoteBackend:
         self.what_if = what_if
         self._servers = servers
         self._known = servers()
+        self.audited = self._known.audit is not None
         self._readers: OrderedDict[bytes, RemoteReader] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -28,7 +28,7 @@
     if (focused) find(focused)?.focus({ preventScroll: true });
     document.title = page.title;
     const read = page.getElementById("read");
-    if (read) document.getElementById("read").textContent = read.textContent;
+    if (read) document.getElementById("read").replaceWith(document.adoptNode(read));
     note();
     return true;
   }
@@ -50,6 +50,12 @@
     return where.tag === "main" ? main() : [...main().querySelectorAll(where.tag)].find(alike);
   }
 
+  // The page is the same, and newer.
+  function stamp(read) {
+    const time = document.querySelector("#read time");
+    if (time && read) time.textContent = read;
+  }
+
   async function look() {
     // A server that is slow gets one question at a time, and a look never takes the place of a click.
     if (looking || going || document.hidden || address() !== shown) return;
@@ -60,8 +66,7 @@
       if (number !== asked || address() !== shown) return;
       if (answer.redirected && new URL(answer.url).pathname !== location.pathname) { location.reload(); return; }
       failedSince = 0;
-      const read = answer.headers.get("Quotree-Read");
-      if (answer.status === 304) { if (read) document.getElementById("read").textContent = read; say(""); note(); return; }
+      if (answer.status === 304) { stamp(answer.headers.get("Quotree-Read")); say(""); note(); return; }
       if (answer.status >= 400 && answer.status < 500) { location.reload(); return; } // gone, or no longer yours
       if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
       etag = answer.headers.get("ETag");

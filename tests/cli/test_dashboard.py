@@ -5,22 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
-from cli.commands.dashboard import _of_files
+from cli.commands.dashboard import _audit, _of_files
 from cli.group import quotree
 from cli.input.against import Against
 from cluster.errors import NotFound
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
 from dashboard.reading.backend import Reader
+from tests.builders import cohort
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
 def files() -> Reader:
-    return _of_files(Against("files", str(EXAMPLES / "simulations" / "hierarchical-reclaim")))
+    return opened(EXAMPLES / "simulations" / "hierarchical-reclaim")
+
+
+def opened(folder: Path) -> Reader:
+    against = Against("files", str(folder))
+    return _of_files(against, _audit(against))
 
 
 def test_trees_of_files_have_what_their_work_uses(files: Reader) -> None:
@@ -43,6 +50,18 @@ def test_work_of_files_is_listed_and_explained_like_that_of_a_cluster(files: Rea
         files.ask(f"/v1/workloads/{space}/nobody/explanation")
     with pytest.raises(NotFound):
         files.stored(WORKLOADS, space, "nobody")
+
+
+def test_files_are_audited_as_by_the_command(tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").write_text(yaml.safe_dump_all([cohort("a", "b"), cohort("b", "a")]))
+    (tmp_path / "quotree.yaml").write_text(
+        "apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\nrules: [{rule: parent-cycle, action: warn}]\n"
+    )
+
+    items = opened(tmp_path).findings({"limit": "10"})["items"]
+
+    assert "parent-cycle" in {each["rule"] for each in items}
+    assert {each["severity"] for each in items if each["rule"] == "parent-cycle"} == {"warning"}
 
 
 @pytest.mark.parametrize(

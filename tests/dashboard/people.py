@@ -57,7 +57,10 @@ class Answering:
             raise self._backend.down
         if path not in self._backend.answers:
             raise NotFound(404, "NotFound", f"there is nothing at {path}")
-        return dict(self._backend.answers[path])
+        answer = self._backend.answers[path]
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
 
     def findings(self, params: Mapping[str, str] = NO_PARAMS) -> dict[str, Any]:
         return self.ask("/v1/findings")
@@ -106,6 +109,7 @@ class Cluster:
         self.down: Exception | None = None
         self.logins: list[Login] = []
         self.what_if: Telling | None = None
+        self.audited = True
 
     def reader(self, login: Login) -> Reader:
         self.logins.append(login)

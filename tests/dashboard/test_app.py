@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import ssl
 from ipaddress import ip_network
 
 import pytest
 
-from cluster.errors import Unauthorized, Unreachable
+from cluster.endpoint import Endpoint
+from cluster.errors import ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
 from dashboard.login.authenticators import ByProxy
 from dashboard.reading.backend import Login
 from dashboard.reading.cache import AnswerCache
+from dashboard.reading.remote import RemoteBackend, Servers
 from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -48,6 +51,70 @@ def test_findings_of_the_baseline_are_counted() -> None:
     assert "In the baseline of the audit, and not shown: 12." in signed_in(cluster, ADMIN).get("/findings").text
     cluster.answers["/v1/findings"] = {"items": [], "roots": []}
     assert "baseline" not in signed_in(cluster, ADMIN).get("/findings").text, "an audit that knows none"
+
+
+def test_without_an_audit_no_menu_leads_to_findings() -> None:
+    cluster = Cluster()
+    assert 'href="/findings"' in signed_in(cluster, ADMIN).get("/trees/kueue").text
+    cluster.audited = False
+
+    assert 'href="/findings"' not in signed_in(cluster, ADMIN).get("/trees/kueue").text
+
+
+@pytest.mark.parametrize("audit", [None, Endpoint("https://audit", ssl.create_default_context())])
+def test_a_dashboard_without_an_audit_says_what_to_configure(audit: Endpoint | None) -> None:
+    api = Endpoint("https://api", ssl.create_default_context())
+    backend = RemoteBackend(lambda: Servers(api, audit=audit))
+
+    assert backend.audited is (audit is not None)
+    if audit is None:
+        with pytest.raises(NotFound, match=r"--audit URL, or install manifests/components/audit"):
+            backend.reader(Login("Bearer x")).findings()
+
+
+ERRORS: dict[int, ClusterError] = {
+    404: NotFound(404, "NotFound", "no"),
+    403: Forbidden(403, "Forbidden", "no"),
+    503: Unreachable("v1", "no", ""),
+}
+
+
+@pytest.mark.parametrize("code", ERRORS)
+@pytest.mark.parametrize("path", ["/findings", "/trees/kueue", "/clusters", "/workloads/team/a"])
+def test_an_error_has_no_time_and_leads_on(code: int, path: str) -> None:
+    cluster = Cluster()
+    cluster.down = ERRORS[code]
+    client = signed_in(cluster, ADMIN)
+
+    first = client.get(path, headers={"Referer": "http://localhost/what-if?a=b&c"})
+    alone = client.get(path, headers={"Referer": f"http://localhost{path}"})
+    foreign = client.get(path, headers={"Referer": "http://elsewhere//evil"})
+
+    for answer in (first, alone, foreign):
+        assert answer.status_code == code
+        assert "Read at" not in answer.text
+        assert 'href="/' in answer.text.partition("<main")[2]
+    assert 'href="/what-if?a=b&amp;c"' in first.text
+    assert f'href="{path}" rel' not in alone.text
+    assert "evil" not in foreign.text
+
+
+def test_a_part_that_is_away_is_told_from_one_that_one_may_not_see() -> None:
+    cluster = Cluster()
+    at = "/queues/kueue/ClusterQueue/a"
+    for error, said in (
+        (
+            Unreachable("the audit", "the first one has not ended yet", "wait"),
+            "Findings cannot be read now: the audit: the first",
+        ),
+        (Forbidden(403, "Forbidden", "no right"), "You may not see findings: no right"),
+    ):
+        cluster.answers["/v1/findings"] = error
+        assert said in signed_in(cluster, ADMIN).get(at).text
+
+
+def test_a_page_that_was_read_says_when() -> None:
+    assert re.search(r"Read at <time>20\d\d-", signed_in(Cluster(), ADMIN).get("/trees/kueue").text)
 
 
 def test_a_node_with_who_borrows_and_who_waits() -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from cli.input.against import Against
 from cli.input.baseline import Baseline
+from cli.input.context import load
 from cli.input.documents import Unreadable
+from cli.progress import stage
 from policies.audit.audited import Audit
+from policies.audit.audited import audit as audit_of
+from policies.configuration.settings import Configuration
+from policies.judge import State, stored_state
+from policies.model.forest import Forest
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,17 @@ class Audited:
     as_of: datetime | None = None
     unreadable: tuple[Unreadable, ...] = ()
     has_baseline: bool = False
+
+
+def audited(against: Against, configuration: Configuration) -> Audited:
+    """Raises OutOfReach where it cannot be read."""
+    context = load(against, configuration.yunikorn)
+    world: Forest = context.world
+    stage("judging")
+    if against.kind == "files":  # what was read from a cluster is stored already
+        world = stored_state(State(world, context.manifests), configuration).world
+    found = audit_of(world, configuration, datetime.now(UTC))
+    return Audited(against, found, context.as_of, context.unreadable)
 
 
 def within(audited: Audited, root: str) -> Audited:

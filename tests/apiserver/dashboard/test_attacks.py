@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import signal
 import socket
 from collections.abc import Iterator, Mapping
@@ -113,6 +114,14 @@ def test_markup_in_a_tenants_annotation_is_text_on_ones_own_machine(
             assert "annotated" in visitor.text()
             visitor.to("/workloads/language/pretrain-13b")
             assert "40 short" in visitor.text()
+            page.get_by_role("link", name="Findings").click()
+            expect(page.get_by_role("heading", name="Findings")).to_be_visible()
+            expect(page.locator("main time")).to_have_text(re.compile(r"20\d\d-"))
+            harmless(visitor)
+            page = visitor.to("/nothing", 404)
+            expect(page.locator("footer")).not_to_contain_text("Read at")
+            page.get_by_role("link", name="start").click()
+            expect(page.get_by_role("link", name="ClusterQueue language: 88 of 64")).to_be_visible()
     reconciler = (f"--reconciler={company.replica.address['api']}", f"--ca={tmp_path}/reconciler.crt")
     (tmp_path / "reconciler.crt").write_bytes(company.dashboard.authority)
     login = company.server.kubeconfig_for(TENANT.name)

@@ -116,7 +116,7 @@ def test_what_comes_of_it() -> None:
         "Job ml/x, 2 more",
         "This does not settle",
         "and 3 more",
-        'read at <time id="read">2026-11-23T10:00:00Z',
+        "read at <time>2026-11-23T10:00:00Z",
     ):
         assert text in page, text
 

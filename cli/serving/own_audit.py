@@ -1,0 +1,72 @@
+"""/v1/findings without a server of the audit: what a command may read is judged in this process, now and then."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from urllib.parse import urlencode
+
+from audit.api import Api
+from audit.auditor import SHARE, SHORTEST
+from cli.exits import NotAllowed, OutOfReach
+from cli.serving.answers import Allowed, refused_as_by_a_server
+from cluster.errors import ClusterError, Forbidden, Unreachable
+from dashboard.reading.backend import Manifest
+from policies.audit.audited import Audit
+
+log = logging.getLogger(__name__)
+_PATIENCE = 3.0
+"""Seconds that a page waits for the first audit."""
+
+
+class OwnAudit:
+    """At most one audit runs at a time. It begins when somebody asks and the last one is old.
+
+    Until it has ended, the last one is the answer; its `judged` says when that was. `judge` reads and judges; it raises
+    OutOfReach.
+    """
+
+    def __init__(self, judge: Callable[[], Audit], patience: float = _PATIENCE) -> None:
+        self._judge, self._patience = judge, patience
+        self._api = Api(lambda: self._last, Allowed())  # type: ignore[arg-type]
+        self._last: Audit | None = None
+        self._error: ClusterError | None = None
+        self._rested = float("-inf")
+        self._idle = threading.Event()
+        self._idle.set()
+        self._lock = threading.Lock()
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
+        """Raises ClusterError where the first audit has not ended yet, or the last one failed."""
+        self._begin()
+        if self._last is None and not self._idle.wait(self._patience):
+            raise Unreachable("the audit", "the first one has not ended yet", "this page shows them when it has ended")
+        if self._error is not None:
+            raise self._error
+        with refused_as_by_a_server():
+            return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._idle.is_set() and time.monotonic() >= self._rested:
+                self._idle.clear()
+                # A daemon, so that Ctrl-C need not wait for it.
+                threading.Thread(target=self._run, name="audit", daemon=True).start()
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        try:
+            self._last, self._error = self._judge(), None
+        except NotAllowed as error:
+            self._error = Forbidden(403, "Forbidden", error.message)
+        except OutOfReach as error:
+            self._error = Unreachable("the audit", error.message, "reload this page to try again")
+        except Exception:
+            log.exception("the cluster could not be audited: internal error")
+            self._error = Unreachable("the audit", "internal error", "the command's output has the trace")
+        finally:
+            ended = time.monotonic()
+            self._rested = ended + max(SHORTEST, SHARE * (ended - began))
+            self._idle.set()

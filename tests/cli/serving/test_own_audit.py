@@ -1,0 +1,121 @@
+"""Findings without a server of the audit: one audit at a time, in its own thread, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+
+from cli.exits import NotAllowed, OutOfReach
+from cli.input.against import Against
+from cli.report.audits.audited import audited
+from cli.serving.own_audit import OwnAudit
+from cluster.errors import ClusterError, Forbidden, Unreachable
+from policies.audit.audited import Audit
+from policies.configuration.settings import Configuration
+from tests.builders import cohort
+from tests.waiting import eventually
+
+PATH = "/v1/findings"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """Of two Cohorts on a cycle."""
+    folder = tmp_path_factory.mktemp("loop")
+    (folder / "loop.yaml").write_text(yaml.safe_dump_all([cohort("a", "b"), cohort("b", "a")]))
+    return audited(Against("files", str(folder)), Configuration()).audit
+
+
+class Judge:
+    """Audits as often as it may; it counts how many run at once."""
+
+    def __init__(self, found: Audit) -> None:
+        self.may = threading.Semaphore(0)
+        self.begun, self.running, self.most = 0, 0, 0
+        self._found = found
+
+    def __call__(self) -> Audit:
+        self.begun += 1
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.may.acquire()
+        self.running -= 1
+        return self._found
+
+
+@pytest.fixture
+def judge(found: Audit) -> Iterator[Judge]:
+    made = Judge(found)
+    yield made
+    made.may.release(100)
+
+
+def test_many_pages_begin_one_audit_and_are_told_that_it_runs(judge: Judge) -> None:
+    audit = OwnAudit(judge, patience=0.0)
+    errors: list[str] = []
+
+    def page() -> None:
+        with pytest.raises(Unreachable) as caught:
+            audit.get(PATH)
+        errors.append(str(caught.value))
+
+    pages = [threading.Thread(target=page) for _ in range(20)]
+    for each in pages:
+        each.start()
+    for each in pages:
+        each.join()
+
+    assert len(errors) == 20
+    assert {*errors} == {"the audit: the first one has not ended yet; this page shows them when it has ended"}
+    assert (judge.begun, judge.most) == (1, 1)
+
+
+def test_a_page_waits_for_a_short_audit_and_the_answer_says_when_it_was_judged(found: Audit) -> None:
+    answer = OwnAudit(lambda: found, patience=60.0).get(PATH, {"limit": "1"})
+
+    assert len(answer["items"]) == 1
+    assert datetime.fromisoformat(answer["judged"]) <= datetime.now(UTC)
+
+
+def test_what_was_found_serves_while_the_next_audit_runs_and_no_request_begins_one_of_its_own(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = OwnAudit(judge, patience=60.0)
+    judge.may.release()
+    first = audit.get(PATH)
+    for _ in range(5):
+        assert audit.get(PATH) == first
+    assert judge.begun == 1, "it rests"
+
+    monkeypatch.setattr("cli.serving.own_audit.time.monotonic", lambda: 10.0**9)
+    for _ in range(5):
+        assert audit.get(PATH) == first
+    eventually(lambda: judge.begun == 2)
+    assert judge.most == 1
+
+
+def refusing(error: Exception) -> Callable[[], Audit]:
+    def judge() -> Audit:
+        raise error
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (NotAllowed("anna cannot list pods"), Forbidden, "anna cannot list pods"),
+        (OutOfReach("no route"), Unreachable, "the audit: no route; reload this page to try again"),
+        (ValueError("secret detail"), Unreachable, "the audit: internal error; "),
+    ],
+)
+def test_why_there_is_no_audit_is_said(error: Exception, kind: type[ClusterError], said: str) -> None:
+    with pytest.raises(kind) as caught:
+        OwnAudit(refusing(error), patience=60.0).get(PATH)
+
+    assert said in str(caught.value)
+    assert "secret detail" not in str(caught.value)

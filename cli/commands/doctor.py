@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import Exit, Misused, OutOfReach, strongest
+from cli.input.installed import quotree_namespace
 from cli.input.login import Login
 from cli.input.login import login as login_option
 from cli.input.options import output
@@ -24,7 +25,7 @@ _FAILING = {"failure": ("failure",), "warning": ("failure", "warning"), "never":
 
 @click.command()
 @login_option
-@click.option("-n", "--namespace", default="quotree-system", show_default=True, help="Where Quotree is.")
+@quotree_namespace
 @click.option("--webhook", metavar="HOST:PORT", help="Where the webhook can be reached from here, for its certificate.")
 @click.option(
     "--metrics", metavar="URL", help="Where its metrics can be read from here. Default: the API server's proxy."

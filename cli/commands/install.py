@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 import yaml
 
-from cli.exits import Exit, Misused, OutOfReach
-from cli.input.options import context as context_option
-from cli.input.options import kubeconfig
+from cli.exits import Exit, Misused
+from cli.input.installed import installed, step_timeout
+from cli.input.login import Login
+from cli.input.login import login as login_option
 from cli.output import emit, write
 from policies.model.printing import plain
 from policies.takeover.objects import Found, Names, Plan, Write
@@ -83,32 +84,15 @@ def _yaml_of(documents: list[dict[str, object]]) -> str:
 )
 @click.option("--undo", is_flag=True, help="Give the cluster back to Kueue's manager.")
 @click.option("--plan", "shown", is_flag=True, help="With --undo: show the plan; change nothing.")
-@click.option("--kueue-namespace", default="kueue-system", show_default=True, help="Where Kueue's manager is.")
-@click.option(
-    "--kueue-name",
-    default="kueue",
-    show_default=True,
-    help="What the names of Kueue's objects begin with; for Helm the full name of the release.",
-)
-@click.option("--namespace", default="quotree-system", show_default=True, help="Where Quotree is.")
-@context_option
-@kubeconfig
-@click.option(
-    "--timeout",
-    type=click.IntRange(1),
-    default=300,
-    show_default=True,
-    help="How many seconds one step may wait for what it needs.",
-)
+@installed
+@login_option
+@step_timeout
 def take_over(
     applied: bool,
     undo: bool,
     shown: bool,
-    kueue_namespace: str,
-    kueue_name: str,
-    namespace: str,
-    context: str | None,
-    kubeconfig: str | None,
+    names: Names,
+    login: Login,
     timeout: int,
 ) -> None:
     """Take a cluster over from Kueue's manager, or with --undo give it back.
@@ -124,23 +108,17 @@ def take_over(
     """
     if applied and (undo or shown):
         raise Misused("--apply goes with neither --undo nor --plan")
-    from cluster.client import Cluster  # here, since these take long to load
-    from cluster.errors import ClusterError
-    from cluster.takeover import Reader
+    from cluster.takeover import Reader  # here, since it takes long to load
 
-    names = Names(kueue_namespace, kueue_name, namespace)
     planned = _giving(names) if undo else _taking(names)
-    try:
-        with Cluster.connect(context, kubeconfig) as cluster:
-            reader = Reader(cluster, names)
-            plan = planned(reader.read())
-            if plan.steps and (applied or (undo and not shown)):
-                plan = carry_out(cluster, reader.read, planned, float(timeout))
-                emit("\n".join(_outcome(plan, undo)))
-            else:
-                emit("\n".join(plan_lines(plan)))
-    except ClusterError as error:
-        raise OutOfReach(str(error)) from error
+    with login.connected() as cluster:
+        reader = Reader(cluster, names)
+        plan = planned(reader.read())
+        if plan.steps and (applied or (undo and not shown)):
+            plan = carry_out(cluster, reader.read, planned, float(timeout))
+            emit("\n".join(_outcome(plan, undo)))
+        else:
+            emit("\n".join(plan_lines(plan)))
     click.get_current_context().exit(Exit.FINDINGS if plan.refusals else Exit.CLEAN)
 
 

@@ -11,6 +11,13 @@ from cli.input.switching import DRAIN, HOLD, OfKinds, acting, active, stop_polic
 from cli.output import emit
 from policies.dialects import kueue
 
+_drain = click.option(
+    "--drain/--keep-already-running",
+    default=True,
+    show_default=True,
+    help="Evict what runs there, or let it go on.",
+)
+
 
 @click.group(cls=OfKinds, epilog=OF_ACTS)
 def stop() -> None:
@@ -28,12 +35,7 @@ def stop() -> None:
 
 @stop.command("clusterqueue")
 @acting
-@click.option(
-    "--drain/--keep-already-running",
-    default=True,
-    show_default=True,
-    help="Evict what runs there, or let it go on.",
-)
+@_drain
 def cluster_queue(name: str, dry_run: str, login: Login, drain: bool) -> None:
     """Stop the ClusterQueue NAME: spec.stopPolicy.
 
@@ -47,12 +49,7 @@ def cluster_queue(name: str, dry_run: str, login: Login, drain: bool) -> None:
 
 @stop.command("localqueue")
 @acting
-@click.option(
-    "--drain/--keep-already-running",
-    default=True,
-    show_default=True,
-    help="Evict what runs there, or let it go on.",
-)
+@_drain
 @namespace_option
 def local_queue(name: str, dry_run: str, login: Login, drain: bool, namespace: str | None) -> None:
     """Stop the LocalQueue NAME: spec.stopPolicy.

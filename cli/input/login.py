@@ -107,13 +107,14 @@ class _Seconds(click.ParamType[float]):
         return length / 10**9
 
 
+context = click.option(
+    "--context",
+    metavar="NAME",
+    help="A context of the kubeconfig. Default: the current one.",
+    shell_complete=complete_context,
+)
 _OPTIONS = (
-    click.option(
-        "--context",
-        metavar="NAME",
-        help="A context of the kubeconfig. Default: the current one.",
-        shell_complete=complete_context,
-    ),
+    context,
     click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, then ~/.kube/config."),
     click.option("--as", "as_user", metavar="USER", help="Act as this user, as kubectl does."),
     click.option("--as-group", "as_groups", metavar="GROUP", multiple=True, help="... in this group; repeatable."),

@@ -11,7 +11,6 @@ import click
 
 from cli.exits import Misused
 from cli.input.against import Against, AgainstType, reached
-from cli.input.contexts import complete_context
 from cli.input.login import LOGIN, login_options
 from policies.model.findings import Profile
 
@@ -74,19 +73,6 @@ def against_of(default: Default, text: str) -> Callable[[Callable[..., Any]], Ca
 
 
 against = against_of("nothing", "What exists besides the input files; they override it.")
-
-
-def kubeconfig(command: F) -> F:
-    return click.option("--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, then ~/.kube/config.")(command)
-
-
-def context(command: F) -> F:
-    return click.option(
-        "--context",
-        metavar="NAME",
-        help="A context of the kubeconfig. Default: the current one.",
-        shell_complete=complete_context,
-    )(command)
 
 
 def output(command: F) -> F:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.exits import Misused
-from cli.input.options import context
+from cli.input.login import context
 
 if TYPE_CHECKING:
     from cli.serving.api import ApiSettings

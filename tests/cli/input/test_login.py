@@ -11,12 +11,16 @@ import yaml
 
 from cli.exits import NotAllowed, OutOfReach
 from cli.group import quotree
-from cli.input.login import Login
+from cli.input.login import Login, login_options
 from tests.cli.runs import GOOD, kubeconfig, run, write
 from tests.cluster.fake import WIDGETS, FakeApi, status
 
-ASKING = ("audit", "clusters", "dashboard", "diff", "doctor", "fix", "list", "migrate", "order", "pending", "resume")
-ASKING += ("review", "snapshot", "stop", "tree", "validate", "why")
+OFFLINE = {"certs", "completion", "explain", "install render", "rules", "simulate", "test"}
+"""Commands that ask no cluster."""
+SERVERS = {"serve audit", "serve dashboard", "serve reconciler", "serve webhook"}
+"""They act for themselves: with the service account of their Pod, or as a kubeconfig says."""
+AS_VCCTL = {"queue delete", "queue operate"}
+"""They have vcctl's -n NAME, of a queue, which is in no namespace."""
 
 
 @pytest.fixture
@@ -26,18 +30,76 @@ def api() -> Iterator[FakeApi]:
     server.close()
 
 
-def every(command: click.Command) -> Iterator[click.Command]:
-    inner = command.commands.values() if isinstance(command, click.Group) else ()
-    yield from (each for one in inner for each in every(one)) if inner else [command]
+def every(group: click.Group, *above: str) -> Iterator[tuple[str, click.Command]]:
+    """All commands by their names, such as `queue list`."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from every(command, *above, name)
+        elif command is not None:
+            yield " ".join([*above, name]), command
 
 
-@pytest.mark.parametrize("name", ASKING)
+COMMANDS = dict(every(quotree))
+
+
+def described(command: click.Command) -> dict[str, tuple[object, ...]]:
+    """By flag of an option, all that it says of itself."""
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    return {flag: (each.name, each.metavar, each.help, each.opts) for each in options for flag in each.opts}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - OFFLINE - SERVERS))
 def test_each_command_that_asks_a_cluster_has_them(name: str) -> None:
-    command = quotree.get_command(click.Context(quotree), name)
-    assert command is not None
-    for each in every(command):
-        options = {flag for parameter in each.params for flag in parameter.opts}
-        assert {"--context", "--kubeconfig", "--as", "--as-group", "--request-timeout"} <= options
+    wanted = described(login_options(click.command()(lambda **_: None)))
+
+    options = described(COMMANDS[name])
+
+    assert {flag: options.get(flag) for flag in wanted} == wanted
+    if name not in AS_VCCTL:
+        assert ("-n" in options) == ("--namespace" in options)
+        assert options.get("-n") == options.get("--namespace")
+
+
+def test_no_other_command_has_some_of_them() -> None:
+    assert COMMANDS.keys() >= OFFLINE | SERVERS | AS_VCCTL
+    for name in OFFLINE:
+        assert not described(COMMANDS[name]).keys() & {"--context", "--kubeconfig", "--as", "--request-timeout"}, name
+
+
+def test_no_flag_of_a_command_is_given_twice() -> None:
+    for name, command in COMMANDS.items():
+        flags = [flag for each in command.params for flag in each.opts]
+        assert len(flags) == len({*flags}), name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["install", "take-over"],
+        ["uninstall", "--dry-run"],
+        ["doctor"],
+        ["queue", "list"],
+        ["list", "clusterqueue"],
+        ["stop", "clusterqueue", "a"],
+        ["tree"],
+        ["why", "ml/a"],
+        ["audit"],
+        ["snapshot"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_acts_as_who_is_named_with_the_login_that_is_named(
+    tmp_path: Path, api: FakeApi, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    login = kubeconfig(tmp_path, api.url)
+
+    run(*arguments, "--kubeconfig", login, "--context", "lab", "--as", "jane", "--request-timeout", "5s")
+
+    assert api.seen
+    assert {each.headers.get("Impersonate-User") for each in api.seen} == {"jane"}
 
 
 @pytest.mark.parametrize(

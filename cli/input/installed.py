@@ -1,0 +1,52 @@
+"""Where Quotree and a manager of Kueue are in a cluster, for commands that change an installation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from policies.takeover.objects import Names
+
+DEFAULT = Names()
+quotree_namespace = click.option(
+    "-n", "--namespace", default=DEFAULT.namespace, show_default=True, help="Where Quotree is."
+)
+
+
+def installed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-n, --kueue-namespace and --kueue-name; the command gets them as `names`."""
+
+    @wraps(command)
+    def with_names(*arguments: Any, kueue_namespace: str, kueue_name: str, namespace: str, **others: Any) -> Any:
+        return command(*arguments, names=Names(kueue_namespace, kueue_name, namespace), **others)
+
+    decorated: Callable[..., Any] = with_names
+    for option in (
+        click.option(
+            "--kueue-name",
+            default=DEFAULT.kueue,
+            show_default=True,
+            help="What the names of Kueue's objects begin with; for Helm the full name of the release.",
+        ),
+        click.option(
+            "--kueue-namespace",
+            default=DEFAULT.kueue_namespace,
+            show_default=True,
+            help="Where Kueue's manager is, or may be.",
+        ),
+        quotree_namespace,
+    ):
+        decorated = option(decorated)
+    return decorated
+
+
+step_timeout = click.option(
+    "--timeout",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="How many seconds one step may wait for what it needs.",
+)

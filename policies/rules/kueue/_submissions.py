@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from policies.amounts.requests import fewest_pods, template_requests
-from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.kueue import WORKLOAD, ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
     IDENTIFIERS,
@@ -22,6 +24,9 @@ from policies.dialects.reading import mapping
 from policies.judging.proposal import Proposal
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+
+_UNSAID = "default"
+"""The namespace of manifests that name none."""
 
 
 class Asking(NamedTuple):
@@ -46,8 +51,41 @@ class Submission(NamedTuple):
     whole: str
 
 
+@dataclass(frozen=True)
+class NamedQueues:
+    """The LocalQueues by name. A manifest in files may leave out its namespace, and is then applied in any."""
+
+    proposal: Proposal
+
+    @property
+    def of_files(self) -> bool:
+        """Files hold no running work."""
+        return bool(self.proposal.unknown(WORKLOAD))
+
+    @cached_property
+    def namespaces(self) -> Mapping[str, list[str]]:
+        """By the name of a LocalQueue, where there is one. Looks at every object: for files, and for failures only."""
+        found: dict[str, list[str]] = {}
+        for obj in self.proposal.after.objects():
+            if isinstance(obj, LocalQueue):
+                found.setdefault(obj.ref.name, []).append(obj.ref.namespace)
+        return found
+
+    def may_be_elsewhere(self, namespace: str) -> bool:
+        """Whether a manifest that is read as in this namespace may leave its namespace out."""
+        return namespace == _UNSAID and self.of_files
+
+    def is_certain(self, namespace: str, queue: str) -> bool:
+        """Whether the LocalQueue of this namespace is the one that is meant."""
+        return not self.may_be_elsewhere(namespace) or self.namespaces.get(queue, []) in ([], [namespace])
+
+
 def submissions(proposal: Proposal) -> Iterator[Submission]:
-    """The Workloads that wait for quota, and the jobs that will get a Workload, where their requests are new."""
+    """The Workloads that wait for quota, and the jobs that will get a Workload, where their requests are new.
+
+    A job in files that may be meant for the LocalQueues of several namespaces is left out.
+    """
+    known = NamedQueues(proposal)
     for before, workload in proposal.changed(Workload):
         if workload.queue is None or workload.reserved:
             continue
@@ -59,7 +97,8 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
         name = job.labels.get(QUEUE_NAME)
         if not name or job.owner or identifier(job.labels, job.annotations, PREBUILT, annotated=annotated):
             continue
-        if old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name):
+        new = old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name)
+        if new and known.is_certain(job.ref.namespace, name):
             asking = (_of_pods(job, pods) for pods in job.pod_sets)
             yield Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(asking), "spec")
 

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 from policies.dialects.core import POD, Pod
-from policies.dialects.kueue import LOCAL_QUEUE, WORKLOAD, LocalQueue, local_queue_ref
+from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue, local_queue_ref
 from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -14,10 +12,9 @@ from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
 from policies.model.suggestion import Names, did_you_mean
+from policies.rules.kueue._submissions import NamedQueues
 
 _FIELD = fields.join("metadata.labels", QUEUE_NAME)
-_ANY = "default"
-"""The namespace of manifests that name none, which may be applied in any."""
 
 
 @rule(
@@ -36,18 +33,18 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: `kueue.x-k8s.io/queue-name: user-queu` where the LocalQueue is called `user-queue`.
     Fix: correct the name, or create the LocalQueue in the namespace of the job.
     """
-    known = _Queues(proposal)
+    known = NamedQueues(proposal)
     for job, queue in _new(proposal):
         if not queue or isinstance(proposal.after.get(local_queue_ref(job.namespace, queue)), LocalQueue):
             continue
         if proposal.unknown(LOCAL_QUEUE):
             yield NotEvaluated("not all objects of LocalQueue are known")
             return
-        if known.of_files and not known.named:
+        if known.of_files and not known.namespaces:
             yield NotEvaluated("whether the LocalQueues exist that jobs name: the files have no LocalQueue")
             return
-        if not (known.of_files and job.namespace == _ANY and queue in known.named):
-            yield known.missing(job, queue)
+        if not (known.may_be_elsewhere(job.namespace) and queue in known.namespaces):
+            yield _missing(known, job, queue)
 
 
 def _new(proposal: Proposal) -> Iterator[tuple[Ref, str]]:
@@ -61,41 +58,24 @@ def _new(proposal: Proposal) -> Iterator[tuple[Ref, str]]:
             yield pod.ref, queue
 
 
-@dataclass(frozen=True)
-class _Queues:
-    proposal: Proposal
+def _missing(known: NamedQueues, job: Ref, queue: str) -> Finding:
+    where = f" in namespace {job.namespace}"
+    elsewhere = min(known.namespaces.get(queue, ()), default="") if known.of_files else ""
+    there = f"; namespace {elsewhere} has one of that name" if elsewhere else ""
+    near = _near(known, job, queue)
+    return Finding(
+        job,
+        _FIELD,
+        f"LocalQueue {queue} does not exist{where}, so the {job.kind} waits until it does{there}",
+        fix=did_you_mean(near) if near else f"create LocalQueue {queue}{where}",
+        patch=write_only(_FIELD, near),
+        subject=queue,
+        profiles=STRICT_ONLY,
+    )
 
-    @property
-    def of_files(self) -> bool:
-        """Files hold no running work."""
-        return bool(self.proposal.unknown(WORKLOAD))
 
-    @cached_property
-    def named(self) -> dict[str, list[str]]:
-        """Names of LocalQueues -> their namespaces. Looks at every object: for files, and for failures only."""
-        found: dict[str, list[str]] = {}
-        for obj in self.proposal.after.objects():
-            if isinstance(obj, LocalQueue):
-                found.setdefault(obj.ref.name, []).append(obj.ref.namespace)
-        return found
-
-    def missing(self, job: Ref, queue: str) -> Finding:
-        where = f" in namespace {job.namespace}"
-        elsewhere = min(self.named.get(queue, ()), default="") if self.of_files else ""
-        there = f"; namespace {elsewhere} has one of that name" if elsewhere else ""
-        near = self._near(job, queue)
-        return Finding(
-            job,
-            _FIELD,
-            f"LocalQueue {queue} does not exist{where}, so the {job.kind} waits until it does{there}",
-            fix=did_you_mean(near) if near else f"create LocalQueue {queue}{where}",
-            patch=write_only(_FIELD, near),
-            subject=queue,
-            profiles=STRICT_ONLY,
-        )
-
-    def _near(self, job: Ref, queue: str) -> list[str]:
-        near = self.proposal.near(local_queue_ref(job.namespace, queue))
-        if not near and self.of_files and job.namespace == _ANY:
-            return Names(self.named).near(queue)
-        return near
+def _near(known: NamedQueues, job: Ref, queue: str) -> list[str]:
+    near = known.proposal.near(local_queue_ref(job.namespace, queue))
+    if not near and known.may_be_elsewhere(job.namespace):
+        return Names(known.namespaces).near(queue)
+    return near

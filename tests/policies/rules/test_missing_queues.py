@@ -5,10 +5,24 @@ from __future__ import annotations
 from cli.input.context import DECLARED
 from policies.model.findings import NotEvaluated
 from policies.model.forest import Forest
-from tests.builders import Manifest, change, found, job, local_queue, missed, queue, queued_pod
+from tests.builders import (
+    Manifest,
+    change,
+    cluster_queue,
+    flavor,
+    found,
+    group,
+    job,
+    local_queue,
+    missed,
+    queue,
+    queued,
+    queued_job,
+    queued_pod,
+)
 
 FILES = Forest(frozenset(DECLARED))
-LOCAL, VOLCANO = "local-queue-missing", "queue-not-open"
+LOCAL, VOLCANO, UNCOVERED = "local-queue-missing", "queue-not-open", "resource-not-covered"
 
 
 def train(queue: str, namespace: str = "ns") -> Manifest:
@@ -48,3 +62,13 @@ def test_a_name_that_is_off_by_more_than_a_letter_is_found_among_those_of_files(
     (finding,) = found(LOCAL, change(FILES, train("usr-queu", "default"), door))
 
     assert finding.fix == "did you mean user-queue?"
+
+
+def test_work_without_a_namespace_is_not_judged_where_several_namespaces_have_its_queue() -> None:
+    trees = [cluster_queue(name, None, group(name, flavor("any", **{name: "8"}))) for name in ("tpu", "gpu")]
+    door, other = (local_queue("main", name, namespace=space) for name, space in (("tpu", "default"), ("gpu", "llm")))
+    asks = queued_job("train", "main", 1) | {"metadata": {"name": "train", "labels": queued("main")}}
+
+    assert found(UNCOVERED, change(FILES, asks, *trees, door, other)) == []
+    (finding,) = found(UNCOVERED, change(FILES, asks, *trees, door))
+    assert "which ClusterQueue tpu does not cover" in finding.message

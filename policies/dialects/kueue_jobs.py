@@ -16,6 +16,8 @@ from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import Controller, controller_of
 from policies.dialects.kueue_ray import Ray, read_ray
 from policies.dialects.kueue_templates import JobPods, job_pods
+from policies.dialects.odd_amounts import OddAmount
+from policies.dialects.odd_jobs import odd_in_job
 from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
@@ -56,7 +58,7 @@ class QueuedJob(KubeObject):
     where they are absent. `template` is for YuniKorn.
     `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
     that it says it belongs to, which Kueue manages instead; `controller` is its controller reference, whatever that
-    names, and `uid` its own. `replicas` are spec.replicas, `present` status.replicas.
+    names, and `uid` its own. `replicas` are spec.replicas, `present` status.replicas. `odd`: see `odd_jobs`.
     """
 
     framework: Framework
@@ -74,6 +76,7 @@ class QueuedJob(KubeObject):
     ray: Ray | None = None
     replicas: int = 1
     present: int = 0
+    odd: tuple[OddAmount, ...] = ()
 
     @property
     def is_work(self) -> bool:
@@ -109,6 +112,7 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             ray=read_ray(kind.kind, manifest) if kind in RAY else None,
             replicas=1 if (replicas := _whole(spec.get("replicas"))) is None else replicas,
             present=_whole(mapping(manifest.get("status")).get("replicas")) or 0,
+            odd=tuple(odd_in_job(kind, manifest)),
         )
 
     return read

@@ -27,23 +27,31 @@ class OddAmount(NamedTuple):
 
 
 def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
-    """Those that the containers of a pod ask for; `at` is the path of its spec."""
+    """Those that a pod asks for, as a whole and in its containers; `at` is the path of its spec."""
+    yield from odd_in_resources(fields.join(at, "resources"), spec.get("resources"))
     for part in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(part))):
-            resources = mapping(mapping(container).get("resources"))
-            for key in ("requests", "limits"):
-                for resource, value in mapping(resources.get(key)).items():
-                    if odd := _odd_value(fields.join(at, part, index, "resources", key, resource), resource, value):
-                        yield odd
+            if resources := mapping(container).get("resources"):
+                yield from odd_in_resources(fields.join(at, part, index, "resources"), resources)
 
 
-def _odd_value(field: str, resource: object, value: object) -> OddAmount | None:
-    if not isinstance(resource, str) or _is_common(resource, value):
-        return None
+def odd_in_resources(at: str, resources: object) -> Iterator[OddAmount]:
+    """Those among requests and limits; `at` is the path of both."""
+    for key in ("requests", "limits"):
+        for resource, value in mapping(mapping(resources).get(key)).items():
+            yield from odd_value(fields.join(at, key, resource), resource, value)
+
+
+def odd_value(field: str, resource: object, value: object, *, of_pod: bool = True) -> Iterator[OddAmount]:
+    """That of a value as written, if it is odd."""
+    if not isinstance(resource, str) or value is None or _is_common(resource, value):
+        return
     try:
-        return odd(field, resource, Quantity.parse(value), of_pod=True)
+        found = odd(field, resource, Quantity.parse(value), of_pod=of_pod)
     except BadQuantity:
-        return None  # the API server says so
+        return  # the API server says so
+    if found:
+        yield found
 
 
 def _is_common(resource: str, value: object) -> bool:
@@ -54,16 +62,21 @@ def _is_common(resource: str, value: object) -> bool:
     return written.isdigit() if _is_device(resource) else (written.endswith(("Mi", "Gi")) and written[:-2].isdigit())
 
 
-def odd(field: str, resource: str, quantity: Quantity, *, of_pod: bool) -> OddAmount | None:
-    """None for nearly every amount."""
-    if (doubt := _doubt(resource, quantity, of_pod)) is None:
+def odd(
+    field: str, resource: str, quantity: Quantity, *, of_pod: bool = False, rounded_by: str = ""
+) -> OddAmount | None:
+    """None for nearly every amount. `rounded_by` counts the part of a device as a whole one."""
+    outcome = "the API server refuses such Pods" if of_pod else ""
+    if rounded_by:
+        outcome = f"{rounded_by} counts {-(-quantity.nano // _UNIT)}"
+    if (doubt := _doubt(resource, quantity, outcome)) is None:
         return None
     message, fix = doubt
     return OddAmount(field, resource, message, fix, of_pod and _is_device(resource))
 
 
-def _doubt(resource: str, quantity: Quantity, of_pod: bool) -> tuple[str, str] | None:
-    """What is wrong and the cure."""
+def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] | None:
+    """What is wrong and the cure. `outcome` is what becomes of a part of a device."""
     text, nano = quantity.text, quantity.nano
     if resource in _BYTES or resource.startswith("hugepages-"):
         if nano % _UNIT:
@@ -74,8 +87,8 @@ def _doubt(resource: str, quantity: Quantity, of_pod: bool) -> tuple[str, str] |
         if text.endswith(_LARGE):
             return f"cpu={text} is {nano // _UNIT} cores", "write cores, such as 4, or thousandths, such as 500m"
     elif nano % _UNIT and _is_device(resource):
-        counted = "the API server refuses such Pods" if of_pod else f"Kueue counts {-(-nano // _UNIT)}"
-        return f"{resource}={text} is a fraction, and devices come whole: {counted}", "write a whole number"
+        message = f"{resource}={text} is a fraction, and devices come whole"
+        return f"{message}: {outcome}" if outcome else message, "write a whole number"
     return None
 
 

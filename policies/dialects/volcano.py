@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
 from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
 from policies.model.forest import Forest
@@ -106,11 +107,13 @@ class PodGroup(Attached):
     """`written_queue` is spec.queue as it stands, None where it is absent and the CRD's `default` applies.
 
     `minimum` is spec.minResources. `two_tiers` are the network topologies that name their highest tier twice.
+    `made`: a controller made it of something else.
     """
 
     written_queue: str | None
     phase: str
     minimum: Mapping[str, Quantity] = field(default_factory=dict)
+    made: bool = False
     two_tiers: tuple[str, ...] = ()
 
 
@@ -165,6 +168,7 @@ def read_pod_group(manifest: Manifest) -> PodGroup:
         written_queue=queue,
         phase=text(mapping(manifest.get("status")).get("phase")) or "",
         minimum=Reader({}).amounts(spec.get("minResources"), "spec.minResources"),
+        made=controller_of(metadata(manifest)) is not None,
         two_tiers=contradictory_tiers(spec),
         defects=Reader(manifest).defects(),
     )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from policies.dialects.core import ours
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.odd_amounts import OddAmount, odd_in_pod
 from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.model import fields
 from policies.model.objects import GroupKind, KubeObject
@@ -36,9 +38,10 @@ NO_TEMPLATE = PodTemplate()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(KubeObject):
-    """A workload of a kind that no other dialect reads."""
+    """A workload of a kind that no other dialect reads. `odd`: the amounts that it can hardly mean, as for a Pod."""
 
     template: PodTemplate
+    odd: tuple[OddAmount, ...] = ()
 
     @property
     def is_work(self) -> bool:
@@ -66,11 +69,15 @@ def inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, object]:
 
 
 def _reader(kind: GroupKind) -> Callable[[Manifest], Work]:
+    path = (*TEMPLATES[kind.kind], "spec")
+    at = fields.join("", *path)
+
     def read(manifest: Manifest) -> Work:
         return Work(
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
             template=pod_template(kind.kind, manifest),
+            odd=() if controller_of(metadata(manifest)) else tuple(odd_in_pod(at, inside(manifest, path))),
         )
 
     return read

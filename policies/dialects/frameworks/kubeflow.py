@@ -31,6 +31,8 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
     )
 
 
+TRAIN_JOB = GroupKind("trainer.kubeflow.org", "TrainJob")
+
 FRAMEWORKS = (
     _job("TFJob", "tfReplicaSpecs"),
     _job("PaddleJob", "paddleReplicaSpecs"),
@@ -40,7 +42,7 @@ FRAMEWORKS = (
     _job("JAXJob", "jaxReplicaSpecs", prebuilt=False),
     # The pods of a TrainJob depend on its TrainingRuntime, which nobody reads here yet.
     Framework(
-        kind=GroupKind("trainer.kubeflow.org", "TrainJob"),
+        kind=TRAIN_JOB,
         version="v1alpha1",
         plural="trainjobs",
         suspend=Switch("spec.suspend"),

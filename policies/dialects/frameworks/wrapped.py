@@ -8,9 +8,12 @@ from __future__ import annotations
 from policies.dialects.job_shape import Framework, Switch
 from policies.model.objects import GroupKind
 
+APP_WRAPPER = GroupKind("workload.codeflare.dev", "AppWrapper")
+SPARK_APPLICATION = GroupKind("sparkoperator.k8s.io", "SparkApplication")
+
 FRAMEWORKS = (
     Framework(
-        kind=GroupKind("workload.codeflare.dev", "AppWrapper"),
+        kind=APP_WRAPPER,
         version="v1beta2",
         plural="appwrappers",
         suspend=Switch("spec.suspend"),
@@ -18,7 +21,7 @@ FRAMEWORKS = (
         controller="workload.codeflare.dev/appwrapper-controller",
     ),
     Framework(
-        kind=GroupKind("sparkoperator.k8s.io", "SparkApplication"),
+        kind=SPARK_APPLICATION,
         version="v1beta2",
         plural="sparkapplications",
         suspend=Switch("spec.suspend"),

@@ -11,6 +11,8 @@ from policies.model.quantity import BadQuantity, Quantity
 
 _BYTES = ("memory", "ephemeral-storage")
 _FEW = 1024  # bytes; nothing runs in less
+_SMALL = 1024**2  # bytes; the API server writes 1.1Gi as 1181116006400m
+_FRACTIONS = "mun"
 _LARGE = ("i", "M", "G", "T", "P", "E")
 """How suffixes end that no number of cores has."""
 _UNIT = 10**9
@@ -79,10 +81,11 @@ def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] |
     """What is wrong and the cure. `outcome` is what becomes of a part of a device."""
     text, nano = quantity.text, quantity.nano
     if resource in _BYTES or resource.startswith("hugepages-"):
-        if nano % _UNIT:
+        if nano % _UNIT and text[-1] in _FRACTIONS and 0 < nano < _SMALL * _UNIT:
             return f"{resource}={text} is a fraction of a byte: {text[-1]} is not a unit of bytes", _bytes(text)
         if 0 < nano < _FEW * _UNIT:
-            return f"{resource}={text} is {nano // _UNIT} bytes", _bytes(text)
+            count = -(-nano // _UNIT)
+            return f"{resource}={text} is {count} byte{'s' if count > 1 else ''}", _bytes(text)
     elif resource == "cpu":
         if text.endswith(_LARGE):
             return f"cpu={text} is {nano // _UNIT} cores", "write cores, such as 4, or thousandths, such as 500m"

@@ -10,6 +10,7 @@ from policies.model import fields
 from policies.model.quantity import BadQuantity, Quantity
 
 _BYTES = ("memory", "ephemeral-storage")
+_CORES = ("cpu", "vcore")
 _FEW = 1024  # bytes; nothing runs in less
 _SMALL = 1024**2  # bytes; the API server writes 1.1Gi as 1181116006400m
 _FRACTIONS = "mun"
@@ -77,6 +78,15 @@ def odd(
     return OddAmount(field, resource, message, fix, of_pod and _is_device(resource))
 
 
+def odd_in_yunikorn(field: str, resource: str, text: str) -> OddAmount | None:
+    """That of a quota of YuniKorn; one of one unit shuts a queue, beside zeros that would be no quota at all."""
+    try:
+        quantity = Quantity.parse(text)
+    except BadQuantity:
+        return None  # other rules say so
+    return None if quantity.nano == _UNIT else odd(field, resource, quantity)
+
+
 def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] | None:
     """What is wrong and the cure. `outcome` is what becomes of a part of a device."""
     text, nano = quantity.text, quantity.nano
@@ -86,9 +96,9 @@ def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] |
         if 0 < nano < _FEW * _UNIT:
             count = -(-nano // _UNIT)
             return f"{resource}={text} is {count} byte{'s' if count > 1 else ''}", _bytes(text)
-    elif resource == "cpu":
+    elif resource in _CORES:
         if text.endswith(_LARGE):
-            return f"cpu={text} is {nano // _UNIT} cores", "write cores, such as 4, or thousandths, such as 500m"
+            return f"{resource}={text} is {nano // _UNIT} cores", "write cores, such as 4, or thousandths, such as 500m"
     elif nano % _UNIT and _is_device(resource):
         message = f"{resource}={text} is a fraction, and devices come whole"
         return f"{message}: {outcome}" if outcome else message, "write a whole number"
@@ -96,6 +106,8 @@ def _doubt(resource: str, quantity: Quantity, outcome: str) -> tuple[str, str] |
 
 
 def _bytes(text: str) -> str:
+    if "e" in text.lower():
+        return "write the unit that was meant, as in 64Mi or 64Gi"
     number = text.rstrip("numkKMGTPEi")
     return f"write {number}Mi or {number}Gi if that was meant"
 

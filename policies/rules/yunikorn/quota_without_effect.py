@@ -6,6 +6,7 @@ from itertools import islice
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
+from policies.dialects.odd_amounts import odd_in_yunikorn
 from policies.dialects.yunikorn_flaws import quoted, shown
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -38,6 +39,7 @@ def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     - Pods request `cpu`, never `vcore`, `CPU` or `cpus`; a limit on these limits nothing.
     - A quota whose amounts are all zero is no quota: everything is allowed, not nothing.
     - `memory: 100m` is a tenth of a byte, rounded up to 1: no pod that requests memory ever fits.
+    - `memory: 64` is 64 bytes, and `cpu: 9Gi` is nine thousand million cores.
     - `namespace.maxApps: "0"` is no limit, and a value with a sign never reaches the scheduler.
     Example: `yunikorn.apache.org/namespace.quota: '{"vcore":"4","memory":"64Gi"}'`; cpu is not limited.
     Fix: write what the message names.
@@ -112,7 +114,7 @@ def _amounts(namespace: Namespace, annotation: str) -> Iterator[_Slip]:
     field = yunikorn.field(annotation)
     members = {member.key: member.value for member in scan(text).members if member.kind == "text"}
     for resource, value in members.items():
-        problem = _unrequested(resource, value, "cpu" in members) or _fraction(resource, value)
+        problem = _unrequested(resource, value, "cpu" in members) or _implausible(resource, value)
         if problem:
             yield _Slip(field, *problem, subject=resource or '""')
     texts = yunikorn.strings(text)
@@ -124,7 +126,7 @@ def _legacy(namespace: Namespace) -> Iterator[_Slip]:
     texts = yunikorn.legacy_texts(namespace)
     present = [key for key, resource in yunikorn.LEGACY.items() if resource in texts]
     for key in present:
-        if problem := _fraction(yunikorn.LEGACY[key], texts[yunikorn.LEGACY[key]]):
+        if problem := _implausible(yunikorn.LEGACY[key], texts[yunikorn.LEGACY[key]]):
             yield _Slip(yunikorn.field(key), *problem)
     if present and _nothing(yunikorn.resource(texts)):
         yield _all_zero(present[0])
@@ -173,6 +175,13 @@ def _fraction(resource: str, text: str) -> tuple[str, str] | None:
         return message, "write a whole amount"
     fix = f"write {text[:-1]}M or {text[:-1]}Mi" if text.endswith("m") else "write a whole number of bytes"
     return message + (" byte" if quantity.units() == 1 else " bytes"), fix
+
+
+def _implausible(resource: str, text: str) -> tuple[str, str] | None:
+    if problem := _fraction(resource, text):
+        return problem
+    found = odd_in_yunikorn("", resource, text)
+    return (found.message, found.fix) if found else None
 
 
 def _quantity(text: str) -> Quantity | None:

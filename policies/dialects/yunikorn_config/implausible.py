@@ -1,0 +1,34 @@
+"""Amounts that YuniKorn accepts and that are almost surely not those that were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.odd_amounts import odd_in_yunikorn
+from policies.dialects.yunikorn_config.checking import throughout
+from policies.dialects.yunikorn_config.model import Config, Problem, Queue, Resources
+
+
+def implausible(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        if partition.root is not None:
+            yield from throughout(partition.root, _of_queue)
+
+
+def _of_queue(queue: Queue) -> Iterator[Problem]:
+    yield from _odd(queue.guaranteed, f"guaranteed of {queue.path}")
+    yield from _odd(queue.maximum, f"max of {queue.path}")
+    if queue.template is not None:
+        yield from _odd(queue.template.guaranteed, f"guaranteed of the child template of {queue.path}")
+        yield from _odd(queue.template.maximum, f"max of the child template of {queue.path}")
+    for limit in queue.limits:
+        yield from _odd(limit.max_resources, f"limit {limit.name!r} of {queue.path}")
+
+
+def _odd(resources: Resources | None, whose: str) -> Iterator[Problem]:
+    for name, amount in (resources or {}).items():
+        if amount.value is None:
+            continue
+        at = amount.written
+        if found := odd_in_yunikorn(at.field, name, "".join(at.text.split())):
+            yield Problem(at.field, at.line, f"{whose}: {found.message}", found.fix, f"{whose} {name}", accepted=True)

@@ -38,6 +38,11 @@ class NodeAffinity:
     terms: tuple[tuple[Requirement, ...], ...] | None
     tolerations: tuple[Toleration, ...]
 
+    @property
+    def size(self) -> int:
+        """How many conditions and tolerations there are: each flavor is compared with all of them."""
+        return len(self.selector) + len(self.tolerations) + sum(map(len, self.terms or ()))
+
     def may_run_on(self, labels: Mapping[str, str]) -> bool:
         """Whether nodes with these labels, and unknown others, may be chosen."""
         return self.clash(labels) is None

@@ -21,6 +21,9 @@ from policies.rules.kueue._submissions import Asking, Submission, queue_of, subm
 _LISTED = 4
 """Flavors that a message names; the others are counted."""
 
+_MOST = 1000
+"""Conditions and tolerations of pods that are judged; nobody writes more, and 64 flavors are compared with each."""
+
 
 @rule(
     "flavor-not-matched",
@@ -33,7 +36,8 @@ def flavor_not_matched(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
     Why it is reported: Kueue accepts it and lets it wait. A flavor is excluded by a taint that neither the pods nor the
     flavor tolerate, and by a node selector or a required node affinity that contradicts its `nodeLabels`. A label that
-    the flavor does not define excludes nothing. Nothing is said while one of the flavors does not exist.
+    the flavor does not define excludes nothing. Nothing is said while one of the flavors does not exist. What other
+    webhooks add to Pods later, such as tolerations, is not known here.
     Example: a Job with `nodeSelector: {gpu: h100}` in a queue whose one flavor has `nodeLabels: {gpu: a100}`.
     Fix: change the selector or add the toleration, submit to another queue, or add a flavor to the queue.
     """
@@ -104,6 +108,8 @@ def _flavors(forest: Forest, queue: ClusterQueue) -> Mapping[str, Flavor] | None
 def _findings(submitted: Submission, queue: ClusterQueue, flavors: Mapping[str, Flavor]) -> Iterator[Finding]:
     for asking in submitted.asking:
         pods = node_affinity(asking.spec)
+        if pods.size > _MOST:
+            continue
         for group in queue.groups:
             asked = [resource for resource in group.covered_resources if resource in asking.requests]
             excluded = _excluded(pods, [flavors[flavor.name] for flavor in group.flavors]) if asked else ()

@@ -186,3 +186,10 @@ def test_what_excludes_a_flavor_is_named(spec: dict[str, Any], expected: Clash) 
 )
 def test_a_requirement_is_written_as_kubectl_writes_selectors(operator: str, values: list[str], text: str) -> None:
     assert str(Requirement("zone", operator, frozenset(values))) == text
+
+
+def test_its_size_is_what_each_flavor_is_compared_with() -> None:
+    spec = {"nodeSelector": {"zone": "a", "rack": "7"}, "tolerations": [{"operator": "Exists"}]}
+
+    assert node_affinity({**spec, **affinity(term(("a", "In", ["b"]), ("c", "Exists", [])), {})}).size == 5
+    assert node_affinity({}).size == 0

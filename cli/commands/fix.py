@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +11,14 @@ import click
 
 from cli.exits import Exit, Misused, strongest
 from cli.input.against import Against
-from cli.input.context import load
-from cli.input.documents import STDIN, read
-from cli.input.given import identify, noted
+from cli.input.documents import STDIN
+from cli.input.given import noted
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
+from cli.input.roots import context_of
+from cli.input.selection import Selection
 from cli.input.settings import settings
+from cli.input.surveyed import contexts_of, survey_roots, together
 from cli.links import owned
 from cli.output import emit, note
 from cli.report.fixing import Fixing, fixed
@@ -59,16 +60,20 @@ def fix(
     if write and "-" in every:
         raise Misused("--write changes files; standard input is none")
     configuration = settings(config, every, profile)
-    documents, faults = read(every, sys.stdin)
-    found = noted(identify(documents, faults))
-    for item in found.unreadable:
+    found = survey_roots(Selection(tuple(every)), config, render=False)
+    given = together(noted(root.given) for each in found for root in each.roots)
+    contexts = contexts_of(found, against, configuration, given)
+    unreadable = [*given.unreadable, *(item for each in contexts.values() for item in each.unreadable)]
+    for item in unreadable:
         note(str(item))
-    context = load(against, configuration.yunikorn, found.objects)
-    for item in context.unreadable:
-        note(str(item))
+    documents = (document for each in found for document in each.found.documents())
     files = {document.source: owned(document.source, every) for document in documents if document.source != STDIN}
     foreign = {file for file, place in files.items() if place is None}
-    fixing = fixed(documents, faults, context, configuration, foreign)
+    fixing = Fixing({}, {})
+    for each in found:
+        for root in each.roots:
+            context = context_of(root, contexts[each.against(against)], configuration)
+            fixing.add(fixed(root.documents, each.found.unreadable, context, configuration, foreign))
     changed = {file: text for file, text in fixing.texts.items() if text != fixing.before[file]}
     if diff := "\n".join(line for file in changed for line in _diff(file, fixing.before[file], changed[file])):
         emit(diff)
@@ -76,7 +81,7 @@ def fix(
         if place := files[file]:
             replace_text(place, fixing.before[file], text)
     _notes(fixing, changed, write)
-    codes = [Exit.UNREADABLE] if found.unreadable or context.unreadable else []
+    codes = [Exit.UNREADABLE] if unreadable else []
     click.get_current_context().exit(strongest([*codes, Exit.FINDINGS if check and changed else Exit.CLEAN]))
 
 

@@ -15,12 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cli.input.context import DECLARED
+from cli.input.context import DECLARED, Context
 from cli.input.documents import Document, Unreadable
 from cli.input.given import NO_FILES, Given, Placed, identify, is_numbered
 from cli.input.paths import HERE, path_within
 from cli.input.queue_config import QueuesRegion
 from cli.input.survey import Survey, Unit
+from policies.configuration.settings import Configuration
+from policies.judge import State, stored_state
 from policies.model.objects import GroupKind, Ref
 
 
@@ -28,12 +30,13 @@ from policies.model.objects import GroupKind, Ref
 class Root:
     """`path` is the folder or the file, "" for what nobody contradicts, which comes first. `given` has the objects.
 
-    `around` is what it names of what nobody contradicts, and what that names in turn. `elsewhere` are the kinds of
-    which objects are named here that only other roots have.
+    `documents` are all that it is made of, file by file. `around` is what it names of what nobody contradicts, and what
+    that names in turn. `elsewhere` are the kinds of which objects are named here that only other roots have.
     """
 
     path: str
     given: Given
+    documents: tuple[Document, ...] = ()
     around: Given = NO_FILES
     elsewhere: frozenset[GroupKind] = frozenset()
 
@@ -49,7 +52,8 @@ class _Read:
 
 def whole(found: Survey) -> list[Root]:
     """All of it as one root, also where it contradicts itself."""
-    return [Root("", identify(found.documents(), found.unreadable))]
+    documents = tuple(found.documents())
+    return [Root("", identify(documents, found.unreadable), documents)]
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[Root]:
@@ -61,7 +65,7 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     for each in read:
         if path := paths[id(each)]:
             members.setdefault(path, []).append(each)
-    roots = [Root(path, _joined(those, () if path else found.unreadable)) for path, those in members.items()]
+    roots = [_root(path, those, () if path else found.unreadable) for path, those in members.items()]
     rest, others = roots[0], roots[1:]
     if not others:
         return roots
@@ -72,12 +76,28 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     ]
 
 
-def _joined(members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> Given:
+def context_of(root: Root, context: Context, configuration: Configuration) -> Context:
+    """What is there before the root is applied: the context, and `around` as it would be stored.
+
+    In files a name stands for nothing only where no other root has it.
+    """
+    if root.around.objects:
+        manifests = {ref: placed.document.manifest for ref, placed in root.around.objects.items()}
+        world = context.world.put_all(placed.obj for placed in root.around.objects.values())
+        state = stored_state(State(world, manifests), configuration)
+        context = replace(context, world=state.world, manifests={**context.manifests, **state.manifests})
+    if not root.elsewhere or context.against.of_cluster:
+        return context
+    return replace(context, world=replace(context.world, known=context.world.known - root.elsewhere))
+
+
+def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> Root:
     """The documents once more, as one organisation."""
     objects: dict[Ref, Placed] = {}
     for each in members:
         objects.update(each.given.objects)
-    return identify((document for each in members for document in each.unit.documents), unreadable, objects)
+    documents = tuple(document for each in members for document in each.unit.documents)
+    return Root(path, identify(documents, unreadable, objects), documents)
 
 
 def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:

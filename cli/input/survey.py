@@ -88,8 +88,11 @@ class Survey:
             self.units.append(Unit(source, tuple(of_file), named))
 
 
-def survey(selection: Selection) -> Survey:
-    """Raises OutOfReach where a renderer that was asked for is not installed."""
+def survey(selection: Selection, *, render: bool = True) -> Survey:
+    """Without `render` the files of kustomizations are read as they are, and charts are passed over.
+
+    Raises OutOfReach where a renderer that was asked for is not installed.
+    """
     made, files = Survey(), Files()
     stage("reading files")
     for path in selection.paths:
@@ -102,7 +105,7 @@ def survey(selection: Selection) -> Survey:
                 made.unreadable.append(source)
             elif Path(source).is_dir():
                 made.folders.append(source)
-                _below(made, look(source, selection.exclusion), files)
+                _below(made, look(source, selection.exclusion), files, render)
             else:
                 made.files += 1
                 made.take(files.named(source), named=True)
@@ -121,12 +124,14 @@ def read(selection: Selection, known: Mapping[Ref, Placed] | None = None) -> Giv
     return noted(identify(found.documents(), found.unreadable, known))
 
 
-def _below(made: Survey, folder: Folder, files: Files) -> None:
+def _below(made: Survey, folder: Folder, files: Files, render: bool) -> None:
     made.files += len(folder.files) + len(folder.passed) + sum(map(len, folder.charts.values()))
-    used = _built(made, folder)
+    used = _built(made, folder) if render else set()
     folder.files = [file for file in folder.files if os.path.normpath(file) not in used]
     made.take(files.below(folder), named=False)
-    _charts(made, folder)
+    if render:
+        _charts(made, folder)
+    made.passed += [PassedOver(file, Reason.CHART) for of_chart in folder.charts.values() for file in of_chart]
 
 
 def _built(made: Survey, folder: Folder) -> set[str]:
@@ -155,8 +160,6 @@ def _charts(made: Survey, folder: Folder) -> None:
             made.notes.append(f"{chart}: not rendered: {result}")
         else:
             made.units.append(Unit(chart, tuple(result), rendered=True))
-    for files in folder.charts.values():
-        made.passed += [PassedOver(file, Reason.CHART) for file in files]
 
 
 def _chart(chart: str) -> list[Document] | str:

@@ -44,6 +44,16 @@ class Fixing:
     guesses: list[Judged] = field(default_factory=list)
     by_hand: int = 0
 
+    def add(self, other: Fixing) -> None:
+        """The fixes in the files of another root as well."""
+        self.before |= other.before
+        self.texts |= other.texts
+        self.done += other.done
+        self.left += other.left
+        self.foreign += other.foreign
+        self.guesses += other.guesses
+        self.by_hand += other.by_hand
+
 
 def fixed(
     documents: Sequence[Document],

@@ -207,3 +207,18 @@ def test_what_an_alias_repeats_is_left(file: Path) -> None:
 
 def rules() -> list[str]:
     return [each["rule"] for each in report(run("validate", ".", "-o", "json"))["findings"]]
+
+
+def test_each_root_is_fixed_by_itself(file: Path) -> None:
+    """Two examples give the same queue, each with a slip of its own."""
+    for name, limit in (("one", "borowingLimit"), ("two", "borrowingLimitt")):
+        folder = file.parent / name
+        folder.mkdir()
+        (folder / "all.yaml").write_text(
+            HEAD + BLOCK_QUEUE.replace("borrowingLimit", limit).replace("4", str(len(limit)))
+        )
+
+    assert run("fix", ".", "--write").exit_code == 0
+    for name, amount in (("one", "13"), ("two", "15")):
+        assert (file.parent / name / "all.yaml").read_text() == HEAD + BLOCK_QUEUE.replace("4", amount)
+    assert rules() == []

@@ -1,0 +1,66 @@
+"""The organisations that a command line names, each with what was found in it and the roots that it falls into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cli.input.against import Against
+from cli.input.context import Context, load
+from cli.input.given import NO_FILES, Given, joined
+from cli.input.roots import Root, find_roots, whole
+from cli.input.selection import Selection
+from cli.input.survey import Survey, survey
+from cli.input.workspace import Organisation, organisations
+from policies.configuration.settings import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """An organisation, and the roots that it falls into. Of several the first is what nobody contradicts."""
+
+    organisation: Organisation
+    found: Survey
+    roots: Sequence[Root]
+
+    def against(self, named: Against) -> Against:
+        """The context: that of the command line, else that of the configuration."""
+        own = self.organisation.against
+        return own if own is not None and named.kind == "nothing" else named
+
+    @property
+    def filled(self) -> list[Root]:
+        """Those with something to judge; one at least."""
+        return [root for root in self.roots if root.given.objects or root.given.unreadable] or list(self.roots[:1])
+
+    def name(self, root: Root) -> str:
+        """The path of the root, or the name of the organisation; "" for what nobody contradicts."""
+        return root.path or self.organisation.name
+
+
+def survey_roots(selection: Selection, config: str | None, *, render: bool = True) -> list[Surveyed]:
+    """`render`: build kustomizations and charts. Raises Misused, and OutOfReach as `survey` does."""
+    return [_surveyed(each, render) for each in organisations(selection, config)]
+
+
+def together(every: Iterable[Given]) -> Given:
+    found = NO_FILES
+    for each in every:
+        found = joined(found, each)
+    return found
+
+
+def contexts_of(
+    found: Iterable[Surveyed], named: Against, configuration: Configuration, every: Given
+) -> dict[Against, Context]:
+    """Each context is read once. `named` is that of the command line, `every` has all that is judged.
+
+    Raises OutOfReach where a cluster or a snapshot cannot be read.
+    """
+    contexts = dict.fromkeys(each.against(named) for each in found)
+    return {it: load(it, configuration.yunikorn, every.objects) for it in contexts}
+
+
+def _surveyed(organisation: Organisation, render: bool) -> Surveyed:
+    found = survey(organisation.selection, render=render)
+    return Surveyed(organisation, found, whole(found) if organisation.name else find_roots(found))

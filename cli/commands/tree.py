@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,12 +16,14 @@ from cli.input.against import Against
 from cli.input.context import Context
 from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
-from cli.input.given import NO_FILES, Given, gather, joined
+from cli.input.given import NO_FILES, Given, gather, joined, noted
 from cli.input.options import EngineOptions, against_of, input_paths, namespace, output
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
+from cli.input.selection import Selection
 from cli.input.settings import settings
 from cli.input.simulation import Simulations, has_work, play
+from cli.input.surveyed import survey_roots
 from cli.input.visibility import Ask, asked, understood
 from cli.output import emit, json_text, note
 from cli.report.answered_tree import chosen, tree_lines
@@ -31,7 +34,7 @@ from cli.report.simulations.yunikorn_text import counts_notes, queues_text
 from cli.report.tree_json import DIALECTS
 from cli.report.tree_view import UnknownNode, View, Wanted, view_of, wanted
 from cli.report.trees import walk
-from cli.report.whole_trees import answer, context_of, users, users_of
+from cli.report.whole_trees import answer, context_of, merged, users, users_of
 from cli.watching.again import watchable
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
@@ -166,23 +169,75 @@ def _named() -> Iterator[None]:
 
 def _from_world(files: list[str], every: list[str], children: bool, against: Against, output: str) -> None:
     """Raises NotAllowed where the cluster may not be read."""
-    given = gather(input_paths(files, ())) if files or against.kind == "nothing" else NO_FILES
-    held = joined(gather([against.name]), given) if against.kind == "files" else given
+    roots = _roots(files, against)
     context = _context(against, every)
-    forest = context.world.put_all(placed.obj for placed in held.objects.values())
-    played = _played(held, [against.name, *files]) if not against.of_cluster and has_work(held) else None
-    if played is not None:
-        played.note_problems()
-        use = users_of(played)
-    else:
-        for item in held.unreadable + context.unreadable:
-            note(str(item))
-        use = users(against, forest)
+    drawings = [_drawn(root, files, context) for root in roots]
     with _named():
-        view = view_of(list(map(wanted, every)), children, forest, use)
-    emit(json_text(answer(forest, context, use, view)) if output == "json" else "\n".join(_text(forest, use, view)))
-    unreadable = Exit.UNREADABLE if held.unreadable + context.unreadable else Exit.CLEAN
-    click.get_current_context().exit(strongest([unreadable, *([played.exit] if played is not None else [])]))
+        shown = _shown(drawings, list(map(wanted, every)), children)
+    if output == "json":
+        emit(json_text(merged([(each.name, answer(each.forest, context, each.use, view)) for each, view in shown])))
+    else:
+        emit("\n".join(_texts(shown)))
+    unreadable = Exit.UNREADABLE if context.unreadable else Exit.CLEAN
+    click.get_current_context().exit(strongest([unreadable, *(each.exit for each in drawings)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """The trees of a root, and what uses them. `name` is empty for the only root, and for what nobody contradicts."""
+
+    name: str
+    forest: Forest
+    use: Users
+    exit: Exit
+
+
+def _roots(files: list[str], against: Against) -> list[tuple[str, Given]]:
+    """The name of each root, and its objects with those of --against files:."""
+    held = gather([against.name]) if against.kind == "files" else NO_FILES
+    if not files and against.kind != "nothing":
+        return [("", held)]
+    found = survey_roots(Selection(tuple(input_paths(files, ()))), None, render=False)
+    named = [(each.name(root), joined(root.around, noted(root.given))) for each in found for root in each.filled]
+    return [(name, joined(held, given)) for name, given in named]
+
+
+def _drawn(root: tuple[str, Given], files: list[str], context: Context) -> _Drawing:
+    name, held = root
+    against = context.against
+    forest = context.world.put_all(placed.obj for placed in held.objects.values())
+    if not against.of_cluster and has_work(held):
+        played = _played(held, [against.name, *files])
+        played.note_problems()
+        return _Drawing(name, forest, users_of(played), played.exit)
+    for item in held.unreadable + context.unreadable:
+        note(str(item))
+    return _Drawing(name, forest, users(against, forest), Exit.UNREADABLE if held.unreadable else Exit.CLEAN)
+
+
+def _shown(drawings: list[_Drawing], nodes: list[Wanted], children: bool) -> list[tuple[_Drawing, View]]:
+    """What of each root is shown: those that have the nodes. Raises UnknownNode where none has them."""
+    found, unknown = [], None
+    for each in drawings:
+        try:
+            found.append((each, view_of(nodes, children, each.forest, each.use)))
+        except UnknownNode as error:
+            unknown = unknown or error
+    if not found and unknown is not None:
+        raise unknown
+    return found
+
+
+def _texts(shown: list[tuple[_Drawing, View]]) -> Iterator[str]:
+    """Several roots have a heading each; those without trees are left out."""
+    texts = [(each.name, list(_text(each.forest, each.use, view))) for each, view in shown]
+    filled = [each for each in texts if each[1]]
+    for name, lines_of in filled:
+        if len(filled) > 1 and name:
+            yield f"{plain(name)}:"
+        yield from lines_of
+    if not filled:
+        yield "no quota trees here"
 
 
 def _context(against: Against, nodes: list[str]) -> Context:
@@ -221,8 +276,6 @@ def _text(forest: Forest, use: Users, view: View) -> Iterator[str]:
     of_yunikorn = list(_yunikorn_text(forest, use, view))
     if of_yunikorn:
         yield from ("YuniKorn", *of_yunikorn)
-    if not drawn and not of_yunikorn:
-        yield "no quota trees here"
 
 
 def _yunikorn_text(forest: Forest, use: Users, view: View) -> Iterator[str]:

@@ -16,8 +16,8 @@ from cli.input.documents import Unreadable
 from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import against as against_option
 from cli.input.pruning import missing
+from cli.input.roots import as_one
 from cli.input.selection import Selection, selected
-from cli.input.survey import read
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
@@ -101,7 +101,7 @@ def _proposed(selection: Selection) -> str:
 def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet:
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
     (name, base), against = _base(request), request.against
-    after = read(request.selection, base.objects)
+    after = as_one(request.selection, base.objects)
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     cluster = Context(against, Forest(frozenset(DECLARED)))
     if against.of_cluster:

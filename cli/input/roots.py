@@ -17,13 +17,18 @@ from pathlib import Path
 
 from cli.input.context import DECLARED, Context
 from cli.input.documents import Document, Unreadable
-from cli.input.given import NO_FILES, Given, Placed, identify, is_numbered
+from cli.input.given import NO_FILES, Given, Placed, identify, is_numbered, noted
 from cli.input.paths import HERE, path_within
 from cli.input.queue_config import QueuesRegion
-from cli.input.survey import Survey, Unit
+from cli.input.selection import Selection
+from cli.input.survey import Survey, Unit, survey
+from cli.output import note
 from policies.configuration.settings import Configuration
 from policies.judge import State, stored_state
 from policies.model.objects import GroupKind, Ref
+
+_MOST_NAMED = 8
+"""Roots in a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,27 @@ def whole(found: Survey) -> list[Root]:
     """All of it as one root, also where it contradicts itself."""
     documents = tuple(found.documents())
     return [Root("", identify(documents, found.unreadable), documents)]
+
+
+def as_one(selection: Selection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True) -> Given:
+    """Everything that is selected, as one organisation; a note says so where there are several.
+
+    `known` as for `identify`. Raises OutOfReach where a renderer that was asked for is not installed.
+    """
+    found = survey(selection, render=render)
+    for line in found.notes:
+        note(line)
+    given = identify(found.documents(), found.unreadable, known)
+    if any(not each.equal for each in given.repeated):
+        _note_roots([root.path for root in find_roots(found, given.objects) if root.path])
+    return noted(given)
+
+
+def _note_roots(paths: Sequence[str]) -> None:
+    if paths:
+        more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+        named = f"{', '.join(paths[:_MOST_NAMED])}{more}"
+        note(f"several organisations are taken as one: {named}; name one of them instead")
 
 
 def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[Root]:

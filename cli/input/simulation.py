@@ -13,6 +13,8 @@ from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable, read
 from cli.input.given import Given, Placed, Repeated, gather
 from cli.input.options import EngineOptions
+from cli.input.roots import as_one
+from cli.input.selection import Selection
 from cli.input.settings import settings
 from cli.output import note
 from cli.progress import stage
@@ -192,7 +194,7 @@ class Simulations(Others):
 
 def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
     """The simulations of these files when nothing moves any more. Raises Misused."""
-    return play(gather(paths), settings(engine.config, paths, engine.profile), engine)
+    return play(as_one(Selection(tuple(paths)), render=False), settings(engine.config, paths, engine.profile), engine)
 
 
 def play(given: Given, configuration: Configuration, engine: EngineOptions) -> Simulations:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -26,13 +26,10 @@ from cli.input.documents import (
     standard_input,
 )
 from cli.input.folders import JUDGED, Folder, PassedOver, Reason, look
-from cli.input.given import Given, Placed, identify, noted
 from cli.input.kustomizations import Build, builds
 from cli.input.regular_file import read_regular
 from cli.input.selection import Selection
-from cli.output import note
 from cli.progress import stage, tick
-from policies.model.objects import Ref
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -111,17 +108,6 @@ def survey(selection: Selection, *, render: bool = True) -> Survey:
                 made.take(files.named(source), named=True)
     _asked_for(made, selection)
     return made
-
-
-def read(selection: Selection, known: Mapping[Ref, Placed] | None = None) -> Given:
-    """Everything that is selected, as one organisation; `known` as for `identify`.
-
-    Raises OutOfReach where a renderer that was asked for is not installed.
-    """
-    found = survey(selection)
-    for line in found.notes:
-        note(line)
-    return noted(identify(found.documents(), found.unreadable, known))
 
 
 def _below(made: Survey, folder: Folder, files: Files, render: bool) -> None:

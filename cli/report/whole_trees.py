@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cli.exits import OutOfReach
@@ -94,6 +94,14 @@ def answer(forest: Forest, context: Context, use: Users, view: View = ALL) -> di
         ],
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
     }
+
+
+def merged(answers: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """The answers of several roots as one, in which each node names its root."""
+    if len(answers) == 1:
+        return answers[0][1]
+    nodes = [{**node, "root": name} for name, each in answers for node in each["nodes"]]
+    return {**answers[0][1], "nodes": nodes, "cycles": [cycle for _, each in answers for cycle in each["cycles"]]}
 
 
 def _yunikorn_json(forest: Forest, use: Users, view: View) -> Iterator[dict[str, Any]]:

@@ -296,6 +296,7 @@ def _node() -> Schema:
             "quota": _list(row),
         },
         {
+            "root": {"description": "Of several organisations in the files, the folder or file of this one.", **_TEXT},
             "exists": {"description": "False for a Cohort that only others name.", "type": "boolean"},
             "state": {"description": "Of /v1/volcano/tree.", **_TEXT},
             "children": _list(_TEXT),

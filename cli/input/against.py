@@ -29,7 +29,7 @@ class Against:
 
     @property
     def of_cluster(self) -> bool:
-        """Whether it shows a cluster with its work: as that is, or as it was in a snapshot."""
+        """Whether it is a cluster with its work, as it is now or in a snapshot."""
         return self.kind in ("cluster", "snapshot")
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ def _first(login: Login) -> str:
 
 
 _KINDS = ("nothing", "files:", "snapshot:", "cluster", "cluster:")
-"""How a value begins, for completion."""
+"""The beginnings of values, for completion."""
 
 
 class AgainstType(click.ParamType[Against]):
@@ -92,5 +92,5 @@ class AgainstType(click.ParamType[Against]):
         named = bool(name) and kind in ("files", "snapshot", "cluster")
         bare = not colon and kind in ("nothing", "cluster")
         if not named and not bare:
-            self.fail(f"{value!r} is none of nothing, files:DIR, snapshot:FILE, cluster, cluster:CONTEXT", param, ctx)
+            self.fail(f"{value!r} is not one of: nothing, files:DIR, snapshot:FILE, cluster, cluster:NAME", param, ctx)
         return Against(kind, name)

@@ -26,7 +26,7 @@ _KEYS = ("fingerprint", "rule", "group", "kind", "namespace", "name", "field", "
 
 @dataclass(frozen=True, slots=True)
 class OldFinding:
-    """One entry. What follows the fingerprint is for people, and says whether the object is still there."""
+    """One entry. The fields after the fingerprint are for people, and show whether the object still exists."""
 
     fingerprint: str
     rule: str
@@ -65,7 +65,7 @@ def of(findings: Iterable[Judged]) -> tuple[OldFinding, ...]:
 
 
 def entry(judged: Judged, known_by: str) -> OldFinding:
-    """`known_by`: the fingerprint, which also says which of several it is that are alike."""
+    """`known_by` is the fingerprint; it tells similar findings apart."""
     finding = judged.finding
     return OldFinding(known_by, judged.rule.id, *finding.object, finding.field, finding.subject)
 
@@ -81,7 +81,7 @@ def read(file: str) -> Baseline:
         raise Misused(f"--baseline {file}: larger than {MAX_SIZE // 2**20} MiB; {_CURE}")
     head, *lines = text.split("\n")
     if _value(file, 1, head) != _HEAD:
-        raise Misused(f"{file}:1:1: this is no Baseline of {API_VERSION}; {_CURE}")
+        raise Misused(f"{file}:1:1: this is not a Baseline of {API_VERSION}; {_CURE}")
     if lines and not lines[-1]:
         lines.pop()
     entries = tuple(_old(file, number, line) for number, line in enumerate(lines, 2))
@@ -104,7 +104,7 @@ def write(baseline: Baseline) -> None:
 def _old(file: str, number: int, line: str) -> OldFinding:
     value = _value(file, number, line)
     if not isinstance(value, dict) or set(value) != set(_KEYS) or not all(isinstance(it, str) for it in value.values()):
-        raise Misused(f"{file}:{number}:1: this is no entry of a baseline; {_CURE}")
+        raise Misused(f"{file}:{number}:1: this is not an entry of a baseline; {_CURE}")
     return OldFinding(**value)
 
 

@@ -37,11 +37,11 @@ DECLARED = (
     volcano.QUEUE,
     core.NAMESPACE,
 )
-"""The kinds that people keep in files: what the files lack of these does not exist. Work in progress is in no file."""
+"""The kinds that people keep in files: an object of these that is in no file does not exist. Work is not in files."""
 
 
 Keep = Callable[[Ref, Manifest], None]
-"""Is shown an object, and keeps of it what it wants."""
+"""Gets each object, and keeps the parts that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The world before the change; `unreadable` is what of it could not be read.
+    """The world before the change; `unreadable` are the parts that could not be read.
 
     `manifests` are those of the world where it is made of files; else those of the objects that were asked for.
     `snapshot` is the one that the world was made of, `as_of` when the world was so; None for what is read now.
@@ -94,7 +94,7 @@ def load(
 
 
 def _of_snapshot(against: Against, wanted: Container[Ref]) -> Context:
-    """The world that the snapshot shows, without work that is wanted: of such only a part is there to compare with."""
+    """The world of the snapshot, without work in `wanted`: a snapshot has only a part of it, too little to compare."""
     taken = snapshot_file.read(against.name)
     found = [(each, manifest) for manifest in taken.objects if (each := dialects.read(manifest)) is not None]
     found = [(each, manifest) for each, manifest in found if each.ref.group_kind in taken.complete]
@@ -109,7 +109,7 @@ def _of_cluster(
     wanted: Container[Ref],
     manifests: dict[Ref, Manifest],
 ) -> Forest:
-    """The world; of `wanted` the manifests are kept as well."""
+    """The world; `manifests` gets the manifests of `wanted`."""
 
     def keep(ref: Ref, manifest: Manifest) -> None:
         if ref in wanted:
@@ -134,7 +134,7 @@ def followed(cluster: Cluster, following: Iterable[Source], keep: Keep) -> Fores
 
 
 def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
-    """Show `keep` each object of a cluster that rules or decisions read; the kinds of which every object was read.
+    """Pass `keep` each object of a cluster that rules or decisions read. Returns the kinds that were read completely.
 
     Raises OutOfReach.
     """
@@ -159,7 +159,7 @@ def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[Source]:
 
 
 def _noticed(source: Source, keep: Keep) -> Source:
-    """The source, which shows `keep` each manifest as it passes by; nothing is asked of the cluster twice."""
+    """The source; it passes each manifest to `keep`, so that the cluster is read once."""
     trim, namespaced = source.trim, source.versions[0].namespaced
 
     def note(manifest: dict[str, Any]) -> dict[str, Any]:

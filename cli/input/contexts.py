@@ -17,13 +17,13 @@ _MOST = 16 * 2**20
 def complete_context(
     ctx: click.Context, _: click.Parameter | None, incomplete: str, prefix: str = ""
 ) -> list[CompletionItem[str]]:
-    """Those that begin so; each with `prefix` before it."""
+    """The contexts that begin with the text, each with `prefix` before it."""
     names = sorted(set(_names(ctx.params.get("kubeconfig"))))
     return [CompletionItem(prefix + name) for name in names if name.startswith(incomplete)]
 
 
 def _names(kubeconfig: str | None) -> Iterator[str]:
-    """What cannot be read has none: a completion reports nothing."""
+    """Empty where the kubeconfig cannot be read: a completion reports no errors."""
     from policies.dialects.reading import listing, mapping, text  # here, since these take long to load
     from policies.text.positions import BadText
     from policies.text.yaml_values import single

@@ -41,7 +41,7 @@ class Place:
     overlay: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """A line may begin with it, and one that begins with `::` would be a command to GitHub's runner."""
+        """As at the start of a line; a line that begins with `::` would be a command for GitHub's runner."""
         file = f"./{self.file}" if self.file.lstrip().startswith("::") else self.file
         return f"{file}:{self.line}:{self.column}"
 
@@ -73,8 +73,8 @@ class Document:
 class Unreadable:
     """Input that cannot be read or judged; the message says why and, where there is one, the cure.
 
-    `well_formed`: the text itself is sound, and holds something else than manifests. `below`: the file lies in a folder
-    that was named; nobody named the file.
+    `well_formed`: the text itself is sound, but it does not hold manifests. `below`: the file lies in a folder that was
+    named; nobody named the file.
     """
 
     place: Place
@@ -95,7 +95,7 @@ def read(
     """All manifests of the files, of *.yaml, *.yml and *.json below the directories, and for "-" of standard input.
 
     A path may be a pattern. A file that is named twice is read once. An unreadable file does not keep the others from
-    being read; one in a folder that has nothing to do with quota is passed over, as are charts and patches. A List is
+    being read. One in a folder that is unrelated to quota is passed over, as are charts and patches. A List is
     returned as its items. Empty documents are left out. What standard input holds is placed in the file `stdin_name`.
     """
     found = list(counted(_read_all(paths, stdin, stdin_name), "reading files"))
@@ -105,7 +105,7 @@ def read(
 def expand(path: str) -> list[str]:
     """The path itself, or what a pattern (`*`, `?`, `[a-z]`, `**` for any depth) matches, in the order of the names.
 
-    All are tidy. Of files it matches only manifests. Empty where nothing is there; an existing path is never a pattern.
+    All are tidy. A pattern matches folders and manifests. Empty without a match; an existing path is not a pattern.
     """
     if os.path.lexists(path):
         return [tidy(path)]
@@ -131,7 +131,7 @@ def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name:
 
 
 def matching(path: str) -> Iterator[str | Unreadable]:
-    """The paths that it stands for."""
+    """The files and folders that a path or pattern names."""
     found = expand(path)
     if not found and glob.has_magic(path):
         yield Unreadable(Place(path, 1, 1), "no manifest matches this pattern")
@@ -157,7 +157,7 @@ class Files:
         self._read: set[tuple[int, int]] = set()
 
     def named(self, source: str) -> Iterator[Document | Unreadable]:
-        """What a file holds that the user names: it must be readable."""
+        """The manifests of a file that the user names: it must be readable."""
         try:
             data = self._data(source)
         except (OSError, ValueError) as error:  # ValueError: a name that no file can have
@@ -167,7 +167,7 @@ class Files:
             yield from parse(source, data)
 
     def below(self, folder: Folder) -> Iterator[Found]:
-        """The same for what lies in a folder: only a file with something of ours must be readable."""
+        """The same for the files of a folder: only a file that mentions our projects must be readable."""
         yield from folder.passed
         for source in folder.files:
             yield from self.found(source)
@@ -231,7 +231,7 @@ def _unreadable(found: Unreadable, data: bytes, template: bool) -> Unreadable | 
 
 
 def is_object(manifest: Mapping[str, Any]) -> bool:
-    """Whether it says of which kind or version it is; without either it is a file of another program."""
+    """Whether it has a kind or a version; without either it is a file of another program."""
     return text_of(manifest.get("kind")) is not None or text_of(manifest.get("apiVersion")) is not None
 
 

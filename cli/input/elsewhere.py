@@ -1,6 +1,6 @@
-"""What there is in the queues of Volcano and YuniKorn in a cluster, as it is now.
+"""The work in the queues of Volcano and YuniKorn of a cluster, as it is now.
 
-Nothing is played: what waits is held once against the queues and Nodes, for the reasons.
+No time passes here: what waits is compared once with the queues and Nodes, to find the reasons.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def _noted(project: str, manifests: Iterator[Manifest]) -> list[Manifest]:
 
 
 def _surroundings(cluster: Cluster) -> list[Manifest]:
-    """What both decide by."""
+    """The objects that both schedulers read."""
     from cluster.resource import NAMESPACES, NODES, PRIORITY_CLASSES
 
     return [each for resource in (NODES, PRIORITY_CLASSES, NAMESPACES) for each in _listed(cluster, resource)]
 
 
 def _of_volcano(cluster: Cluster, around: Callable[[], list[Manifest]]) -> Iterator[Manifest]:
-    """Nothing where Volcano is not installed. Jobs are left out: their PodGroups and Pods are there."""
+    """Empty if Volcano is not installed. Jobs are left out: their PodGroups and Pods stand for them."""
     from cluster.sources import FOLLOWED
 
     (queues,), (groups,) = FOLLOWED[volcano.QUEUE], FOLLOWED[volcano.POD_GROUP]
@@ -81,7 +81,7 @@ def _of_volcano(cluster: Cluster, around: Callable[[], list[Manifest]]) -> Itera
 
 
 def _of_yunikorn(cluster: Cluster, around: Callable[[], list[Manifest]], namespace: str) -> Iterator[Manifest]:
-    """Nothing where no Pod is YuniKorn's."""
+    """Empty if no Pod is YuniKorn's."""
     from cluster.resource import CONFIG_MAPS
 
     pods = _pods(cluster, yunikorn.SCHEDULER)
@@ -117,7 +117,7 @@ def _listed(
 
 
 def _lean(pod: Manifest) -> Manifest:
-    """Without what no scheduler reads: there may be many Pods."""
+    """Without the fields that no scheduler reads: there may be many Pods."""
     spec = {key: value for key, value in mapping(pod.get("spec")).items() if key not in _NOT_READ}
     for key in ("containers", "initContainers"):
         if key in spec:
@@ -130,7 +130,7 @@ def _some(container: Any) -> dict[str, Any]:
 
 
 def _alone(pod: Manifest) -> Manifest:
-    """Each Pod of a gang for itself: its placeholders are Pods, and need not be made up."""
+    """Each Pod of a gang by itself: the cluster has Pods for its placeholders."""
     notes = texts(metadata(pod).get("annotations"))
     kept = {key: value for key, value in notes.items() if key not in (PLACEHOLDER, TASK_GROUP, TASK_GROUPS)}
     return {**pod, "metadata": {**metadata(pod), "annotations": kept}}

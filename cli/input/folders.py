@@ -1,4 +1,4 @@
-"""What lies in a folder: files to be read, charts, kustomizations, and what is passed over because of where it lies."""
+"""The content of a folder: files to read, charts, kustomizations, and files that are passed over."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 EXTENSIONS = (".yaml", ".yml", ".json")
 IGNORE_FILE = ".quotreeignore"
 RENDERED_FROM = (*EXTENSIONS, ".tpl", ".txt", ".env", ".properties", "kustomization", IGNORE_FILE)
-"""How names of files end, in lower case, that say what is read of a folder and what it becomes."""
+"""Endings, in lower case, of the files that decide how a folder is read and rendered."""
 _CHART = "Chart.yaml"
 _CHART_FOLDERS = ("templates", "charts", "crds", "ci")
 _CHART_FILES = re.compile(r"(?:Chart|values|requirements).*|\.helmignore|.*\.lock").fullmatch
 _MOST_PATTERNS = 2**16
 """Bytes of a .quotreeignore."""
 _WORDS = (b"kueue", b"volcano", b"yunikorn", b"Queue", b"Cohort", b"ResourceFlavor", b"PodGroup")
-"""One of them is in whatever `_OURS` finds; this is quicker for large data."""
+"""Every match of `_OURS` contains one of them; the search for these is faster."""
 _OURS = re.compile(
     rb"""kueue[a-z0-9.-]*\.io\b|volcano\.sh\b|yunikorn
     |\bkind["']?\s*:\s*["']?(?:ClusterQueue|LocalQueue|ResourceFlavor|Cohort|Queue|PodGroup)\b""",
@@ -37,7 +37,7 @@ _OURS = re.compile(
 """An API group, label or annotation of one of the three projects, also with a slip in it, or a kind that only they
 have."""
 _VERSION = re.compile(rb"""^["']?apiVersion["']?\s*:\s*["']?([^\s"'#]+)""", re.MULTILINE)
-"""Of a manifest that stands by itself."""
+"""The apiVersion of a manifest at the top level."""
 _OBJECT = re.compile(rb"\b(?:apiVersion|partitions)\b")
 JUDGED = re.compile(
     rb"""apiVersion["']?\s*:\s*["']?(?:kueue|[a-z]+\.volcano\.sh)|kueue\.x-k8s\.io/queue-name|volcano\.sh/|yunikorn"""
@@ -50,7 +50,7 @@ def mentions_ours(data: bytes) -> bool:
 
 
 def is_ours(data: bytes) -> bool:
-    """Whether a file that cannot be read is one of ours: it mentions us, and is not a manifest of somebody else."""
+    """Whether an unreadable file concerns us: it mentions one of the projects, and is not a manifest of another one."""
     if not mentions_ours(data):
         return False
     from policies.dialects import READERS  # here, since it takes long to load
@@ -61,7 +61,7 @@ def is_ours(data: bytes) -> bool:
 
 
 def may_hold_objects(data: bytes) -> bool:
-    """Whether there can be a manifest in it, which may lack its version, or queues of YuniKorn."""
+    """Whether it may hold a manifest, possibly without a version, or queues of YuniKorn."""
     return _OBJECT.search(data) is not None or mentions_ours(data)
 
 
@@ -141,7 +141,7 @@ def _around(directory: str, charts: Iterable[str]) -> str | None:
 
 
 def _is_of_chart(path: str) -> bool:
-    """Whether Helm reads the file, by its path in the chart; what else lies there is for others."""
+    """Whether Helm reads the file, by its path in the chart; other files there are not part of it."""
     first, _, inner = path.partition("/")
     return first in _CHART_FOLDERS if inner else bool(_CHART_FILES(first))
 
@@ -156,7 +156,7 @@ def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:
 
 
 def _without_patches(found: Folder) -> None:
-    """A patch has kind and name of what it patches, and is not an object."""
+    """A patch has the kind and name of its target, but is not an object."""
     resources = {_normal(each) for it in found.kustomizations for each in it.resources}
     patches = {_normal(each) for it in found.kustomizations for each in it.others} - resources
     found.passed += [PassedOver(file, Reason.PATCH) for file in found.files if _normal(file) in patches]
@@ -196,7 +196,7 @@ class _Ignored:
         return self._matches(path, "")
 
     def _matches(self, path: str, end: str) -> bool:
-        """The last pattern that speaks of the path decides, as in Git."""
+        """The last pattern that matches the path decides, as in Git."""
         if not self._specs and not self._apart:
             return False
         whole = os.path.abspath(path)  # noqa: PTH100, for many files
@@ -209,7 +209,7 @@ class _Ignored:
 
 
 def _lines(file: str) -> list[str]:
-    """None where this is not a file, or cannot be read."""
+    """Empty if this is not a file, or cannot be read."""
     try:
         return read_regular(file, _MOST_PATTERNS)[0].decode("utf-8", "replace").splitlines()
     except OSError:
@@ -217,7 +217,7 @@ def _lines(file: str) -> list[str]:
 
 
 def _above(start: Path, top: str) -> Iterator[Path]:
-    """The folders above the start, up to the top; none where there is no checkout."""
+    """The folders above the start, up to the top; empty outside of a checkout."""
     folders = list(start.parents)
     last = next((at for at, each in enumerate([start, *folders]) if str(each) == top or (each / ".git").exists()), 0)
     yield from folders[:last]

@@ -1,4 +1,4 @@
-"""What the user hands over: the documents of the files, read, identified and each with its place."""
+"""The documents of the files that the user names: read, identified, each with its place."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def identify(
 
 
 def same(one: Manifest, other: Manifest) -> bool:
-    """Also in types: true is not 1, and 1 is not 1.0."""
+    """Whether both are equal, in types too: true is not 1, and 1 is not 1.0."""
     return one is other or (one == other and repr(one) == repr(other))
 
 
 def is_numbered(ref: Ref) -> bool:
-    """Whether it is made by generateName, and its number counts within these files only; no name has a `*`."""
+    """Whether the object has a generateName, so that its number is only valid in these files; no name has a `*`."""
     return "*" in ref.name
 
 

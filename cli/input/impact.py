@@ -1,4 +1,4 @@
-"""What a change set does, computed: quota by the engine and the dialects, work by the simulation."""
+"""Computes the effect of a change set: on quota by the engine and the dialects, on work by the simulation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OTHER_TREES = frozenset({volcano.QUEUE, core.NAMESPACE, CONFIG_MAP})
 class Impact:
     """`nodes` are those that differ: of Kueue, then of Volcano and YuniKorn.
 
-    `elsewhere` is what becomes of Volcano's and YuniKorn's work; empty on top of a cluster, of which it is not read.
+    `elsewhere` is the effect on work of Volcano and YuniKorn; empty for a cluster, where that work is not read.
     """
 
     change: ChangeSet
@@ -47,7 +47,7 @@ class Impact:
 
     @property
     def over(self) -> tuple[Excess, ...]:
-        """What uses more than it may when the change is made, and did not before."""
+        """The nodes that exceed their quota after the change, but not before it."""
         return (*self.prediction.over, *(excess for each in self.elsewhere for excess in each.over))
 
     @property
@@ -87,7 +87,7 @@ def _beside(kueue: Simulation, files: SimulatedFiles) -> list[Played]:
 
 
 def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions) -> Simulation:
-    """What there is before the change, at rest."""
+    """The state before the change, at rest."""
     settings = engine_settings(engine, files.configuration)
     if change.against.of_cluster:
         simulation = of_cluster(read(change.against, settings), change.cluster.world, settings, files)
@@ -101,7 +101,7 @@ def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions) -
 
 
 def of_cluster(world: World, forest: Forest, settings: Settings, files: SimulatedFiles) -> Simulation:
-    """What a cluster holds, from now on; `settings` are those of `world`."""
+    """A simulation of the cluster, from now on; `settings` are those of `world`."""
     files.forest = forest.knowing(DECLARED)
     return Simulation(settings, time.time_ns(), world)
 

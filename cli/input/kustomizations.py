@@ -1,4 +1,4 @@
-"""What a kustomization names, without building it: resources, patches, and what only kustomize itself could fetch."""
+"""The files and folders that a kustomization names: resources, patches, and what would have to be fetched."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from policies.text.positions import BadText
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _MOST = 2**20
-"""Bytes of a kustomization; what is larger was not written by people."""
+"""Bytes of a kustomization. A larger file is generated."""
 _PLAIN = {"apiVersion", "kind", "metadata", "resources", "bases", "buildMetadata", "sortOptions"}
-"""The keys with which the build is the resources as they are."""
+"""A kustomization with only these keys leaves its resources as they are."""
 _RESOURCES = ("resources", "bases", "components")
 _OTHERS = ("patchesStrategicMerge", "configurations", "crds", "generators", "transformers", "validators")
 _WITH_PATHS = ("patches", "patchesJson6902", "replacements")
@@ -26,9 +26,9 @@ _CHARTS = ("helmCharts", "helmChartInflationGenerator")
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """Paths are those of files and folders that exist. `resources` are what is built, `others` what changes it.
+    """Only files and folders that exist have a path here. `resources` are built, `others` change the result.
 
-    `plain`: the build is the resources as they are. `hindrance` says why it is not built here, "" where it can be.
+    `plain`: the build is the resources as they are. `hindrance` says why it cannot be built here; "" if it can.
     """
 
     folder: str
@@ -40,7 +40,7 @@ class Kustomization:
 
 
 def read_kustomization(folder: str, name: str) -> Kustomization | None:
-    """None where the file cannot be read, or is not a kustomization of kustomize."""
+    """None if the file cannot be read, or is a Kustomization of Flux."""
     try:
         content = yaml_values.single(read_regular(f"{folder}/{name}", _MOST)[0].decode("utf-8-sig"))
     except (OSError, ValueError, BadText):
@@ -82,7 +82,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _local(folder: str, name: str) -> str:
-    """The path of what the kustomization names, "" where that is not here: a URL, a text in place of a name."""
+    """The local path of a resource; "" if there is none, as for a URL or inline YAML."""
     if "\n" in name or "\0" in name or "://" in name:
         return ""
     path = os.path.normpath(f"{folder}/{name}") if not name.startswith("/") else ""
@@ -91,12 +91,12 @@ def _local(folder: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A kustomization that no other one uses, with all that it is made of."""
+    """A kustomization that no other one uses, and all of its parts."""
 
     top: Kustomization
     parts: tuple[Kustomization, ...]
     files: frozenset[str]
-    """Normal paths of all resources and of what changes them."""
+    """The normal paths of all resources, patches and configurations."""
 
     @property
     def plain(self) -> bool:
@@ -108,12 +108,12 @@ class Build:
 
     @property
     def bases(self) -> frozenset[str]:
-        """The folders of the other parts that are no components, normal."""
+        """The normal paths of the other parts, without components."""
         return frozenset(os.path.normpath(it.folder) for it in self.parts if it is not self.top and not it.component)
 
 
 def builds(found: list[Kustomization]) -> list[Build]:
-    """One for each kustomization that no other one uses; a base outside of what was found belongs to it as well."""
+    """One build for each kustomization that no other one uses. Bases outside of the folder are parts of it, too."""
     known = {os.path.normpath(each.folder): each for each in found}
     used = {path for each in found for path in each.resources}
     tops = [each for path, each in known.items() if path not in used and not each.component]

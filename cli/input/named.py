@@ -73,7 +73,7 @@ def workload_of(workloads: Mapping[str, Owners], wanted: Named) -> str:
 
 @cache
 def _kinds() -> dict[str, str]:
-    """By each word for it: the kind in lower case, its plural, both with its group, and kubectl's short names."""
+    """Kinds by the words for them: in lower case, in plural, both also with the group, and kubectl's short names."""
     from reconciler.jobs.kinds import SHIPPED  # here, since it takes long to load
 
     found = dict.fromkeys(_WORKLOAD_WORDS, _WORKLOAD_KIND) | dict.fromkeys(("pod", "pods", "po"), "Pod")

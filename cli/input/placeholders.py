@@ -1,4 +1,4 @@
-"""Whether a manifest is a template: what it says depends on values that are not in it."""
+"""Whether a manifest is a template, with values that are filled in later."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcan
 
 
 def missing(given: Given, world: Forest) -> Iterator[KubeObject]:
-    """What the world holds and the files lack, of the kinds in the files: queues alone say nothing of namespaces."""
+    """Objects of the world that the files lack, of the kinds in the files: queues alone delete no namespaces."""
     kinds = PRUNED & {ref.group_kind for ref in given.objects}
     for obj in sorted(world.objects(), key=lambda obj: obj.ref):
         if obj.ref.group_kind in kinds and obj.ref not in given.objects and not _made_by_the_system(obj):

@@ -17,7 +17,7 @@ from cli.input.options import configured
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Against what, by which configuration, and what the change deletes. `revision` is that of --base."""
+    """The context, the configuration, and whether the change deletes objects. `revision` is that of --base."""
 
     against: Against
     config: str | None = None

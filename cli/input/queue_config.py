@@ -24,7 +24,7 @@ _LITERAL = re.compile(
     r"\|[-+]?[ \t]*+(?:#[^\n]*+)?\r?\n"
     rf"(?P<lines>{_EMPTY}(?P<indent> ++)[^\n]*+(?:\n(?:(?P=indent)[^\n]*+|[ \t\r]*+(?=\n|\Z)))*+)"
 ).match
-"""A literal block from its `|` on; one with its own indication of how far it is indented is none here."""
+"""A literal block from its `|` on, without an indentation indicator."""
 
 
 @dataclass(frozen=True, slots=True)

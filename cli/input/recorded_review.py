@@ -25,7 +25,7 @@ class BadRecording(Exception):
 
 
 def recorded(file: str) -> tuple[Review, str]:
-    """The review, and what is too much in its object, empty where nothing is. Raises BadRecording and Misused."""
+    """The review, and why its object is too large, or "". Raises BadRecording and Misused."""
     documents, unreadable = read([file], sys.stdin)
     if unreadable:
         raise BadRecording(unreadable)
@@ -56,7 +56,7 @@ def _place(document: Document, bad: BadReview) -> Place:
 
 
 def _cure(document: Document) -> str:
-    """A manifest is what people try first."""
+    """The message for a manifest, which people often pass by mistake."""
     if document.manifest.get("kind") == "AdmissionReview":
         return ""
     return "; for a manifest use `quotree validate`"

@@ -1,4 +1,4 @@
-"""JSON Patches written into the files that manifests were read from, and nothing else changed in them."""
+"""Writes JSON Patches into the files of the manifests; the rest of each file stays as it is."""
 
 from __future__ import annotations
 

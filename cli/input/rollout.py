@@ -25,7 +25,7 @@ from policies.rollout.waves import Step, steps
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """`verdict` is that of the whole change as one transaction; without its consent there is no order."""
+    """`verdict` is that of the whole change as one transaction; if it refuses, there is no order."""
 
     change: ChangeSet
     verdict: Verdict
@@ -48,7 +48,7 @@ def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
 
 
 def _state(change: ChangeSet, configuration: Configuration) -> State:
-    """What is there; files are completed as a cluster would store them."""
+    """The state before the change; files are completed as a cluster would store them."""
     if change.against.of_cluster:
         written = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
         world = change.cluster.world.put_all(placed.obj for placed in change.before.objects.values())

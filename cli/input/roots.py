@@ -1,9 +1,9 @@
 """The organisations in a selection: its roots.
 
 Where files give the same object differently they describe different organisations: examples, environments, clusters.
-The largest folders that do not contradict themselves are then roots of their own, or single files. What nobody
-contradicts is one root; others have of it what they name. One object of the configuration that two files of a
-folder give differently, and nothing else, is a slip and no sign of two organisations.
+The largest folders that do not contradict themselves are then roots of their own, or single files. The files that no
+other file contradicts are one root; the others use those of its objects that they name. If two files of a folder give a
+single object of the configuration differently, that is a slip, not a sign of two organisations.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """`path` is the folder or the file, "" for what nobody contradicts, which comes first. `given` has the objects.
+    """`path` is the folder or the file; "" for the files that no other file contradicts, which come first.
 
-    `documents` are all that it is made of, file by file. `around` is what it names of what nobody contradicts, and what
-    that names in turn. `elsewhere` are the kinds of which objects are named here that only other roots have.
+    `given` has the objects, `documents` are all manifests, file by file. `around` are the objects of the first root
+    that this one names, directly or through others. `elsewhere` are the kinds of the names that only other roots have.
     """
 
     path: str
@@ -105,7 +105,7 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
 def context_of(root: Root, context: Context, configuration: Configuration) -> Context:
     """What is there before the root is applied: the context, and `around` as it would be stored.
 
-    In files a name stands for nothing only where no other root has it.
+    In files a name is unknown only if no other root has it.
     """
     if root.around.objects:
         manifests = {ref: placed.document.manifest for ref, placed in root.around.objects.items()}
@@ -127,7 +127,7 @@ def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable])
 
 
 def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:
-    """What people keep in files."""
+    """Objects of the kinds that people keep in files, by name."""
     found: dict[str, set[Ref]] = defaultdict(set)
     for root in roots:
         for ref in root.given.objects:
@@ -137,7 +137,7 @@ def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:
 
 
 def _around(root: Root, rest: Root, common: Mapping[str, set[Ref]]) -> Given:
-    """What the root names of the rest, at any number of steps."""
+    """Objects of the rest that the root names, directly or through others."""
     taken: dict[Ref, Placed] = {}
     new: Iterable[Placed] = root.given.objects.values()
     while new:
@@ -148,7 +148,7 @@ def _around(root: Root, rest: Root, common: Mapping[str, set[Ref]]) -> Given:
 
 
 def _placed(root: Root, apart: Mapping[str, set[Ref]]) -> Root:
-    """The root with the kinds of names of which nobody knows what they stand for: several roots may have them."""
+    """The root with `elsewhere`: the kinds of the names that only other roots have."""
     lacking = (ref for text in _texts(root.given.objects.values()) for ref in apart.get(text, ()))
     known = root.given.objects.keys() | root.around.objects.keys()
     return replace(root, elsewhere=frozenset(ref.group_kind for ref in lacking if ref not in known))
@@ -180,7 +180,7 @@ def _number(read: Sequence[_Read]) -> None:
 
 
 def _contested(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
-    """The objects that are given differently, and by whom."""
+    """The objects that are given differently, each with the units that give it."""
     givers: dict[Ref, list[_Read]] = defaultdict(list)
     for each in read:
         for ref in each.versions:
@@ -193,7 +193,7 @@ def _contested(read: Sequence[_Read]) -> dict[Ref, list[_Read]]:
 
 
 def _is_slip(ref: Ref, those: Sequence[_Read]) -> bool:
-    """Whether both belong together all the same, so that one of them is wrong."""
+    """Whether the units belong together, so that one of the two objects is a mistake."""
     if all(each.unit.named for each in those):
         return True
     if len(those) != 2 or ref.group_kind not in DECLARED:
@@ -214,7 +214,7 @@ def _is_bare(document: Document) -> bool:
 
 
 def _paths(read: Sequence[_Read], named: Sequence[str]) -> dict[int, str]:
-    """The path of the root of each unit, by its `id`; "" for what nobody contradicts."""
+    """The path of the root of each unit, by its `id`; "" for those that no other unit contradicts."""
     contested, shared = _contested(read), _shared(read)
     apart = [each for each in read if not each.unit.named and (each.versions.keys() & contested or id(each) in shared)]
     sound = _sound(apart, contested, named)
@@ -238,7 +238,7 @@ def _shared(read: Sequence[_Read]) -> set[int]:
 
 
 def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Sequence[str]) -> set[str]:
-    """The folders that hold some of these, and nothing that contradicts another part of the folder."""
+    """The folders that hold some of these and do not contradict themselves."""
     versions: dict[str, dict[Ref | str, int]] = defaultdict(dict)
     torn: set[str] = set()
     for each in apart:

@@ -17,9 +17,9 @@ from cli.input.options import inputs
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`values` are the files with values for all charts, `exclusion` says what of folders is left out.
+    """`values` are the files with values for all charts, `exclusion` leaves files of folders out.
 
-    `each` names files and folders of which each is an organisation of its own. `only` are the files whose findings
+    Each file or folder in `each` is an organisation of its own. `only` are the files whose findings
     are wanted; None for all.
     """
 

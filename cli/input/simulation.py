@@ -132,7 +132,7 @@ def _is_others(manifest: Manifest) -> bool:
 
 
 class Beside(Protocol):
-    """A simulation of another scheduler's queues. `problems`: what of its configuration is refused."""
+    """A simulation of another scheduler's queues. `problems`: why its configuration is refused."""
 
     unsettled: bool
 
@@ -250,7 +250,7 @@ def exit_codes(files: SimulatedFiles, simulation: Simulation, beside: Sequence[B
 
 
 def engine_settings(engine: EngineOptions, configuration: Configuration) -> Settings:
-    """From Kueue's Configuration, and from what Quotree's says of Kueue. Raises Misused, naming the key."""
+    """From Kueue's Configuration, and the section `kueue` of Quotree's. Raises Misused, naming the key."""
     document = _kueue_configuration(engine.kueue_config) if engine.kueue_config else None
     manifest: Manifest = document.manifest if document else {}
     compat = configuration.profile is Profile.COMPAT

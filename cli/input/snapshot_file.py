@@ -21,7 +21,7 @@ KIND = "Snapshot"
 MAX_SIZE = 256 * 2**20
 """Bytes. 10 000 queues and 50 000 workloads have about 60 MiB."""
 WORK = frozenset({WORKLOAD, volcano.JOB, volcano.POD_GROUP, core.POD})
-"""The kinds of which a part is kept only: an object of these cannot be compared with what it is changed to."""
+"""Only a part of each object of these kinds is kept, so it cannot be compared with a changed manifest."""
 
 _TEXTS = ("apiVersion", "kind", "takenAt", "cluster", "quotree")
 _KEYS = {*_TEXTS, "namesHashed", "complete", "objects"}
@@ -40,7 +40,7 @@ class Snapshot:
 
 
 def read(file: str) -> Snapshot:
-    """Raises OutOfReach, which says why and what to do: half a snapshot is none."""
+    """Raises OutOfReach, which says why and what to do: a part of a snapshot is never used."""
     try:
         data, _ = read_regular(file, MAX_SIZE + 1)
         text = data.decode("utf-8-sig")
@@ -69,9 +69,9 @@ def _snapshot(value: Mapping[str, Any]) -> Snapshot:
 
 
 def _fault(value: object) -> str:
-    """What keeps it from being a snapshot of this version; empty where nothing does."""
+    """Why it is not a snapshot of this version; empty if it is one."""
     if not isinstance(value, Mapping) or value.get("kind") != KIND:
-        return f"it is no {KIND}"
+        return f"it is not a {KIND}"
     if value.get("apiVersion") != API_VERSION:
         return f"its apiVersion is {str(value.get('apiVersion'))[:80]!r}, and this quotree reads {API_VERSION}"
     wrong = sorted(map(str, value.keys() ^ _KEYS))
@@ -83,12 +83,12 @@ def _fault(value: object) -> str:
         return "namesHashed is neither true nor false"
     complete = value["complete"]
     if not isinstance(complete, list) or not all(isinstance(each, str) and each for each in complete):
-        return "`complete` is no list of kinds"
+        return "`complete` is not a list of kinds"
     objects = value["objects"]
     if not isinstance(objects, list):
-        return "`objects` is no list"
+        return "`objects` is not a list"
     broken = next((number for number, each in enumerate(objects) if not _is_object(each)), None)
-    return "" if broken is None else f"objects[{broken}] is no object with apiVersion, kind and metadata.name"
+    return "" if broken is None else f"objects[{broken}] is not an object with apiVersion, kind and metadata.name"
 
 
 def _is_object(value: object) -> bool:

@@ -141,7 +141,7 @@ class _Reader:
         if not name:
             raise step.bad("a case needs a name: what holds, as a sentence")
         if "findings" not in value:
-            raise step.bad("a case needs its findings; [] where nothing is found")
+            raise step.bad("a case needs its findings; write [] for none")
         return Case(
             name=name,
             place=step.place(),

@@ -17,7 +17,7 @@ from policies.configuration.settings import Configuration
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """An organisation, and the roots that it falls into. Of several the first is what nobody contradicts."""
+    """An organisation, and the roots that it falls into. Of several, the first has the files without contradiction."""
 
     organisation: Organisation
     found: Survey
@@ -30,11 +30,11 @@ class Surveyed:
 
     @property
     def filled(self) -> list[Root]:
-        """Those with something to judge; one at least."""
+        """The roots with objects or unreadable files; at least one."""
         return [root for root in self.roots if root.given.objects or root.given.unreadable] or list(self.roots[:1])
 
     def name(self, root: Root) -> str:
-        """The path of the root, or the name of the organisation; "" for what nobody contradicts."""
+        """The path of the root, else the name of the organisation; "" for the files that no other file contradicts."""
         return root.path or self.organisation.name
 
 

@@ -70,7 +70,7 @@ def _within(selection: Selection, declared: Sequence[Organisation]) -> Iterator[
     if stray:
         yield Organisation(replace(selection, paths=tuple(stray)))
     if not stray and not chosen:
-        raise Misused(f"{', '.join(selection.paths)}: none of the roots of the configuration is in there")
+        raise Misused(f"{', '.join(selection.paths)}: the configuration names no root in there")
     yield from chosen
 
 

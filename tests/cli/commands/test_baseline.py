@@ -114,9 +114,12 @@ def test_create_replaces_a_baseline_only_where_that_is_asked_for(tmp_path: Path)
     ("text", "message"),
     [
         ("", "not JSON"),
-        ('{"apiVersion": "quotree.dev/v1", "kind": "Baseline"}\n', "no Baseline of quotree.dev/v1alpha1"),
-        ('{"apiVersion": "quotree.dev/v1alpha1", "kind": "Baseline"}\n[]\n', ":2:1: this is no entry"),
-        ('{"apiVersion": "quotree.dev/v1alpha1", "kind": "Baseline"}\n{"fingerprint": 1}\n', ":2:1: this is no entry"),
+        ('{"apiVersion": "quotree.dev/v1", "kind": "Baseline"}\n', "not a Baseline of quotree.dev/v1alpha1"),
+        ('{"apiVersion": "quotree.dev/v1alpha1", "kind": "Baseline"}\n[]\n', ":2:1: this is not"),
+        (
+            '{"apiVersion": "quotree.dev/v1alpha1", "kind": "Baseline"}\n{"fingerprint": 1}\n',
+            ":2:1: this is not",
+        ),
         ('{"apiVersion": "quotree.dev/v1alpha1", "kind": "Baseline"}\n{"a": \n', ":2:"),
         ('{"apiVersion": "quotree.dev/v1alpha1", "kind": "Baseline"}\n' + "[" * 200_000, ":2:"),
         ("\udcff", "cannot be read"),

@@ -234,15 +234,15 @@ def test_migrate_says_the_same_as_of_the_cluster(tmp_path: Path, api: FakeApi, o
     ("change", "message"),
     [
         ({"apiVersion": "quotree.dev/v2"}, "its apiVersion is 'quotree.dev/v2', and this quotree reads"),
-        ({"kind": "List"}, "it is no Snapshot"),
+        ({"kind": "List"}, "it is not a Snapshot"),
         ({"more": 1}, "these keys are missing or unknown: more"),
         ({"takenAt": "yesterday"}, "takenAt, cluster or quotree cannot be read"),
         ({"takenAt": "2026-99-01T00:00:00Z"}, "takenAt, cluster or quotree cannot be read"),
         ({"namesHashed": 1}, "namesHashed is neither true nor false"),
-        ({"complete": [1]}, "`complete` is no list of kinds"),
-        ({"objects": {}}, "`objects` is no list"),
-        ({"objects": [{"kind": "Queue", "metadata": {"name": ""}}]}, "objects[0] is no object"),
-        ({"objects": [None]}, "objects[0] is no object"),
+        ({"complete": [1]}, "`complete` is not a list of kinds"),
+        ({"objects": {}}, "`objects` is not a list"),
+        ({"objects": [{"kind": "Queue", "metadata": {"name": ""}}]}, "objects[0] is not an object"),
+        ({"objects": [None]}, "objects[0] is not an object"),
     ],
 )
 def test_what_is_no_snapshot_is_refused_with_the_way_out(tmp_path: Path, change: dict[str, Any], message: str) -> None:

@@ -1,27 +1,37 @@
 """How many random examples a property is tried with: hypothesis profiles.
 
-`lean` is what a plain `pytest` takes, here and in CI; `thorough` is what `make thorough` takes.
-A fixed number of examples would escape both, so a test that wants more or fewer says so by `times`.
+`lean` is what a plain `pytest` takes, here and in CI; `nightly` is what `make nightly` takes, and `thorough` what
+`make thorough` takes. A fixed number of examples would escape them, so a test that wants more or fewer says so by
+`times`, `seeds` or `spread`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from hypothesis import settings
 
-LEAN = 20
-THOROUGH = 2000
+T = TypeVar("T")
+
+PROFILES = {"lean": 10, "nightly": 200, "thorough": 2000}
 
 
 def register() -> None:
     """Makes the profiles known and takes the lean one; `--hypothesis-profile` takes another."""
-    settings.register_profile("lean", max_examples=LEAN, deadline=None, print_blob=True)
-    settings.register_profile("thorough", max_examples=THOROUGH, deadline=None, print_blob=True)
+    for name, examples in PROFILES.items():
+        settings.register_profile(name, max_examples=examples, deadline=None, print_blob=True)
     settings.load_profile("lean")  # no deadline: a busy machine is no defect of the code
 
 
 def seeds(factor: float) -> range:
     """The seeds of runs that are drawn without hypothesis: `factor` of them for each example of the profile."""
     return range(max(1, round(factor * settings().max_examples)))
+
+
+def spread(cases: Sequence[T], factor: float) -> Sequence[T]:
+    """At least `factor` of the cases for each example of the profile, evenly spread; all where there are no more."""
+    return cases[:: max(1, len(cases) // len(seeds(factor)))]
 
 
 def times(factor: float) -> settings:

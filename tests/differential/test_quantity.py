@@ -10,11 +10,12 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
 from tests.differential.oracle import QuantityOracle
+from tests.profiles import times
 
 DIGITS = st.text("0123456789", max_size=28) | st.text("09", max_size=22)
 EDGES = st.sampled_from([2**63 - 1, 2**63, 2**64, 10**18, 10**19 - 1, 1023, 1024, 1025, 999, 1000]).map(str)
@@ -34,7 +35,7 @@ NEAR_MISSES = (
     )
     | st.text(max_size=8)
 )
-MANY = settings(max_examples=1500, deadline=None)
+MANY = times(60)
 
 
 def parsed(text: str) -> Quantity | None:

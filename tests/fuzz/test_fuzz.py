@@ -1,4 +1,4 @@
-"""The short form of `make fuzz`, always with the same inputs; and that it would see what it is there for."""
+"""The short form of `make fuzz`, with the same inputs each time; and that it would see what it is there for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from tests.fuzz import campaign, corpus
 from tests.fuzz.campaign import GROWTH, Hang, Outcome, bounded, run
 from tests.fuzz.mutations import Mutator, written
+from tests.profiles import seeds
 
-INPUTS = 750
+INPUTS = len(seeds(40))
 
 
 def test_no_input_fails_hangs_or_takes_memory() -> None:

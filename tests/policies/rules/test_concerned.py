@@ -33,7 +33,7 @@ def by_all(proposal: Proposal) -> Verdict:
 
 
 @pytest.mark.parametrize("profile", list(Profile))
-@settings(times(3), suppress_health_check=[HealthCheck.too_slow])
+@settings(times(2), suppress_health_check=[HealthCheck.too_slow])
 @given(edited=changes(sound=False))
 def test_random_changes_are_judged_as_if_every_rule_were_asked(edited: tuple[World, Edit], profile: Profile) -> None:
     before, edit = edited

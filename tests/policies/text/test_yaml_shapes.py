@@ -1,12 +1,13 @@
 """Documents that are equal but for words are read by the parser twice, and then known."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.text import yaml_shapes, yaml_values
 from policies.text.positions import BadText, Root
 from policies.text.yaml_values import read, read_shared
+from tests.profiles import times
 
 QUEUE = """\
 # of team: {team}
@@ -78,7 +79,7 @@ def texts(draw: st.DrawFn) -> str:
     return "\n---\n".join(documents)
 
 
-@settings(max_examples=400)
+@times(20)
 @given(texts())
 def test_a_shape_changes_no_value_and_no_place(text: str) -> None:
     assert [*map(_comparable, read(text))] == [*map(_comparable, read_shared(text))]

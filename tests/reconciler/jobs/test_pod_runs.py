@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from cluster.actions import Action
 from reconciler.objects.observed import Key
+from tests.profiles import times
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, pod
 from tests.reconciler.jobs.world import K
 
@@ -141,4 +142,4 @@ class PodRuns(RuleBasedStateMachine):
 
 
 TestPodRuns = PodRuns.TestCase
-TestPodRuns.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=40)
+TestPodRuns.settings = settings(times(0.4), stateful_step_count=40)

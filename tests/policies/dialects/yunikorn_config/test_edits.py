@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.yunikorn_config import decode, edits, reading, structure
@@ -14,6 +14,7 @@ from policies.dialects.yunikorn_config.model import Queue
 from policies.dialects.yunikorn_config.quotas import promised
 from policies.dialects.yunikorn_config.settings import ignored, quota_without_effect
 from policies.dialects.yunikorn_config.validation import problems
+from tests.profiles import times
 
 LINES = [
     "parent: true",
@@ -101,7 +102,7 @@ def changed(draw: st.DrawFn, text: str) -> str:
     return "\n".join([*lines[:at], *new, *lines[at + gone :]])
 
 
-@settings(max_examples=120)
+@times(4)
 @given(st.data())
 def test_what_is_read_of_a_change_is_what_is_read_from_zero(data: st.DataObject) -> None:
     last = read_whole(data.draw(texts()))

@@ -100,7 +100,7 @@ def _from_world(
     queues = [] if of_others else list(_queues(found.world, queue, namespace, limit))
 
     def job(row: Item) -> str:
-        return found.names.job(f"{row['metadata']['namespace']}/{row['metadata']['name']}")
+        return found.job(f"{row['metadata']['namespace']}/{row['metadata']['name']}")
 
     if output == "json":
         emit(json_text({**_json(queues), **others.as_json()}))

@@ -17,26 +17,18 @@ from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import Others, engine_settings, start
 from cli.progress import stage
-from scheduling.objects.times import written
 from scheduling.simulation.settings import Settings
 from scheduling.visibility.as_json import job_of
 from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """How texts name the job of a Workload (`namespace/name`), and how they write a time."""
-
-    job: Callable[[str], str]
-    time: Callable[[int], str]
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`exit` says how well it could be read. `others`: the work in other queues than Kueue's; None if unknown."""
+    """`job` names the job of a Workload (`namespace/name`). `exit` says how well it could be read. `others`: the work
+    in other queues than Kueue's; None if unknown."""
 
     world: World
-    names: Names
+    job: Callable[[str], str]
     exit: Exit = Exit.CLEAN
     others: Others | None = None
 
@@ -79,15 +71,14 @@ def _of_cluster(world: World, others: Others | None) -> Snapshot:
         found = job_of(workload)
         return f"{found['kind']} {found['namespace']}/{found['name']}"
 
-    return Snapshot(world, Names(job, written), others=others)
+    return Snapshot(world, job, others=others)
 
 
 def _of_files(folder: str, engine: EngineOptions) -> Snapshot:
     simulations = start([folder], engine)
     simulations.note_problems()
     simulation = simulations.kueue
-    names = Names(lambda key: str(simulation.names[key]), written)
-    return Snapshot(simulation.world, names, simulations.exit, simulations)
+    return Snapshot(simulation.world, lambda key: str(simulation.names[key]), simulations.exit, simulations)
 
 
 def key_of(world: World, wanted: Named) -> str:

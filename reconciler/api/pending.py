@@ -14,7 +14,8 @@ from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDI
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import Entry
-from scheduling.visibility.sentence import missing_queue, stopped
+from scheduling.visibility.causes import stopped
+from scheduling.visibility.sentence import missing_queue
 from scheduling.world.world import World
 
 _MOST_TRIED = 20

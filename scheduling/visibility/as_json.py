@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from scheduling.flavors.messages import written
+from scheduling.flavors.messages import text, written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
 from scheduling.visibility.explanation import Explanation, Holder, Kept, Lack
@@ -57,11 +57,12 @@ def running_json(each: Running, named: JobReference) -> dict[str, Any]:
 
 
 def waiting_json(
-    each: Waiting, named: JobReference, moment: Callable[[int], Any], scope: AccessScope | None = None
+    each: Waiting, sentence: str, named: JobReference, moment: Callable[[int], Any], scope: AccessScope | None = None
 ) -> dict[str, Any]:
-    """`moment` formats a time for the reader."""
+    """`sentence` is that of `scheduling.visibility.sentence`; `moment` formats a time for the reader."""
     scope, found = scope or AccessScope(), each.explanation
-    content: dict[str, Any] = {"job": dict(named(each.workload)), "reason": each.reason, "message": each.message}
+    content: dict[str, Any] = {"job": dict(named(each.workload)), "sentence": sentence}
+    content |= {"reason": each.reason, "message": each.message}
     if each.not_before:
         content["notBefore"] = moment(each.not_before)
     if each.behind and scope.of(each.behind):
@@ -78,7 +79,7 @@ def _explanation(found: Explanation, named: JobReference, scope: AccessScope) ->
         "position": found.position,
         "setAside": found.inadmissible,
         "lacks": [_lack(lack, found.queue, scope) for lack in found.lacks],
-        "others": list(found.others),
+        "others": list(map(text, found.others)),
         "leaving": [dict(named(key)) for key in readable],
     }
     elsewhere = len(found.victims) - len(readable)
@@ -118,15 +119,15 @@ def _lack(lack: Lack, queue: str, scope: AccessScope) -> dict[str, Any]:
             "limit": obstacle.limit,
             "lacking": amount(obstacle.lacking),
         },
-        **_raises(lack.raises, amount, scope),
+        **_raises(lack.raises, queue, amount, scope),
         **_kept(lack.kept, amount, scope),
         **_holders(lack.holders, queue, amount, scope),
     }
 
 
-def _raises(places: Iterable[Raise], amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
-    """Where a limit could be raised; how many places only, if the caller may not read their names."""
-    readable = [each for each in places if scope.queues or each.above]
+def _raises(places: Sequence[Raise], queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
+    """Where a limit could be raised; how many places only, if the caller may not read what is there."""
+    readable = [each for each in places if scope.queues or (each.is_queue and each.node == queue)]
     named = [
         {
             "kind": _kind(each.is_queue),
@@ -137,7 +138,7 @@ def _raises(places: Iterable[Raise], amount: Callable[[int], str], scope: Access
         }
         for each in readable
     ]
-    elsewhere = sum(not (scope.queues or each.above) for each in places)
+    elsewhere = len(places) - len(readable)
     return {"raise": named, **({"raiseElsewhere": elsewhere} if elsewhere else {})}
 
 

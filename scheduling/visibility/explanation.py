@@ -12,7 +12,6 @@ from heapq import nsmallest
 
 from policies.model.pools import UNLIMITED
 from scheduling.cycle.cycle import try_alone
-from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, PENDING_EVALUATION, SUSPENDED
@@ -92,7 +91,7 @@ class Explanation:
     inadmissible: bool = False
     victims: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
-    others: tuple[str, ...] = field(default=())
+    others: tuple[Reason, ...] = field(default=())
 
 
 class TreeCache:
@@ -154,14 +153,14 @@ def explain(
 
 def _of_wait(queue: Queue, key: str, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool) -> Explanation:
     lacks: list[Lack] = []
-    others: list[str] = []
+    others: list[Reason] = []
     for pod_set in wait.assignment.pod_sets if wait.assignment else ():
         for reason in pod_set.reasons:
             lack = _lack(queue.node, pod_set.name, reason, trees)
             if lack is not None:
                 lacks.append(lack)
             else:
-                others.append(text(reason))
+                others.append(reason)
     return Explanation(
         workload=key,
         queue=queue.name,

@@ -24,14 +24,13 @@ _USUAL_DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """A limit of a node, as it is and as it has to be. `above`: the node is the ClusterQueue itself or above it."""
+    """A limit of a node, as it is and as it has to be."""
 
     node: str
     is_queue: bool
     limit: str
     now: int
     needed: int
-    above: bool
 
 
 class Lenders:
@@ -60,16 +59,16 @@ def raises(
     lacking = minus(wanted, way.reach())
     if lacking <= 0:
         return ()
-    found = [_nominal(node, pair, lacking, above=True), *_borrowing(path, pair, way, wanted, lacking)]
+    found = [_nominal(node, pair, lacking), *_borrowing(path, pair, way, wanted, lacking)]
     seen = {*path}
     for at, here in enumerate(path[1:], start=1):
         if len(found) >= MOST_PLACES or way.reach(at, lacking) < wanted:
             break
         if here.nominal(pair):
-            found.append(_nominal(here, pair, lacking, above=True))
+            found.append(_nominal(here, pair, lacking))
         others = [each for each in lenders.of(here, pair, len(path)) if each not in seen] if lenders else []
         seen.update(others)
-        found += [_nominal(each, pair, lacking, above=False) for each in others]
+        found += [_nominal(each, pair, lacking) for each in others]
     return tuple(found[:MOST_PLACES])
 
 
@@ -107,9 +106,9 @@ class _Way(NamedTuple):
         return self._replace(room=(*self.room[:at], plus(self.room[at], more), *self.room[at + 1 :]))
 
 
-def _nominal(node: QuotaNode, pair: FlavorResource, more: int, *, above: bool) -> Raise:
+def _nominal(node: QuotaNode, pair: FlavorResource, more: int) -> Raise:
     now = node.nominal(pair)
-    return Raise(node.name, node.is_queue, NOMINAL_QUOTA, now, plus(now, more), above)
+    return Raise(node.name, node.is_queue, NOMINAL_QUOTA, now, plus(now, more))
 
 
 def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Way, wanted: int, more: int) -> Iterator[Raise]:
@@ -117,7 +116,7 @@ def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Way, wanted: i
     for at, node in enumerate(path[:-1]):
         limit = node.terms.get(pair, NO_TERMS).borrowing
         if limit is not None and way.wider(at, more).reach() >= wanted:
-            yield Raise(node.name, node.is_queue, BORROWING_LIMIT, limit, plus(limit, more), above=True)
+            yield Raise(node.name, node.is_queue, BORROWING_LIMIT, limit, plus(limit, more))
 
 
 def _lenders(top: QuotaNode, pair: FlavorResource) -> Iterator[QuotaNode]:

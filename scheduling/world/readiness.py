@@ -14,6 +14,8 @@ from scheduling.objects.queue_settings import CheckSettings, QueueSettings
 from scheduling.status.conditions import shortened
 
 CYCLE = "CohortCycleDetected"
+CANNOT_ADMIT = "Can't admit new workloads"
+IS_STOPPED = "is stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Readiness:
 
 
 READY = Readiness(True, "Ready", "Can admit new workloads")
-TERMINATING = Readiness(False, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+TERMINATING = Readiness(False, "Terminating", f"{CANNOT_ADMIT}; clusterQueue is terminating")
 NOT_FOUND = Readiness(False, "NotFound", "ClusterQueue not found")
 
 
@@ -47,14 +49,14 @@ def readiness(
     if not faults:
         return READY
     messages = ", ".join(message for _, message in faults)
-    return Readiness(False, faults[0][0], shortened(f"Can't admit new workloads: {messages}."))
+    return Readiness(False, faults[0][0], shortened(f"{CANNOT_ADMIT}: {messages}."))
 
 
 def _own(
     queue: QueueSettings, flavors: Collection[str], checks: Mapping[str, CheckSettings]
 ) -> Iterator[tuple[str, str]]:
     if queue.stopped:
-        yield "Stopped", "is stopped"
+        yield "Stopped", IS_STOPPED
     used = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
     if missing := [flavor for flavor in used if flavor not in flavors]:
         yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"

@@ -57,7 +57,7 @@ class World:
         self.consumption = consumption
         self.precedence = Precedence(self.ordering, partial(consumed_by, consumption) if consumption else None)
         self.counting = counting
-        self.queues = Queues(self.state.tree, self._entry, consumption.usage if consumption else None)
+        self.queues = Queues(self.state.tree, self.entry, consumption.usage if consumption else None)
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
         self.readiness: dict[str, Readiness] = {}
@@ -348,7 +348,8 @@ class World:
         """The LimitRanges and overheads that complete pod templates in the namespace."""
         return self.surroundings.get(namespace, _BARE)
 
-    def _entry(self, workload: Workload, before: Entry | None = None) -> Entry:
+    def entry(self, workload: Workload, before: Entry | None = None) -> Entry:
+        """As it stands in a queue; `before` is the entry that it has."""
         since, around = self.ordering.since(workload), self.around(workload.namespace)
         return entry_of(workload, since, around, self.counting, before)
 

@@ -64,7 +64,7 @@ _LACK = _object(
         "holders": _list(_object({"clusterQueue": _TEXT, "used": _AMOUNT, "borrowed": _AMOUNT})),
     },
     {
-        "raiseElsewhere": {"description": "Further such limits, at queues that the caller may not read.", **_COUNT},
+        "raiseElsewhere": {"description": "Further such limits, of nodes that the caller may not read.", **_COUNT},
         "keptByOthers": {"description": "By nodes that the caller may not read.", **_AMOUNT},
         "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},
     },
@@ -80,7 +80,8 @@ _RUNNING: Schema = {
     "podSets": _list(_ref("podSet")),
     "waitsForChecks": _list(_TEXT),
 }
-_WAITING: Schema = {"job": _ref("job"), "reason": _TEXT, "message": _TEXT}
+_SENTENCE: Schema = {"description": "What it waits for and what helps, for its owner.", **_TEXT}
+_WAITING: Schema = {"job": _ref("job"), "sentence": _SENTENCE, "reason": _TEXT, "message": _TEXT}
 _WAITING_MORE: Schema = {
     "notBefore": {"description": "The end of its backoff.", "type": ["integer", "string"]},
     "behind": _ref("job"),
@@ -202,7 +203,7 @@ def _pending_pods() -> Schema:
 def _explanation() -> Schema:
     states = {
         "waiting": (_WAITING, _WAITING_MORE),
-        "running": (_RUNNING, {}),
+        "running": (_RUNNING, {"sentence": _SENTENCE}),
         "finished": ({"job": _ref("job")}, {}),
         "beingAdmitted": ({"job": _ref("job")}, {}),
         "inNoQueue": ({"job": _ref("job"), "reason": _TEXT}, {}),

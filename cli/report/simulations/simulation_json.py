@@ -17,7 +17,9 @@ from scheduling.objects import times
 from scheduling.simulation.simulation import Simulation
 from scheduling.simulation.trace import Evicted, Loan, Played, Preempted, Reserved, TraceEvent
 from scheduling.visibility.as_json import pair_json, pod_set_json, running_json, waiting_json
-from scheduling.visibility.workloads import holding, running, waiting, waits
+from scheduling.visibility.explained import explained
+from scheduling.visibility.sentence import sentence
+from scheduling.visibility.workloads import running, waiting
 
 API_VERSION = "quotree.dev/v1alpha1"
 
@@ -35,7 +37,10 @@ def simulation_json(simulation: Simulation, files: SimulatedFiles) -> dict[str, 
         "assumptions": [*simulation.intake.assumptions(), *files.assumptions()],
         "happened": [_happening(simulation, each) for each in simulation.trace],
         "running": [running_json(each, job) for each in running(simulation.world)],
-        "waiting": [waiting_json(each, job, seconds) for each in waiting(simulation.world, simulation.now)],
+        "waiting": [
+            waiting_json(each, sentence(simulation.world, each, seconds).text, job, seconds)
+            for each in waiting(simulation.world, simulation.now)
+        ],
         "finished": [_job(simulation, key) for key in finished],
         "inNoQueue": [{**each.name._asdict(), "reason": each.reason} for each in simulation.left_out.values()],
         "nodes": _nodes(simulation, files.forest),
@@ -49,14 +54,8 @@ def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
     if (left := simulation.left_out_of(name)) is not None:
         return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
-    key = simulation.key_of(name)
-    job, workload = partial(_job, simulation), simulation.world.workloads[key]
-    found = waits(simulation.world, key, simulation.now)
-    if found is not None:
-        return {**head, "state": "waiting", **waiting_json(found, job, partial(_seconds, simulation))}
-    if workload.finished:
-        return {**head, "state": "finished", "job": _job(simulation, key)}
-    return {**head, "state": "running", **running_json(holding(workload), job)}
+    job, seconds = partial(_job, simulation), partial(_seconds, simulation)
+    return {**head, **explained(simulation.world, simulation.key_of(name), simulation.now, job, seconds)}
 
 
 def _seconds(simulation: Simulation, time: int) -> int:

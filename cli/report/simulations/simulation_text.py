@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from cli.input.snapshot import Names
 from cli.report.drawing import glyphs, lines
 from cli.report.elapsed import elapsed
 from cli.report.simulations.layout import section, some
 from cli.report.simulations.usage import QuotasInUse
-from cli.report.simulations.waiting_text import placed_text, running_text, waiting_lines
+from cli.report.simulations.waiting_text import explained_lines, placed_text, waiting_lines
 from cli.report.trees import walk
 from policies.dialects import kueue
 from policies.model.forest import Forest
@@ -17,7 +17,10 @@ from policies.model.printing import plain
 from scheduling.flavors.messages import written
 from scheduling.simulation.simulation import Simulation
 from scheduling.simulation.trace import Admitted, Evicted, Loan, Played, Preempted, Reserved, TraceEvent
-from scheduling.visibility.workloads import holding, waiting, waits
+from scheduling.visibility.as_json import waiting_json
+from scheduling.visibility.explained import explained
+from scheduling.visibility.sentence import sentence
+from scheduling.visibility.workloads import waiting
 
 
 def simulation_text(simulation: Simulation, forest: Forest) -> str:
@@ -85,26 +88,24 @@ def loan_text(loan: Loan) -> str:
 
 
 def _waiting(simulation: Simulation) -> Iterator[str]:
+    moment = partial(elapsed, simulation.start)
     for each in waiting(simulation.world, simulation.now):
-        yield from waiting_lines(_names(simulation), each)
+        text = sentence(simulation.world, each, moment).text
+        yield from waiting_lines(waiting_json(each, text, partial(_job, simulation), moment))
 
 
 def why_text(simulation: Simulation, name: str) -> str:
     """One workload: why it waits, or its quota. Raises UnknownWorkload."""
     if (left := simulation.left_out_of(name)) is not None:
         return plain(f"{left.name} is in no queue: {left.reason}")
-    key = simulation.key_of(name)
-    names, workload = _names(simulation), simulation.world.workloads[key]
-    found = waits(simulation.world, key, simulation.now)
-    if found is not None:
-        return "\n".join(waiting_lines(names, found))
-    if workload.finished:
-        return plain(f"{simulation.names[key]} is finished")
-    return running_text(names, holding(workload))
+    key, moment = simulation.key_of(name), partial(elapsed, simulation.start)
+    return "\n".join(
+        explained_lines(explained(simulation.world, key, simulation.now, partial(_job, simulation), moment))
+    )
 
 
-def _names(simulation: Simulation) -> Names:
-    return Names(lambda key: str(simulation.names[key]), lambda time: elapsed(simulation.start, time))
+def _job(simulation: Simulation, key: str) -> dict[str, str]:
+    return simulation.names[key]._asdict()
 
 
 # --- the trees

@@ -6,56 +6,41 @@ out what the caller may not read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from cli.input.snapshot import Names
 from policies.model.printing import plain
-from scheduling.visibility.as_json import pod_set_json, running_json, waiting_json
+from scheduling.visibility.as_json import pod_set_json
 from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.raising import BORROWING_LIMIT
-from scheduling.visibility.workloads import Running, Waiting
 
 Found: TypeAlias = Mapping[str, Any]
-Named: TypeAlias = Callable[[Found], str]
-"""The text for a job."""
 
 
 def job_text(job: Found) -> str:
     return f"{job['kind']} {job['namespace']}/{job['name']}"
 
 
-def waiting_lines(names: Names, each: Waiting) -> Iterator[str]:
-    """Which workload waits where and why, and indented what it lacks."""
-    return waiting_json_lines(waiting_json(each, lambda key: {"text": names.job(key)}, names.time), _text)
-
-
-def running_text(names: Names, each: Running) -> str:
-    """The quota of a workload that does not wait."""
-    return running_json_text(running_json(each, lambda key: {"text": names.job(key)}), _text)
-
-
-def _text(job: Found) -> str:
-    return str(job["text"])
-
-
-def waiting_json_lines(found: Found, named: Named = job_text) -> Iterator[str]:
-    where = f" in {found['clusterQueue']}, number {found['position']}" if found.get("clusterQueue") else ""
-    yield plain(f"{named(found['job'])}{where}: {found['reason']}: {found['message']}")
+def waiting_lines(found: Found) -> Iterator[str]:
+    """Why a workload waits, and indented Kueue's words for it, its place, and what it lacks."""
+    said = found.get("sentence") or f"{found['reason']}: {found['message']}"  # an older reconciler has none
+    yield plain(f"{job_text(found['job'])}: {said}")
+    where = f"in {found['clusterQueue']}, number {found['position']}: " if found.get("clusterQueue") else ""
+    yield plain(f"    {where}{found['reason']}: {found['message']}")
     if found.get("notBefore"):
         yield plain(f"    not before {found['notBefore']}")
     if found.get("behind") or found.get("behindAnother"):
-        head = named(found["behind"]) if found.get("behind") else "work of another namespace"
-        yield plain(f"    behind {head}, which no workload may overtake: the ClusterQueue is StrictFIFO")
+        head = job_text(found["behind"]) if found.get("behind") else "work of another namespace"
+        yield plain(f"    behind {head}, which no workload may overtake")
     if "ahead" in found:
-        yield plain(f"    ahead of it: {_ahead(found['ahead'], named)}")
+        yield plain(f"    ahead of it: {_ahead(found['ahead'])}")
     for lack in found.get("lacks", ()):
         yield from (f"    {plain(line)}" for line in _lack_lines(lack))
-    yield from (f"    {plain(line)}" for line in _leaving(found, named))
+    yield from (f"    {plain(line)}" for line in _leaving(found))
 
 
-def _ahead(ahead: Found, named: Named) -> str:
-    return _some([named(each) for each in ahead["workloads"]], ahead["others"], "other workload")
+def _ahead(ahead: Found) -> str:
+    return _some([job_text(each) for each in ahead["workloads"]], ahead["others"], "other workload")
 
 
 def _some(named: list[str], others: int, word: str) -> str:
@@ -85,7 +70,7 @@ def _way_out(lack: Found) -> str:
     missing = lack["obstacle"]["lacking"]
     places = list(_places(lack.get("raise", ())))
     if lack.get("raiseElsewhere"):
-        places.append("nominalQuota of another queue that lends to it")
+        places.append("a limit elsewhere in its tree")
     ways = [f"raise {', or '.join(places)}"] if places else []
     if lack["ever"]:
         ways.append(f"wait until {_releasing(lack['obstacle'])} releases {missing}")
@@ -122,24 +107,27 @@ def _holder(holder: Found) -> str:
     return f"{holder['clusterQueue']} {holder['used']}{borrowed}"
 
 
-def _leaving(found: Found, named: Named) -> Iterator[str]:
-    leaving = _some(list(map(named, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload")
+def _leaving(found: Found) -> Iterator[str]:
+    leaving = _some(list(map(job_text, found.get("leaving", ()))), found.get("leavingElsewhere", 0), "other workload")
     if leaving:
         yield f"waits until these have stopped: {leaving}"
 
 
-def running_json_text(found: Found, named: Named = job_text) -> str:
+def running_text(found: Found) -> str:
+    """The quota of a workload that does not wait."""
     quota = "; ".join(map(_placed, found["podSets"]))
     state = "is admitted" if found["admitted"] else f"waits for AdmissionCheck {', '.join(found['waitsForChecks'])}"
-    return plain(f"{named(found['job'])} {state} in {found['clusterQueue']}: {quota}")
+    return plain(f"{job_text(found['job'])} {state} in {found['clusterQueue']}: {quota}")
 
 
 def explained_lines(found: Found) -> Iterator[str]:
     """An Explanation, as /v1 answers and `quotree why -o json` prints."""
     if found["state"] == "waiting":
-        yield from waiting_json_lines(found)
+        yield from waiting_lines(found)
     elif found["state"] == "running":
-        yield running_json_text(found)
+        yield running_text(found)
+        if "sentence" in found and "placement" not in found:  # which says the same of the workers
+            yield plain(f"    {found['sentence']}")
     else:
         state = "is finished" if found["state"] == "finished" else "is being admitted"
         yield plain(f"{job_text(found['job'])} {state}")

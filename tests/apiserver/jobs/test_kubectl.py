@@ -94,7 +94,8 @@ def test_describe_job_says_what_it_waits_for_that_it_started_and_that_it_was_pre
         submit(server, "first", "2")
         eventually(lambda: any("Admitted by clusterQueue team" in each for each in described(server, "first")))
         submit(server, "second", "1")
-        waits = "Normal Waiting Waiting in ClusterQueue team (LocalQueue team/main): needs 1 more cpu of flavor plain"
+        waits = "Normal Waiting Waiting in ClusterQueue team (LocalQueue team/main): needs 1 more cpu of flavor plain; "
+        waits += "it starts once that is released, or ClusterQueue team gets more quota"
         eventually(lambda: waits in described(server, "second"), lambda: described(server, "second"))
         labels = queued("main", priority_class="urgent")
         spec = {"suspend": True, "template": template("2"), "backoffLimit": 0}

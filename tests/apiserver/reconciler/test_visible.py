@@ -222,7 +222,8 @@ def test_a_standby_and_the_command_line_say_what_the_leader_says(
     (_, answered) = ask(leader, server, WHY, boss)
     assert {**shown, "setAside": None} == {**answered, "setAside": None}
     text = quotree(server, "why", "team/late")
-    assert text.startswith("Workload team/late in small, number 1: WaitingForQuota: ")
+    assert text.startswith("Workload team/late: Waiting in ClusterQueue small (LocalQueue team/main): needs 1 more cpu")
+    assert "    in small, number 1: WaitingForQuota: " in text
     assert "1 short: raise nominalQuota of ClusterQueue " in text
     assert "in use by large 5 (1 borrowed)" in text
     assert (
@@ -248,4 +249,4 @@ def test_a_standby_and_the_command_line_say_what_the_leader_says(
 
     server.request("POST", "/apis/batch/v1/namespaces/team/jobs", job("train", "8"))
     eventually(lambda: "Job team/train, priority 0" in quotree(server, "pending", "small"), leader.log)
-    assert quotree(server, "why", "team/train").startswith("Job team/train in small, number 3: ExceedsMaxQuota")
+    assert "    in small, number 3: ExceedsMaxQuota" in quotree(server, "why", "team/train")

@@ -110,7 +110,9 @@ def test_quotree_why_says_it(waiting: ControlPlane) -> None:
     for called in (("job/late", "-n", "team"), ("team/late",), ("late", "-n", "team")):
         shown = quotree(waiting, TENANT, "why", *called)
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert shown.stdout.startswith("Job team/late in lab, number 3: WaitingForQuota: ")
+        said = "Job team/late: Waiting in ClusterQueue lab (LocalQueue team/main): needs 2 more cpu of flavor plain; "
+        assert shown.stdout.startswith(said)
+        assert "    in lab, number 3: WaitingForQuota: " in shown.stdout
         assert "    ahead of it: Job team/mine, 1 other workload\n" in shown.stdout
         assert "pod set main needs 3, 1 free" in shown.stdout
         raised = "2 short: raise nominalQuota of ClusterQueue lab from 3 to 5, or wait until "
@@ -254,7 +256,8 @@ def test_an_administrator_stops_the_queue_and_the_tenant_is_told(waiting: Contro
     assert (stopped.returncode, stopped.stdout) == (0, "ClusterQueue lab stopped; what runs goes on\n"), stopped.stderr
     eventually(lambda: active() == "false", reconciler.log)
     eventually(
-        lambda: "is inactive" in quotree(waiting, TENANT, "why", "job/late", "-n", "team").stdout, reconciler.log
+        lambda: "ClusterQueue lab is stopped" in quotree(waiting, TENANT, "why", "job/late", "-n", "team").stdout,
+        reconciler.log,
     )
     assert condition(waiting, "team", "first", "Admitted")["status"] == "True"
     assert quotree(waiting, TENANT, "stop", "clusterqueue", "lab").returncode == 4

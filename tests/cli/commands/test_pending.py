@@ -9,10 +9,9 @@ import pytest
 
 from cli.exits import Misused
 from cli.input.named import named
-from cli.input.snapshot import Names, key_of
-from cli.report.simulations.waiting_text import waiting_lines
-from scheduling.objects.times import written
-from scheduling.visibility.workloads import waits
+from cli.input.snapshot import key_of
+from cli.report.simulations.waiting_text import explained_lines
+from reconciler.api.explanation import explanation_json
 from tests.builders import FLAVOR, queued_job
 from tests.cli.organisations import local, org_queue
 from tests.cli.runs import run, write
@@ -155,10 +154,12 @@ def test_what_waits_until_a_moment_says_so() -> None:
     evicted = {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout", "message": "too slow"}
     status = {"requeueState": later, "conditions": [evicted | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]}
     world = core(*organisation(waiting("slow", 1, status=status)), leads=False).state.world
-    found = waits(world, "a/slow", NOW, consider=True)
-    assert found is not None
 
-    lines = list(waiting_lines(Names(str, written), found))
+    lines = list(explained_lines(explanation_json(world, "a/slow", NOW)))
 
-    assert lines[0].startswith("a/slow in a, number 1: PodsReadyTimeout: too slow")
-    assert lines[1] == "    not before 2030-01-01T00:00:00Z"
+    again = "it was evicted (PodsReadyTimeout) and is tried again at 2030-01-01T00:00:00Z"
+    assert lines == [
+        f"Workload a/slow: Waiting in ClusterQueue a (LocalQueue a/main): {again}",
+        "    in a, number 1: PodsReadyTimeout: too slow",
+        "    not before 2030-01-01T00:00:00Z",
+    ]

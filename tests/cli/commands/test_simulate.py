@@ -55,7 +55,9 @@ def test_the_text_has_who_runs_who_gave_way_who_waits_and_the_tree(tmp_path: Pat
         "  +0s    admitted   Job ns/second in a: main x1 cpu=4 of spot\n"
         "\n"
         "what waits:\n"
-        "  Job ns/first in b, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
+        "  Job ns/first: Waiting in ClusterQueue b (LocalQueue ns/b): needs 2 more cpu of flavor spot; "
+        "it starts once that is released, or ClusterQueue b gets more quota\n"
+        "      in b, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 2 more needed\n"
         "      spot/cpu: pod set main needs 6, 4 free\n"
         "        2 short: raise nominalQuota of ClusterQueue b from 4 to 6, or of ClusterQueue a "
@@ -135,7 +137,7 @@ def test_what_cannot_be_read_is_told_with_its_place_and_the_rest_is_played(tmp_p
     assert "ClusterQueue bad is left out" in shown.stderr
     assert "nominalQuota" in shown.stderr
     assert "admitted   Job ns/good in a" in shown.stdout
-    assert "Job ns/lost: Misconfigured: ClusterQueue bad doesn't exist" in shown.stdout
+    assert "Job ns/lost: LocalQueue ns/bad leads to ClusterQueue bad, which does not exist; " in shown.stdout
 
 
 def test_no_file_no_object_and_broken_yaml_end_without_a_traceback(tmp_path: Path) -> None:

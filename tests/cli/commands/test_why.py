@@ -25,7 +25,10 @@ def test_the_limit_that_would_have_to_give_is_named(files: Path) -> None:
 
     assert shown.exit_code == 0
     assert shown.stdout == (
-        "Job ns/second in small, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
+        "Job ns/second: Waiting in ClusterQueue small (LocalQueue ns/small): needs 1 more cpu of flavor spot; "
+        "the borrowingLimit of ClusterQueue small lets it borrow no more; "
+        "it starts once that is released, or ClusterQueue small gets more quota\n"
+        "    in small, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 1 more needed\n"
         "    spot/cpu: pod set main needs 2, 1 free\n"
         "      1 short: raise nominalQuota of ClusterQueue small from 4 to 5, or its borrowingLimit "
@@ -120,12 +123,26 @@ def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> Non
     shown = run("why", "ns/small", "--against", f"files:{tmp_path}").stdout
 
     assert shown == (
-        "Job ns/small in a, number 2: PendingEvaluation: It waits for its turn\n"
-        "    behind Job ns/big, which no workload may overtake: the ClusterQueue is StrictFIFO\n"
+        "Job ns/small: Waiting in ClusterQueue a (LocalQueue ns/a): ClusterQueue a is StrictFIFO, and nobody may "
+        "overtake the workload at its head; 1 workload is ahead; it is tried once that one has started\n"
+        "    in a, number 2: PendingEvaluation: It waits for its turn\n"
+        "    behind Job ns/big, which no workload may overtake\n"
+        "    ahead of it: Job ns/big\n"
     )
     assert "behind" not in run("why", "ns/big", "--against", f"files:{tmp_path}").stdout
     found = json.loads(run("why", "ns/small", "--against", f"files:{tmp_path}", "-o", "json").stdout)
     assert found["behind"]["name"] == "big"
+
+
+def test_a_misspelt_queue_says_which_one_was_meant(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("main", queue="a"), queued_job("slip", "mian", 1))
+
+    shown = run("why", "ns/slip", "--against", f"files:{tmp_path}")
+
+    assert shown.stdout == (
+        "Job ns/slip: LocalQueue ns/mian does not exist; did you mean main?\n"
+        "    Misconfigured: LocalQueue mian doesn't exist\n"
+    )
 
 
 def test_one_that_is_unknown_is_a_mistake_of_usage(files: Path) -> None:

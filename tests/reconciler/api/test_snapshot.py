@@ -39,7 +39,9 @@ def test_why_pending_and_tree_tell_of_it(api: Lists, tmp_path: Path) -> None:
     why = run("why", "a/late", *login)
     assert (why.exit_code, why.stderr) == (0, "")
     assert why.stdout == (
-        "Workload a/late in a, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
+        "Workload a/late: Waiting in ClusterQueue a (LocalQueue a/main): needs 2 more cpu of flavor spot; "
+        "it starts once that is released, or ClusterQueue a gets more quota\n"
+        "    in a, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 2 more needed\n"
         "    spot/cpu: pod set main needs 4, 2 free\n"
         "      2 short: raise nominalQuota of ClusterQueue a from 4 to 6, or of ClusterQueue b from 4 to 6, "
@@ -62,8 +64,10 @@ def test_strict_queues_name_who_is_in_front(tmp_path: Path) -> None:
         api.close()
 
     assert shown == (
-        "Workload a/small in a, number 2: PendingEvaluation: It waits for its turn\n"
-        "    behind Workload a/big, which no workload may overtake: the ClusterQueue is StrictFIFO\n"
+        "Workload a/small: Waiting in ClusterQueue a (LocalQueue a/main): ClusterQueue a is StrictFIFO, and nobody may "
+        "overtake the workload at its head; 1 workload is ahead; it is tried once that one has started\n"
+        "    in a, number 2: PendingEvaluation: It waits for its turn\n"
+        "    behind Workload a/big, which no workload may overtake\n"
         "    ahead of it: Workload a/big\n"
     )
 

@@ -18,6 +18,8 @@ from tests.reconciler.plain_queues import cluster_queue
 from tests.reconciler.prompt import Manifest, Prompt, job
 
 HEAD = "Waiting in ClusterQueue q0 (LocalQueue ns/q0): "
+SOON = "it starts once that is released, or ClusterQueue q0 gets more quota"
+NEVER = "request no more than 3 cpu in all, or have more quota given to ClusterQueue q0"
 
 
 class Noted(WaitingJobsController):
@@ -79,8 +81,8 @@ def test_a_job_that_waits_says_what_is_short_and_how_many_are_ahead() -> None:
 
     said = world.after(SETTLED)
     assert said == [
-        ("Warning", f"{HEAD}needs 1 more cpu than it can ever get of flavor plain"),
-        ("Normal", f"{HEAD}needs 1 more cpu of flavor plain; 1 workload is ahead"),
+        ("Warning", f"{HEAD}needs 1 more cpu than it can ever get of flavor plain; {NEVER}"),
+        ("Normal", f"{HEAD}needs 1 more cpu of flavor plain; 1 workload is ahead; {SOON}"),
     ]
 
 
@@ -104,8 +106,8 @@ def test_nothing_is_said_again_while_it_is_no_news_and_it_is_said_again_before_a
     assert world.after(PAUSE) == [], "1 more cpu, not 2: an amount alone is no news"
     (again,) = world.after(AGAIN)
     assert (first[1], again[1]) == (
-        f"{HEAD}needs 2 more cpu of flavor plain",
-        f"{HEAD}needs 1 more cpu of flavor plain",
+        f"{HEAD}needs 2 more cpu of flavor plain; {SOON}",
+        f"{HEAD}needs 1 more cpu of flavor plain; {SOON}",
     )
 
 
@@ -119,7 +121,8 @@ def test_another_reason_is_said_after_a_pause() -> None:
     local = builders.local_queue("q0", "q0")
     world.put(("LocalQueue", "ns/q0"), {**local, "spec": {**local["spec"], "stopPolicy": "Hold"}})
     assert world.after(SETTLED) == []
-    assert world.after(PAUSE) == [("Normal", "LocalQueue ns/q0 is stopped and admits nothing")]
+    resumed = "have it resumed (quotree resume localqueue q0 -n ns)"
+    assert world.after(PAUSE) == [("Normal", f"LocalQueue ns/q0 is stopped and admits nothing; {resumed}")]
 
 
 def test_a_misspelt_queue_is_named_with_what_was_meant() -> None:

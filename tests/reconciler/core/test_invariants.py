@@ -69,7 +69,7 @@ def decide_and_write_nothing(core: Core) -> None:
 def queue_one_that_holds_quota(core: Core) -> None:
     world = core.state.world
     world.queues.put(world.workloads["ns/runs"], START)
-    world.queues.pending["q0"].push(world._entry(world.workloads["ns/runs"]), START)
+    world.queues.pending["q0"].push(world.entry(world.workloads["ns/runs"]), START)
 
 
 def let_the_world_go_its_own_way(core: Core) -> None:

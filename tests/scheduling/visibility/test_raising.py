@@ -47,7 +47,7 @@ def test_what_is_short_always_has_a_place_and_what_fits_has_none(tree: QuotaTree
     for queue in tree.queues.values():
         found = raises(queue, PAIR, wanted)
         assert bool(found) == (wanted > queue.available(PAIR))
-        assert all(each.above for each in found)
+        assert {each.node for each in found} <= {node.name for node in queue.path()}
         if found:
             assert (found[0].node, found[0].limit) == (queue.name, NOMINAL_QUOTA)
 
@@ -69,9 +69,9 @@ def test_the_queue_comes_first_then_who_is_nearest_and_nobody_without_quota() ->
     node = draw(TREE).queues["research"].node
 
     assert raises(node, CPU, 600, Lenders()) == (
-        Raise("research", True, NOMINAL_QUOTA, 1000, 1200, above=True),
-        Raise("vision", True, NOMINAL_QUOTA, 2000, 2200, above=False),
-        Raise("ops", True, NOMINAL_QUOTA, 4000, 4200, above=False),
+        Raise("research", True, NOMINAL_QUOTA, 1000, 1200),
+        Raise("vision", True, NOMINAL_QUOTA, 2000, 2200),
+        Raise("ops", True, NOMINAL_QUOTA, 4000, 4200),
     )
 
 
@@ -92,7 +92,7 @@ def test_a_borrowing_limit_that_alone_is_in_the_way_is_a_place() -> None:
     scarce = raises(draw(tree.format(large=1)).queues["small"].node, CPU, 2, Lenders())
 
     assert enough == (
-        Raise("small", True, NOMINAL_QUOTA, 4, 5, above=True),
-        Raise("small", True, BORROWING_LIMIT, 1, 2, above=True),
+        Raise("small", True, NOMINAL_QUOTA, 4, 5),
+        Raise("small", True, BORROWING_LIMIT, 1, 2),
     )
     assert scarce == enough[:1], "with a higher borrowingLimit there would be nothing to borrow"

@@ -1,0 +1,226 @@
+"""What a workload waits for, and the ways out, for its owner; `scheduling.visibility.sentence` puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import NamedTuple
+
+from policies.dialects.kueue_workload import GATED_BY
+from scheduling.cycle.block_admission import MESSAGE as PODS_NOT_READY
+from scheduling.cycle.cycle import DEFERRED, NO_LONGER_FITS, OVERLAPPING, PREEMPTION_GATED
+from scheduling.flavors.messages import written
+from scheduling.objects.admissibility import misfit
+from scheduling.objects.amounts import minus
+from scheduling.objects.inadmissible_reasons import (
+    ADMISSION_GATED,
+    EXCEEDS_MAX_QUOTA,
+    MISCONFIGURED,
+    NO_MATCHING_FLAVOR,
+    PENDING_EVALUATION,
+    SUSPENDED,
+)
+from scheduling.objects.queue_settings import ResourceGroup
+from scheduling.objects.workload import Workload
+from scheduling.status.checks import REJECTED, RETRY
+from scheduling.visibility.exclusions import exclusions
+from scheduling.visibility.explanation import Explanation, Lack
+from scheduling.visibility.raising import BORROWING_LIMIT
+from scheduling.visibility.workloads import Waiting
+from scheduling.world.readiness import CANNOT_ADMIT, CYCLE, IS_STOPPED
+from scheduling.world.world import World
+
+_MOST = 3
+"""Flavors and reasons that are named."""
+_STUCK = (EXCEEDS_MAX_QUOTA, MISCONFIGURED, NO_MATCHING_FLAVOR)
+_BY_ITSELF = "it is tried again by itself"
+_PLAIN = {
+    OVERLAPPING: f"another workload preempts the same work first; {_BY_ITSELF}",
+    DEFERRED: "the work in its way ends for another workload; it starts once that has ended",
+    NO_LONGER_FITS: f"another workload took the quota first; {_BY_ITSELF}",
+    PREEMPTION_GATED: "it would preempt others, and its preemption gate is closed; it goes on once that is open",
+    PODS_NOT_READY: "admitted workloads have pods that are not ready; it starts once they are ready (waitForPodsReady)",
+}
+"""For messages of Kueue that have nothing to name."""
+_MENDED = {
+    "Stopped": "have it resumed (quotree resume clusterqueue {queue})",
+    "FlavorNotFound": "have the ResourceFlavor created",
+    "AdmissionCheckNotFound": "have the AdmissionCheck created",
+    "AdmissionCheckInactive": "have the AdmissionCheck repaired",
+    CYCLE: "have one of these Cohorts given another parent",
+    "Terminating": "",
+}
+"""What makes a ClusterQueue admit again, by the reason of its condition Active."""
+
+
+class Cause(NamedTuple):
+    """What it waits for, the gist of that, and the ways out. `stuck`: another LocalQueue may be one, too."""
+
+    parts: tuple[str, ...]
+    gist: tuple[Hashable, ...]
+    owner: tuple[str, ...] = ()
+    administrator: tuple[str, ...] = ()
+    stuck: bool = False
+
+
+def stopped(world: World, queue: str) -> str:
+    """Why the ClusterQueue tries nobody, empty where it does. What of its tree is broken is for who may see that."""
+    found = world.state.queues[queue]
+    if world.stop(found):
+        return f"ClusterQueue {queue} admits nothing: something in its tree is marked as broken"
+    return f"ClusterQueue {queue} is inactive: {found.inactive}" if found.inactive else ""
+
+
+def remark(message: str) -> str:
+    return f" ({message})" if message else ""
+
+
+def at_the_door(world: World, workload: Workload, why: Explanation) -> Cause:
+    """It is in no ClusterQueue, though its LocalQueue exists."""
+    local = world.queues.local_queues[workload.local_queue]
+    door = f"LocalQueue {workload.local_queue}"
+    if why.reason == ADMISSION_GATED:
+        step = f"it is queued once that is no longer in its annotation {GATED_BY}"
+        return Cause((f"Waiting at {door}: {why.message}", step), (why.message,))
+    if local.stopped:
+        resumed = f"have it resumed (quotree resume localqueue {local.name} -n {local.namespace})"
+        return Cause((f"{door} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,))
+    text = f"{door} leads to ClusterQueue {local.cluster_queue}, which does not exist"
+    created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {door}"
+    return Cause((text,), (text,), administrator=(created,), stuck=True)
+
+
+def at_the_queue(
+    world: World, workload: Workload, found: Waiting, why: Explanation, moment: Callable[[int], object]
+) -> Cause:
+    cause = _of_queue(world, workload, found, why, moment)
+    if why.position is None or why.position < 2 or why.reason == SUSPENDED:
+        return cause
+    ahead = f"{why.position - 1} workload{'s are' if why.position > 2 else ' is'} ahead"
+    return cause._replace(parts=(*cause.parts[:1], ahead, *cause.parts[1:]))
+
+
+def _of_queue(
+    world: World, workload: Workload, found: Waiting, why: Explanation, moment: Callable[[int], object]
+) -> Cause:
+    """The first part says what it waits for, the others what comes of it."""
+    if why.reason == SUSPENDED:
+        return _suspended(world, why)
+    if found.not_before:
+        again = f"it was evicted ({found.reason}) and is tried again at {moment(found.not_before)}"
+        return Cause((again,), (found.reason,))
+    if found.behind and why.reason not in _STUCK:
+        head = f"ClusterQueue {why.queue} is StrictFIFO, and nobody may overtake the workload at its head"
+        return Cause((head, "it is tried once that one has started"), ("behind",))
+    if why.victims:
+        count = len(why.victims)
+        ended = f"{count} workloads have" if count > 1 else "1 workload has"
+        return Cause((f"room is made for it; it starts once {ended} ended",), ("victims",))
+    if why.reason == MISCONFIGURED:
+        return _misconfigured(world, workload, why)
+    if why.message in _PLAIN:
+        return Cause((_PLAIN[why.message],), (why.reason, why.message))
+    if why.lacks or why.others:
+        return _short(world, workload, why)
+    if failed := [each for each in workload.checks if each.state in (RETRY, REJECTED)]:
+        named = ", ".join(f"{each.name} is {each.state}{remark(each.message)}" for each in failed)
+        return Cause((f"admission check {named}; it is tried again once that is Pending",), (why.reason,))
+    text = "it waits for its turn" if why.reason == PENDING_EVALUATION else why.message
+    return Cause((text,), (why.reason,))
+
+
+def _suspended(world: World, why: Explanation) -> Cause:
+    ready = world.can_admit(why.queue)
+    if world.stop(world.state.queues[why.queue]):
+        text = stopped(world, why.queue)
+        return Cause((text,), (text,), administrator=("have it repaired",))
+    faults = ready.message.removeprefix(CANNOT_ADMIT).lstrip(":; ").removesuffix(".")
+    halted = "is stopped and admits nothing" if faults == IS_STOPPED else f"admits nothing: {faults}"
+    mended = _MENDED.get(ready.reason, "have its AdmissionChecks changed").format(queue=why.queue)
+    text = f"ClusterQueue {why.queue} {halted}"
+    return Cause((text,), (text,), administrator=(mended,))
+
+
+def _misconfigured(world: World, workload: Workload, why: Explanation) -> Cause:
+    namespace, queue = f"Namespace {workload.namespace}", f"ClusterQueue {why.queue}"
+    if workload.namespace not in world.queues.namespaces:
+        return Cause((f"{namespace} is not known",), (why.message,), owner=("create it",), stuck=True)
+    if not world.queues.serves(why.queue)(workload.namespace):
+        none = world.state.queues[why.queue].settings.selector is None
+        text = f"{queue} has no namespaceSelector" if none else f"the namespaceSelector of {queue} does not match"
+        served = f"have {namespace} selected by {queue}"
+        return Cause((f"{text}, so it does not serve {namespace}",), (text,), administrator=(served,), stuck=True)
+    complete = world.entry(workload).workload
+    if wrong := misfit(complete, world.around(workload.namespace)):
+        return Cause((f"no pod of it could be created: {wrong}",), (wrong,), owner=("change its requests",), stuck=True)
+    return Cause((why.message,), (why.message,), stuck=True)
+
+
+def _short(world: World, workload: Workload, why: Explanation) -> Cause:
+    """Of quota, of flavors that serve it, or of both."""
+    settings = world.state.queues[why.queue].settings
+    excluded = exclusions(world, settings, workload, why.others)
+    needs = _needs(settings.groups, why.lacks)
+    parts = [*([f"needs {needs}"] if needs else []), *(each.text for each in excluded[:_MOST])]
+    if len(excluded) > _MOST:
+        parts.append(f"{len(excluded) - _MOST} more flavors do not serve it")
+    gist = (tuple((each.pair, each.ever) for each in why.lacks), why.others)
+    said = ", and ".join(parts)
+    if why.reason not in _STUCK:
+        return Cause(
+            (said, *_limits(why), f"it starts once that is released, or ClusterQueue {why.queue} gets more quota"), gist
+        )
+    never = [each for each in why.lacks if not each.ever]
+    more = (f"have more quota given to ClusterQueue {why.queue}",) if never else ()
+    return Cause(
+        (said, *_limits(why)),
+        gist,
+        owner=(*(each.owner for each in excluded), *_at_most(never)),
+        administrator=(*(each.administrator for each in excluded), *more),
+        stuck=True,
+    )
+
+
+def _limits(why: Explanation) -> Iterator[str]:
+    """Which borrowingLimits are in the way, of nodes that the owner may know."""
+    found = [lack.obstacle for lack in why.lacks if lack.obstacle is not None]
+    limits = [each for each in found if each.limit == BORROWING_LIMIT]
+    if any(each.is_queue for each in limits):
+        yield f"the borrowingLimit of ClusterQueue {why.queue} lets it borrow no more"
+    elif limits:
+        yield "a borrowingLimit above it in the tree lets it borrow no more"
+
+
+def _at_most(never: Iterable[Lack]) -> Iterator[str]:
+    """What it could have of each resource, in the flavor that has most of it."""
+    most: dict[str, int] = {}
+    for lack in never:
+        most[lack.pair.resource] = max(most.get(lack.pair.resource, 0), lack.free)
+    if possible := [f"{written(resource, amount)} {resource}" for resource, amount in most.items() if amount > 0]:
+        yield f"request no more than {' and '.join(possible)} in all"
+
+
+def _needs(groups: Iterable[ResourceGroup], lacks: Iterable[Lack]) -> str:
+    """Flavors of one resource group are alternatives; each group must have room. What a pair lacks counts once, since
+    each pod set is tried on top of those before it."""
+    most = {lack.pair: lack for lack in lacks}
+    found = []
+    for group in groups:
+        by_flavor = {
+            flavor: [lack for pair, lack in most.items() if pair.flavor == flavor and pair.resource in group.resources]
+            for flavor in group.flavors
+        }
+        short = [_of_flavor(flavor, those) for flavor, those in by_flavor.items() if those]
+        if short:
+            more = ", or more of other flavors" if len(short) > _MOST else ""
+            found.append(", or ".join(short[:_MOST]) + more)
+    return ", and ".join(found)
+
+
+def _of_flavor(flavor: str, lacks: Iterable[Lack]) -> str:
+    return f"{' and '.join(map(_amount, lacks))} of flavor {flavor}"
+
+
+def _amount(lack: Lack) -> str:
+    resource = lack.pair.resource
+    more = f"{written(resource, minus(lack.wanted, lack.free))} more {resource}"
+    return more if lack.ever else f"{more} than it can ever get"

@@ -1,0 +1,69 @@
+"""One workload as JSON: why it waits, or what it holds; the same in a cluster, in files and by the reconciler's API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from scheduling.objects.inadmissible_reasons import SUSPENDED
+from scheduling.visibility.as_json import AccessScope, JobReference, running_json, waiting_json
+from scheduling.visibility.causes import stopped
+from scheduling.visibility.sentence import sentence, waits_for_checks
+from scheduling.visibility.workloads import Waiting, holding, waits
+from scheduling.world.world import World
+
+_AHEAD = 10
+"""Of those that stand before a workload, so many are looked at for their names; the others are counted."""
+
+
+def explained(
+    world: World,
+    key: str,
+    now: int,
+    named: JobReference,
+    moment: Callable[[int], Any],
+    scope: AccessScope | None = None,
+) -> dict[str, Any]:
+    """Of the workload `namespace/name`: `state` is waiting, running, finished or beingAdmitted. Raises KeyError.
+
+    `moment` formats a time for the reader.
+    """
+    workload, scope = world.workloads[key], scope or AccessScope()
+    found = waits(world, key, now, consider=True)
+    if found is not None:
+        found = found if scope.queues else _discreet(world, found)
+        text = sentence(world, found, moment).text
+        content = waiting_json(found, text, named, moment, scope)
+        return {"state": "waiting", **content, **_ahead(world, found, named, scope)}
+    if workload.finished:
+        return {"state": "finished", "job": dict(named(key))}
+    if workload.counts:
+        said = waits_for_checks(world, workload)
+        content = running_json(holding(workload), named)
+        return {"state": "running", **content, **({"sentence": said.text} if said and not workload.admitted else {})}
+    return {"state": "beingAdmitted", "job": dict(named(key))}
+
+
+def _ahead(world: World, found: Waiting, named: JobReference, scope: AccessScope) -> dict[str, Any]:
+    """Who stands before it in its ClusterQueue: some of those next to it that the caller may read, the others counted.
+
+    Nothing for the head, and for work that is in no ClusterQueue.
+    """
+    why = found.explanation
+    before = (why.position or 1) - 1 if why is not None and why.queue else 0
+    if why is None or not before:
+        return {}
+    last = min(before, _AHEAD)
+    near = world.queues.pending[why.queue].positions().names(before - last, last)
+    readable = [name for name in near if scope.of(name)]
+    return {"ahead": {"workloads": [dict(named(name)) for name in readable], "others": before - len(readable)}}
+
+
+def _discreet(world: World, found: Waiting) -> Waiting:
+    """Without the name of the Cohort or ClusterQueue elsewhere in the tree that is marked as broken."""
+    why = found.explanation
+    if why is None or why.reason != SUSPENDED or not why.queue:
+        return found
+    text = stopped(world, why.queue)
+    return replace(found, message=text, explanation=replace(why, message=text)) if text else found

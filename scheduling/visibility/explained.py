@@ -24,16 +24,18 @@ def explained(
     named: JobReference,
     moment: Callable[[int], Any],
     scope: AccessScope | None = None,
+    *,
+    words: Callable[[int], str] | None = None,
 ) -> dict[str, Any]:
     """Of the workload `namespace/name`: `state` is waiting, running, finished or beingAdmitted. Raises KeyError.
 
-    `moment` formats a time for the reader.
+    `moment` formats a time for the reader, and `words` one within a sentence, if that is different.
     """
     workload, scope = world.workloads[key], scope or AccessScope()
     found = waits(world, key, now, consider=True)
     if found is not None:
         found = found if scope.queues else _discreet(world, found)
-        text = sentence(world, found, moment).text
+        text = sentence(world, found, words or moment).text
         content = waiting_json(found, text, named, moment, scope)
         return {"state": "waiting", **content, **_ahead(world, found, named, scope)}
     if workload.finished:

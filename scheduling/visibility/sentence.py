@@ -16,6 +16,7 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import EVICTED, Workload
 from scheduling.quota.node import QuotaNode
 from scheduling.status.checks import READY
+from scheduling.status.unadmitted import DEACTIVATED_MESSAGE
 from scheduling.visibility.alternatives import alternatives
 from scheduling.visibility.causes import Cause, at_the_door, at_the_queue, remark
 from scheduling.visibility.explanation import Holder, Kept, TreeCache
@@ -122,8 +123,8 @@ def _instead(world: World, workload: Workload) -> str:
 
 def _deactivated(workload: Workload) -> Sentence:
     evicted = workload.holding(EVICTED)
-    why = f" ({evicted.message})" if evicted is not None and evicted.message else ""
-    text = f"Workload {workload.name} is deactivated{why}; set its spec.active to true to queue it again"
+    why = evicted.message if evicted is not None and evicted.message != DEACTIVATED_MESSAGE else ""
+    text = f"Workload {workload.name} is deactivated{remark(why)}; set its spec.active to true to queue it again"
     return Sentence.plain(text, text, stuck=True)
 
 

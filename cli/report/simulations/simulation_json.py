@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.input.simulation import SimulatedFiles
 from cli.report.as_json import place_json
+from cli.report.elapsed import elapsed
 from cli.report.simulations.usage import QuotasInUse
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
@@ -38,7 +39,7 @@ def simulation_json(simulation: Simulation, files: SimulatedFiles) -> dict[str, 
         "happened": [_happening(simulation, each) for each in simulation.trace],
         "running": [running_json(each, job) for each in running(simulation.world)],
         "waiting": [
-            waiting_json(each, sentence(simulation.world, each, seconds).text, job, seconds)
+            waiting_json(each, sentence(simulation.world, each, partial(elapsed, simulation.start)).text, job, seconds)
             for each in waiting(simulation.world, simulation.now)
         ],
         "finished": [_job(simulation, key) for key in finished],
@@ -54,8 +55,9 @@ def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
     if (left := simulation.left_out_of(name)) is not None:
         return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
+    key, words = simulation.key_of(name), partial(elapsed, simulation.start)
     job, seconds = partial(_job, simulation), partial(_seconds, simulation)
-    return {**head, **explained(simulation.world, simulation.key_of(name), simulation.now, job, seconds)}
+    return {**head, **explained(simulation.world, key, simulation.now, job, seconds, words=words)}
 
 
 def _seconds(simulation: Simulation, time: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import FLAVOR, queued_job
+from tests.builders import FLAVOR, queued_job, workload
 from tests.cli.organisations import local, org_queue
 from tests.cli.runs import run, write
 
@@ -149,3 +149,16 @@ def test_one_that_is_unknown_is_a_mistake_of_usage(files: Path) -> None:
     unknown = run("why", "ns/ghost", "--against", f"files:{files}")
 
     assert (unknown.exit_code, "no workload or job is called ns/ghost" in unknown.stderr) == (2, True)
+
+
+def test_one_that_was_evicted_says_when_it_is_tried_again(tmp_path: Path) -> None:
+    moment = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    evicted = {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout", "message": "too slow", **moment}
+    status = {"requeueState": {"count": 1, "requeueAt": "2026-01-01T01:00:00Z"}, "conditions": [evicted]}
+    slow = workload("slow", "a", 1) | {"status": status}
+    write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"), slow)
+
+    found = json.loads(run("why", "ns/slow", "--against", f"files:{tmp_path}", "-o", "json").stdout)
+
+    assert found["notBefore"] == 3600
+    assert found["sentence"].endswith("it was evicted (PodsReadyTimeout) and is tried again at +1h")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconciler.api.snapshot import snapshot
-from tests.cli.runs import kubeconfig, run
+from tests.cli.runs import kubeconfig, run, write
 from tests.reconciler.api.lists import Lists
 from tests.reconciler.api.organisation import admitted, kueue, organisation, queue, waiting
 
@@ -70,6 +71,29 @@ def test_strict_queues_name_who_is_in_front(tmp_path: Path) -> None:
         "    behind Workload a/big, which no workload may overtake\n"
         "    ahead of it: Workload a/big\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "work"),
+    [
+        ("late", waiting("late", 4)),
+        ("big", waiting("big", 99)),
+        ("slip", waiting("slip", 1, local="a/mian")),
+        ("off", waiting("off", 1) | {"spec": {**waiting("off", 1)["spec"], "active": False}}),
+    ],
+)
+def test_why_says_the_same_of_a_cluster_and_of_files(tmp_path: Path, name: str, work: dict[str, Any]) -> None:
+    objects = organisation(BORROWER, work)
+    write(tmp_path / "files" / "a.yaml", *objects)
+    api = Lists(*objects)
+    try:
+        live = run("why", f"a/{name}", "--kubeconfig", kubeconfig(tmp_path, api.url))
+    finally:
+        api.close()
+
+    files = run("why", f"a/{name}", "--against", f"files:{tmp_path / 'files'}")
+
+    assert (files.exit_code, files.stdout) == (live.exit_code, live.stdout) == (0, live.stdout)
 
 
 def test_why_says_which_queue_was_meant(tmp_path: Path) -> None:

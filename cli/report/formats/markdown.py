@@ -14,8 +14,17 @@ from cli.report.suites.suite_outcomes import Outcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 from policies.model.printing import plain
 
-_SPECIAL = re.compile(r"[!-'*+.:<>?@\[-`{-~]")
-"""ASCII punctuation but `( ) , - / ; =`, which mean nothing inside of a line."""
+_SPECIAL = re.compile(
+    r"""[#$&*<@\[\]\\`|~]         # mark-up, HTML, entities, cells, mathematics, mentions, issues
+    |(?<![^\W_])_|_(?![^\W_])   # mark-up, unless letters and digits are on both sides
+    |:(?=//|100:|1234:|(?![0-9]+:)[\w+-]+:)  # links, and emoji, as in queues.yaml:100:5
+    |(?<=www)\.                 # links
+    |(?<=GH)-(?=[0-9])          # issues
+    |^\s*[>+=-]                 # quotations, lists and underlines of headings
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What GitHub reads as more than text. The rest stays as it is, so that the source can be read too."""
 _ROOM = GITHUB_SUMMARY - 64 * 1024
 """For the table; the rest is for what stands around it."""
 
@@ -67,5 +76,5 @@ def harmless(text: str) -> str:
 
 
 def _entity(found: re.Match[str]) -> str:
-    entity = f"&#{ord(found[0])};"
+    entity = "".join(f"&#{ord(character)};" for character in found[0])
     return f"<code>{entity}</code>" if found[0] == "@" else entity

@@ -20,7 +20,7 @@ HOSTILE = (
     *("::error::x", "%0A", "\n::warning::y", "]]>", "<!--", "--><script>alert(1)</script>", "' onload='x", '"', "&lt;"),
     *("|", "\\|", "`", "``", "@team", "[a](b)", "![a](b)", "{0}", "# SKIP", "# TODO", "*", "__", "~~", "- "),
     *("\u202e", "\x1b[2J", "\x00", "\udcff", "\ufffe", "\x85", "\u2028", "\r\n", "  ", "größe", "→"),
-    *("https://a.b", "www.a.b", "1e3", "yes", ",", ":", "="),
+    *("https://a.b", "www.a.b", ":100:", "$x$", "#1", "GH-1", "_", "1e3", "yes", ",", ":", "="),
 )
 
 _NO_FILE_NAME = re.compile("[/\0\ud800-\udc7f\udd00-\udfff]")

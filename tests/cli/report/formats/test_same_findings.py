@@ -66,7 +66,6 @@ def test_a_line_of_github_is_a_command_only_where_we_make_it_one() -> None:
 def test_the_head_line_is_in_every_format_that_has_a_place_for_it() -> None:
     report = random_report(1)
 
-    for form in set(OF_REPORTS) - {"json", "yaml", "gitlab", "markdown"}:
+    for form in set(OF_REPORTS) - {"json", "yaml", "gitlab"}:
         assert "judged against the files in trees, 4 queues there: 3 objects, 2 queues" in rendered(form, report)
-    assert "judged against the files in trees, 4 queues there&#58; 3 objects" in rendered("markdown", report)
     assert json.loads(rendered("json", report))["context"]["name"] == "trees"

@@ -21,6 +21,12 @@ from policies.text.positions import position
 _IN_JSON = 'write a quantity in double quotes, such as "4", "500m" or "64Gi"'
 _PLAIN = "write a quantity, such as 4, 500m or 64Gi"
 _SHOWN = 40
+_WHOLE = 400
+"""Characters of an object that a fix may write out."""
+_NAME = r"""["'\s]*([A-Za-z][\w./-]*)["'\s]*"""
+_AMOUNT = r"""["'\s]*([0-9][\w.]*)["'\s]*"""
+_PAIR = re.compile(f"{_NAME}:{_AMOUNT}")
+_PAIRS = re.compile(rf"\s*\{{?{_NAME}:{_AMOUNT}(?:,{_NAME}:{_AMOUNT})*,?\s*\}}?\s*").fullmatch
 _LISTED = 100
 """Flaws of one annotation that are listed; it has room for 40 000."""
 
@@ -31,7 +37,7 @@ class Flaw:
 
     `subject` distinguishes the flaws of one annotation: the key in the JSON, or empty for the text as a whole. `where`
     is the place in a JSON text. `outcome` is what YuniKorn does with it; empty means that it drops the whole
-    annotation.
+    annotation. `follows` says that the cure of another flaw of the annotation mends this one too.
     """
 
     annotation: str
@@ -40,6 +46,7 @@ class Flaw:
     fix: str
     where: str = ""
     outcome: str = ""
+    follows: bool = False
 
 
 def flaws(namespace: Namespace) -> Iterator[Flaw]:
@@ -69,12 +76,25 @@ def deciding(namespace: Namespace) -> Iterator[Flaw]:
 
 def _of_json(annotation: str, text: str) -> Iterator[Flaw]:
     found = scan(text)
+    for flaw in _of_members(annotation, text, found):
+        yield replace(flaw, follows=True) if found.error else flaw
+    if found.error:
+        where = str(position(text, found.error.offset))
+        yield Flaw(annotation, "", found.error.message, _as_object(found, text), where)
+
+
+def _of_members(annotation: str, text: str, found: Scan) -> Iterator[Flaw]:
+    bare = [member.key for member in found.members if member.kind == "number"]
+    meant = _requoted(text) if len(bare) > 1 else ""
     times: dict[str, int] = {}
     for member in found.members:
         times[member.key] = time = times.get(member.key, 0) + 1
         subject = (member.key or '""') + (f" ({time})" if time > 1 else "")
         flaw = Flaw(annotation, subject, f"{quoted(member.key)}: ", _IN_JSON, str(position(text, member.value_at)))
-        yield from _of_member(member, flaw)
+        if meant and member.kind == "number":
+            yield replace(_but(flaw, _bare(member), f"write {meant}"), follows=member.key != bare[0])
+        else:
+            yield from _of_member(member, flaw)
     last = {member.key: member for member in found.members}
     for key, count in times.items():
         if count > 1:
@@ -86,20 +106,20 @@ def _of_json(annotation: str, text: str) -> Iterator[Flaw]:
                 str(position(text, last[key].key_at)),
                 f"YuniKorn would take the last, {last[key].source[:_SHOWN]}",
             )
-    if found.error:
-        where = str(position(text, found.error.offset))
-        yield Flaw(annotation, "", found.error.message, _as_object(found, text), where)
 
 
 def _of_member(member: Member, flaw: Flaw) -> Iterator[Flaw]:
     """`flaw` is the one to yield; its message only names the key so far."""
-    source = member.source[:_SHOWN]
     if member.kind == "text":
         yield from _of_quantity(member.key, member.value, flaw)
     elif member.kind == "number":
-        yield _but(flaw, f"{source} is a number, not a string", f'write "{source}", in double quotes')
+        yield _but(flaw, _bare(member), f'write "{member.source[:_SHOWN]}", in double quotes')
     else:
         yield _but(flaw, f"a string is expected, not {article(member.kind)}")
+
+
+def _bare(member: Member) -> str:
+    return f"{member.source[:_SHOWN]} is a number, not a string"
 
 
 def _of_quantity(resource: str, text: str, flaw: Flaw) -> Iterator[Flaw]:
@@ -136,9 +156,19 @@ def _of_max_apps(text: str) -> Iterator[Flaw]:
 def _as_object(found: Scan, text: str) -> str:
     """The fix for a text that is not a JSON object: the object that it was meant to be, where that is clear."""
     meant = _decoded(text) if found.kind == "text" else text.replace("'", '"')
-    if len(meant) <= 400 and scan(meant).error is None:
+    if len(meant) <= _WHOLE and scan(meant).error is None:
         return f"write {meant}"
+    if requoted := _requoted(text):
+        return f"write {requoted}"
     return 'write one JSON object of quantities in double quotes, such as {"cpu":"4","memory":"64Gi"}'
+
+
+def _requoted(text: str) -> str:
+    """The same names and amounts in double quotes; empty where the text holds anything else."""
+    if len(text) > _WHOLE or not _PAIRS(text):
+        return ""
+    meant = "{" + ", ".join(f'"{name}": "{amount}"' for name, amount in _PAIR.findall(text)) + "}"
+    return meant if scan(meant).error is None else ""
 
 
 def _decoded(text: str) -> str:

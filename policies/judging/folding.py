@@ -19,8 +19,11 @@ def folded(found: Sequence[Judged]) -> list[Judged]:
         return list(found)
     at: dict[PlaceOf, list[int]] = {}
     for number, judged in enumerate(found):
-        finding = judged.finding
-        for place in ((finding.object, finding.field), *finding.concerns):
+        for place in judged.finding.concerns:
+            at.setdefault(place, []).append(number)
+    for number, judged in enumerate(found):
+        place = (judged.finding.object, judged.finding.field)
+        if place not in judged.finding.follows:  # it has its own reason there, and is none for others
             at.setdefault(place, []).append(number)
     above = {number: first for number in range(len(found)) if (first := _reason(number, found, at)) is not None}
     kept: dict[int, list[Judged]] = {number: [] for number in range(len(found))}

@@ -23,6 +23,11 @@ def join(base: str, *steps: str | int) -> str:
     return path
 
 
+def enclosing(field: str) -> tuple[str, ...]:
+    """The field itself and each field that it is in: `spec.deserved[a/b]`, `spec.deserved`, `spec`."""
+    return tuple(field[: step.end()] for step in _STEP.finditer(field))[::-1]
+
+
 def pointer(*steps: str | int) -> str:
     """The JSON pointer (RFC 6901) of these keys."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from policies.model import fields
 from policies.model.objects import Ref
 
 
@@ -63,6 +64,11 @@ class Cause:
 
 PlaceOf: TypeAlias = tuple[Ref, str]
 """An object and a field of it; without a field, what refers to the object."""
+
+
+def reading(object: Ref, field: str) -> tuple[PlaceOf, ...]:
+    """The places that must be right for the field to be read: a misspelt `spec` hides all that is in it."""
+    return tuple((object, each) for each in fields.enclosing(field))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import Limit, Partition, Problem, Queue, Text, amounts
-from policies.dialects.yunikorn_config.quotas import shown, written
+from policies.dialects.yunikorn_config.quotas import shown, whole, written
 from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least, over
 from policies.dialects.yunikorn_config.structure import bad_amounts
 
@@ -40,7 +40,8 @@ def limits_by_themselves(limits: tuple[Limit, ...], whose: str) -> Iterator[Prob
         label = f"limit {limit.name!r} of {whose}"
         if not limit.users and not limit.groups:
             message, fix = f"{label} names no user and no group", "add `users` or `groups`"
-            yield Problem(limit.field, limit.line, message, fix, f"{whose} {limit.name} nobody")
+            follows = (f"{limit.field}.users", f"{limit.field}.groups")
+            yield Problem(limit.field, limit.line, message, fix, f"{whose} {limit.name} nobody", follows=follows)
         for kind, names in (("user", limit.users), ("group", limit.groups)):
             yield from _names(names, kind, whose, seen[kind])
         if WILDCARD in seen["group"] and any(group.text == WILDCARD for group in limit.groups):
@@ -81,7 +82,8 @@ def _nothing(limit: Limit, label: str, whose: str) -> Iterator[Problem]:
         yield Problem(f"{limit.field}.maxresources", limit.line, message, "write an amount above 0", subject)
     elif not readable and not limit.max_applications:
         message = f"{label} limits nothing"
-        yield Problem(limit.field, limit.line, message, "add maxapplications or maxresources", subject)
+        follows = (f"{limit.field}.maxapplications", f"{limit.field}.maxresources")
+        yield Problem(limit.field, limit.line, message, "add maxapplications or maxresources", subject, follows=follows)
 
 
 # -- against the queue, and down the tree ------------------------------------------------------------------------------
@@ -118,6 +120,7 @@ def limit_above_queue(limit: Limit, queue: Queue) -> Iterator[Problem]:
             f"lower it to {limit_text} or less",
             f"{queue.path} {who} {name}",
             wanted[name] - held[name],
+            follows=whole(queue.maximum, name),
         )
 
 

@@ -18,7 +18,8 @@ DEFAULT_PARTITION = "default"
 class Problem:
     """One fault. `subject` distinguishes the faults of one field, `excess` says by how much.
 
-    `accepted`: YuniKorn's own validation accepts it, and something fails later.
+    `accepted`: YuniKorn's own validation accepts it, and something fails later. `follows` and `concerns` are field
+    paths of the text with the meaning that they have for a Finding.
     """
 
     field: str
@@ -28,6 +29,8 @@ class Problem:
     subject: str = ""
     excess: int = 0
     accepted: bool = False
+    follows: tuple[str, ...] = ()
+    concerns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

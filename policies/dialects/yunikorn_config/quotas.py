@@ -10,6 +10,7 @@ from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
 from policies.dialects.yunikorn_config.model import Problem, Queue, Resources, amounts
 from policies.dialects.yunikorn_config.resources import Amounts, least, over, plus, total
+from policies.model import fields
 
 _NO_CHILDREN: Amounts = {}
 _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 1)} | {
@@ -30,6 +31,11 @@ def shown(resource: str, amount: int) -> str:
 def written(resources: Resources | None, name: str) -> str:
     """The amount as the user wrote it."""
     return (resources or {})[name].written.text
+
+
+def whole(resources: Resources | None, name: str) -> tuple[str, ...]:
+    """The field of all amounts that this one is among."""
+    return fields.enclosing((resources or {})[name].written.field)[1:2]
 
 
 def guaranteed_above_max(root: Queue) -> Iterator[Problem]:
@@ -59,6 +65,7 @@ def _above_own_max(
             f"{whose} {name}",
             wanted[name] - limit[name],
             accepted,
+            follows=whole(maximum, name),
         )
 
 
@@ -114,6 +121,7 @@ def _above_most(
             f"{whose} {name}",
             own[name] - held.amount,
             accepted,
+            follows=whole(held.queue.maximum, name),
         )
 
 
@@ -225,6 +233,7 @@ def _exceeded(
         f"{queue.path} {key} {name}",
         wanted - limit,
         accepted,
+        follows=whole(declared, name) if place else (),
     )
 
 
@@ -239,11 +248,13 @@ def _applications_within(queue: Queue) -> Iterator[Problem]:
         if 0 < child.max_applications <= most:
             continue
         has = f"maxapplications {child.max_applications}" if child.max_applications else "no maxapplications"
+        field = child.at("maxapplications")
         yield Problem(
-            child.at("maxapplications"),
+            field,
             child.line,
             f"{child.path} has {has}, but {queue.path} allows {most} in all",
             f"set maxapplications of {child.path} to a number from 1 to {most}, or remove that of {queue.path}",
             child.path,
             child.max_applications - most if child.max_applications else 2**64,
+            follows=() if child.max_applications else (field,),
         )

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, Partition, Problem, Queue, Resources, Text, amounts
 from policies.dialects.yunikorn_config.placement_checks import passed_over
-from policies.dialects.yunikorn_config.quotas import written
+from policies.dialects.yunikorn_config.quotas import whole, written
 from policies.model.suggestion import close
 
 QUOTA_DELAY = "quota.preemption.delay"
@@ -154,7 +155,7 @@ def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Proble
         several = ", ".join(f"{name}={written(maximum, name)}" for name in maximum)
         message = f"max of {whose} is {several}; YuniKorn drops a max of only zeros, so the queue has no limit"
         fix = "set maxapplications or an ACL to keep work out, or write one type above 0"
-        yield _problem(maximum[name].written, message, fix, f"{whose} zero")
+        yield replace(_problem(maximum[name].written, message, fix, f"{whose} zero"), concerns=whole(maximum, name))
 
 
 def _cpu(resources: Resources | None, whose: str) -> Iterator[Problem]:

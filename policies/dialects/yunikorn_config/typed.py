@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from policies.dialects.yunikorn_config.model import Problem, Text
 from policies.model import fields
-from policies.model.suggestion import suggest
+from policies.model.suggestion import close, suggest
 from policies.text.positions import BadText
 from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
 from policies.text.yaml_scalars import resolve
@@ -28,8 +28,10 @@ class Faults:
         self.problems: list[Problem] = []
         self._left = MAX_NODES
 
-    def add(self, at: str, line: int, message: str, fix: str = "", subject: str = "") -> None:
-        self.problems.append(Problem(at, line, message, fix, subject))
+    def add(
+        self, at: str, line: int, message: str, fix: str = "", subject: str = "", concerns: tuple[str, ...] = ()
+    ) -> None:
+        self.problems.append(Problem(at, line, message, fix, subject, concerns=concerns))
 
     @property
     def visited(self) -> int:
@@ -154,8 +156,9 @@ class Fields:
         for key, (scalar, _) in self._values.items():
             if key in self._known:
                 continue
-            fix = suggest(key.lower(), self._known)
-            self._faults.add(self.path(key), scalar.line, f"the key {key!r} is unknown here", fix)
+            fix, near = suggest(key.lower(), self._known), close(key.lower(), self._known)
+            meant = (self.path(near),) if near else ()
+            self._faults.add(self.path(key), scalar.line, f"the key {key!r} is unknown here", fix, concerns=meant)
 
 
 def text(node: Node, at: str, faults: Faults) -> Text:

@@ -47,6 +47,7 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
                 fix=_fix(above),
                 profiles=STRICT_ONLY,
                 action=Action.WARN,
+                follows=((above[0], ""),),
             )
 
 
@@ -67,6 +68,7 @@ def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[R
             if member is not None and member.parent is not None
         ),
         profiles=BOTH if refused_upstream else STRICT_ONLY,
+        concerns=tuple((member, "") for member in cycle),
     )
 
 

@@ -49,6 +49,7 @@ def _to_queue(proposal: Proposal, work: Attached, created: bool) -> Iterator[Fin
             fix=_offer(proposal.after, work.queue),
             subject=work.queue.name,
             profiles=BOTH if isinstance(work, Job) and created else STRICT_ONLY,
+            follows=((work.queue, ""),),
         )
     elif proposal.unknown(QUEUE):
         yield NotEvaluated("not all objects of Queue are known")

@@ -10,9 +10,11 @@ from typing import Literal
 from policies.dialects.volcano import ROOT, Queue, reshaped
 from policies.judging.proposal import Proposal
 from policies.model import fields
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, Profile
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, PlaceOf, Profile, reading
+from policies.model.forest import Forest
 from policies.model.objects import Ref, Share
 from policies.model.quantity import Quantity
+from policies.model.suggestion import Names
 from policies.rules.volcano._volcano_resources import counted
 
 _NAMED = 10  # children that a finding lists, the largest first
@@ -74,25 +76,38 @@ def _finding(
     proposal: Proposal, promise: Promise, queue: Queue, resource: str, total: int, profiles: frozenset[Profile]
 ) -> Finding:
     count, largest = _largest(proposal, promise, queue, resource)
-    own = promise.of(queue).get(resource)
+    own, field = promise.of(queue).get(resource), fields.join(promise.field, resource)
+    slip = None if own else _slip(proposal, promise, queue, resource)
     held = own or Quantity.ZERO
     wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)
-    holds = held.text if own else f"none ({promise.field} does not name {resource}, which counts as 0)"
+    named = f"names {slip}, not {resource}" if slip else f"does not name {resource}"
+    holds = held.text if own else f"none ({promise.field} {named}, which counts as 0)"
     listed = ", ".join(f"{child.name} {amount.text}" for child, amount in largest)
     more = f" and {count - len(largest)} more" if count > len(largest) else ""
+    fix = _fix(proposal, promise, queue, resource, wanted, held)
     return Finding(
         queue.ref,
-        fields.join(promise.field, resource),
+        field,
         f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), but {queue.name} holds {holds}",
-        fix=_fix(proposal, promise, queue, resource, wanted, held),
+        fix=f"did you mean {resource} instead of {slip}? Otherwise {fix}" if slip else fix,
         subject=resource,
         excess=total - held.nano,
-        causes=tuple(
-            Cause(child.ref, fields.join(promise.field, resource), f"{resource}={amount.text}")
-            for child, amount in largest
-        ),
+        causes=tuple(Cause(child.ref, field, f"{resource}={amount.text}") for child, amount in largest),
         profiles=profiles,
+        follows=(*on_cycle(proposal.after, queue), *(() if own or slip else reading(queue.ref, field))),
+        concerns=((queue.ref, fields.join(promise.field, slip)),) if slip else (),
     )
+
+
+def on_cycle(forest: Forest, queue: Queue) -> tuple[PlaceOf, ...]:
+    """The queue, where it is its own ancestor: what is added up there means nothing before the cycle is broken."""
+    return ((queue.ref, ""),) if forest.on_cycle(queue.ref) else ()
+
+
+def _slip(proposal: Proposal, promise: Promise, queue: Queue, resource: str) -> str | None:
+    """A resource that only the queue names, and none of its children, with nearly the name of one that they have."""
+    below = promise.total(proposal.after.below(queue.ref))
+    return Names(name for name in promise.of(queue) if name not in below).nearest(resource)
 
 
 def _largest(
@@ -107,16 +122,30 @@ def _largest(
 
 def _fix(proposal: Proposal, promise: Promise, queue: Queue, resource: str, wanted: Quantity, held: Quantity) -> str:
     """What to do, with the headroom that is left for the one child that was changed."""
-    surplus = wanted - held
+    surplus, raised = wanted - held, f"raise {queue.name} to {wanted.text}"
+    if held == Quantity.ZERO:
+        return f"{raised}, or remove {resource} from {promise.field} of its children"
     changed = [
         child for _, child in proposal.changed(Queue) if child.parent == queue.ref and resource in promise.of(child)
     ]
     if len(changed) == 1:
         (child,) = changed
         room = promise.of(child)[resource] - surplus
-        if room >= Quantity.ZERO:
-            left = f"lower {child.name} to {room.text} or less, which is what is left"
-            return f"{left}, or raise {queue.name} to {wanted.text}"
+        if room > Quantity.ZERO:
+            return f"lower {child.name} to {room.text} or less, which is what is left, or {raised}"
+        if room == Quantity.ZERO:
+            return f"nothing is left: {raised}, or remove {resource} from {promise.field} of {child.name}"
     if not changed:
-        return f"keep {queue.name} at {wanted.text} or more, or lower its children by {surplus.text} in all first"
-    return f"lower the children by {surplus.text} in all, or raise {queue.name} to {wanted.text}"
+        kept = (
+            f"keep {queue.name} at {wanted.text} or more"
+            if _had(proposal, promise, queue, resource, wanted)
+            else raised
+        )
+        return f"{kept}, or lower its children by {surplus.text} in all first"
+    return f"lower the children by {surplus.text} in all, or {raised}"
+
+
+def _had(proposal: Proposal, promise: Promise, queue: Queue, resource: str, wanted: Quantity) -> bool:
+    """Whether the queue held enough before the change."""
+    before = proposal.before.node(queue.ref)
+    return isinstance(before, Queue) and promise.of(before).get(resource, Quantity.ZERO) >= wanted

@@ -29,7 +29,7 @@ def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
             continue
         asked = reshaped(before, queue)
         own = dict(queue.limits())
-        yield from _against_below(proposal.after, queue, own, asked)
+        yield from _against_below(proposal.after, before, queue, asked)
         for resource, highest in sorted(proposal.after.share_of(queue.ref).limit.items()):
             above = nearest_capability(proposal.after, queue, resource)
             if above is None or highest <= above[1].nano:
@@ -52,17 +52,19 @@ def _lifted(before: Queue | None, queue: Queue, resource: str) -> bool:
     return before is not None and before.parent == queue.parent and resource in dict(before.limits())
 
 
-def _against_below(forest: Forest, queue: Queue, own: dict[str, Quantity], asked: bool) -> Iterator[Finding]:
-    below = forest.below(queue.ref).limit
-    for resource, limit in sorted(own.items()):
+def _against_below(forest: Forest, before: Queue | None, queue: Queue, asked: bool) -> Iterator[Finding]:
+    below, had = forest.below(queue.ref).limit, dict(before.limits()) if before else {}
+    for resource, limit in sorted(queue.limits()):
         highest = below.get(resource, 0)
         if highest > limit.nano and (holder := _holder(forest, queue.ref, resource, highest)) is not None:
             wanted = holder.capability[resource]
+            kept = resource in had and had[resource] >= wanted
+            cure = f"keep {queue.name} at {wanted.text} or more" if kept else f"raise {queue.name} to {wanted.text}"
             yield Finding(
                 queue.ref,
                 fields.join("spec.capability", resource),
                 f"its capability {resource}={limit.text} is less than that of {holder.name} below it, {wanted.text}",
-                fix=f"lower {holder.name} to {limit.text} first, or keep {queue.name} at {wanted.text} or more",
+                fix=f"lower {holder.name} to {limit.text} first, or {cure}",
                 subject=resource + " below",
                 excess=highest - limit.nano,
                 causes=(Cause(holder.ref, fields.join("spec.capability", resource), f"{resource}={wanted.text}"),),
@@ -94,6 +96,7 @@ def _finding(
             if cause is not queue
         ),
         profiles=profiles,
+        follows=((ancestor.ref, fields.join("spec.capability", resource)),),  # the same, said at the other end
     )
 
 

@@ -40,7 +40,8 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
             )
         elif endless and moved(before, queue):
             message, fix = "its ancestors never reach root", "name a parent whose ancestors lead to root"
-            yield Finding(queue.ref, "spec.parent", message, fix=fix, profiles=COMPAT_ONLY)
+            looped = next((ref, "") for ref in above if proposal.after.on_cycle(ref))
+            yield Finding(queue.ref, "spec.parent", message, fix=fix, profiles=COMPAT_ONLY, follows=(looped,))
 
 
 def _fix(depth: int, surplus: int) -> str:

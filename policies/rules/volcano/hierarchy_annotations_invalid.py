@@ -43,6 +43,7 @@ def _lengths(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
             fix=f"give {HIERARCHY_WEIGHTS} one weight for each name of {HIERARCHY}",
             subject="length",
             excess=abs(len(names) - len(numbers)),
+            follows=((queue.ref, _WEIGHTS),),  # `1,4` is one weight that is not a number, and one too few
         )
     elif "" in names:
         yield Finding(

@@ -23,14 +23,16 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: `spec.parent: enginering` where the queue is called `engineering`.
     Fix: correct the name, or apply the parent first, or in the same change set.
     """
+    named: dict[Ref, Ref] = {}  # what is absent, and the first queue that names it: one slip in the name of a parent
     for before, queue in proposal.changed(Queue):
-        absent = _first_absent(proposal, queue)
+        last, absent = _first_absent(proposal, queue)
         if absent is None:
             continue
         if unknown := proposal.unknown(QUEUE):
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
         if absent == queue.parent:
+            first = named.setdefault(absent, queue.ref)
             near = proposal.near(absent)
             yield Finding(
                 queue.ref,
@@ -40,6 +42,7 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 patch=write_only("spec.parent", near),
                 subject=absent.name,
                 profiles=BOTH if moved(before, queue) else STRICT_ONLY,
+                follows=((first, "spec.parent"),) if first != queue.ref else (),
             )
         elif moved(before, queue):
             yield Finding(
@@ -49,12 +52,13 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 fix=f"create queue {absent.name} first",
                 subject=absent.name,
                 profiles=COMPAT_ONLY,  # strict reports the queue that names it
+                follows=((last, "spec.parent"),),
             )
 
 
-def _first_absent(proposal: Proposal, queue: Queue) -> Ref | None:
-    """The way up ends where a queue is missing, so only its last can be."""
-    last = None
+def _first_absent(proposal: Proposal, queue: Queue) -> tuple[Ref, Ref | None]:
+    """The way up ends where a queue is missing, so only its last can be; with the queue that names it."""
+    below, last = queue.ref, queue.ref
     for ref in islice(proposal.after.ancestors(queue.ref), _FAR):
-        last = ref
-    return last if last is not None and not exists(proposal.after, last) else None
+        below, last = last, ref
+    return below, last if last != queue.ref and not exists(proposal.after, last) else None

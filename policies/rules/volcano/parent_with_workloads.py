@@ -48,4 +48,5 @@ def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             subject=parent.name,
             causes=tuple(Cause(item.ref, item.queue_field, f"is in queue {parent.name}") for item in work[:_NAMED]),
             profiles=BOTH if pods else STRICT_ONLY,
+            follows=((parent, ""),),
         )

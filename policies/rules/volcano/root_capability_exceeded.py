@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.model.forest import Forest
 from policies.model.quantity import Format, Quantity
+from policies.rules.volcano._children_sums import DESERVED, GUARANTEE, Promise
 
 
 @rule("root-capability-exceeded", source="Volcano, session open, step 3", kinds=(QUEUE,), default=Action.WARN)
@@ -28,13 +30,13 @@ def root_capability_exceeded(proposal: Proposal) -> Iterator[Finding]:
         reshaped(before, queue) and ROOT in (queue.ref, queue.parent) for before, queue in proposal.changed(Queue)
     ):
         return
-    below = proposal.after.below(ROOT)
-    for what, totals in (("deserve", below.nominal), ("are guaranteed", below.kept)):
-        yield from _over(root, what, totals)
+    for promise in (DESERVED, GUARANTEE):
+        yield from _over(proposal.after, root, promise)
 
 
-def _over(root: Queue, what: str, totals: Mapping[str, int]) -> Iterator[Finding]:
-    for resource, total in sorted(totals.items()):
+def _over(forest: Forest, root: Queue, promise: Promise) -> Iterator[Finding]:
+    what = promise.verb
+    for resource, total in sorted(promise.total(forest.below(ROOT)).items()):
         limit = root.capability.get(resource)
         held = limit.nano if limit else 0
         if total > held:
@@ -48,6 +50,11 @@ def _over(root: Queue, what: str, totals: Mapping[str, int]) -> Iterator[Finding
                 subject=f"{what} {resource}",
                 excess=total - held,
                 profiles=STRICT_ONLY,
+                follows=tuple(
+                    (top, fields.join(promise.field, resource))
+                    for top, share in forest.shares(ROOT)
+                    if resource in promise.total(share)
+                ),
             )
 
 

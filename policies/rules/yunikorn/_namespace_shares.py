@@ -14,6 +14,7 @@ from heapq import nsmallest
 from policies.dialects.core import NAMESPACE
 from policies.dialects.yunikorn_config import Application, Partition, Queue
 from policies.dialects.yunikorn_config.checking import remember, remembered
+from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import ROOT, amounts
 from policies.dialects.yunikorn_config.placement import Placement, placed
 from policies.dialects.yunikorn_config.quotas import promised, promised_below
@@ -153,6 +154,14 @@ def parent_of(text: str, parent_queue: str, namespace: str) -> str:
     """The path of the queue below which the namespace gets its own; empty where it gets none."""
     found = _group(text, parent_queue)
     return found.parent if found.parent and _is_in(text, found, parent_queue, namespace) else ""
+
+
+def had(forest: Forest, namespace: str, queue: Queue, key: str) -> Amounts:
+    """What this queue had by its key, guaranteed or max, in the tree of that namespace: before a change."""
+    text = tree(forest, namespace).text
+    known = declared(text) if text else None
+    found = known.queues.get(queue.path.lower()) if known else None
+    return amounts(found.guaranteed if key == "guaranteed" else found.maximum) if found else {}
 
 
 def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:

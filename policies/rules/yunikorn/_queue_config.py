@@ -8,7 +8,7 @@ from policies.dialects.yunikorn_config.configmap import QueueConfigMap, Tree, tr
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.judging.proposal import Proposal
 from policies.model.cures import apart
-from policies.model.findings import BOTH, STRICT_ONLY, Finding
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, PlaceOf
 
 _CORRECT = "correct that line"
 
@@ -30,18 +30,24 @@ def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -
 
 
 def finding(written: Tree, problem: Problem) -> Finding:
-    assert written.setting is not None
     message, fix = (problem.message, problem.fix) if problem.fix else apart(problem.message, _CORRECT)
-    step = "" if not problem.field or problem.field.startswith("[") else "."
     return Finding(
-        written.ref,
-        f"{written.setting.field}{step}{problem.field}",
+        *place_in(written, problem.field),
         f"{written.key}, line {problem.line}: {message}" if problem.line else message,
         fix=fix,
         subject=problem.subject,
         excess=problem.excess,
         profiles=STRICT_ONLY if problem.accepted else BOTH,
+        follows=tuple(place_in(written, field) for field in problem.follows),
+        concerns=tuple(place_in(written, field) for field in problem.concerns),
     )
+
+
+def place_in(written: Tree, field: str) -> PlaceOf:
+    """Where a field of the text stands."""
+    assert written.setting is not None
+    step = "" if not field or field.startswith("[") else "."
+    return written.ref, f"{written.setting.field}{step}{field}"
 
 
 def about_setting(config_map: QueueConfigMap, problem: Problem) -> Finding:

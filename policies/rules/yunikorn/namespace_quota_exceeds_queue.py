@@ -6,7 +6,7 @@ from heapq import nsmallest
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import Application, Partition, Problem, Queue
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, Tree, tree
 from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import placed
 from policies.dialects.yunikorn_config.quotas import shown, written
@@ -14,8 +14,8 @@ from policies.dialects.yunikorn_config.resources import over
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
-from policies.rules.yunikorn._namespace_shares import declared, highest_quotas, members
-from policies.rules.yunikorn._queue_config import finding, trees
+from policies.rules.yunikorn._namespace_shares import declared, had, highest_quotas, members
+from policies.rules.yunikorn._queue_config import finding, place_in, trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
 
 _NAMED = 10  # namespaces that a message lists, the highest quota first
@@ -49,16 +49,19 @@ def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotE
     if queues is None or isinstance(queues, NotEvaluated):
         yield from [queues] if queues else []
         return
+    source = tree(proposal.after, proposal.configuration.yunikorn.namespace)
     for namespace, quota, guaranteed in changed:
         above = _above(queues, namespace)
         quotas = yunikorn.written(yunikorn.quota_texts(namespace, legacy) or {})
         guarantees = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
         for queue in above:
-            yield from _over(namespace, None, quota, quotas, queue, queue.maximum, "max")
-            yield from _over(namespace, yunikorn.GUARANTEED, guaranteed, guarantees, queue, queue.maximum, "max")
+            yield from _over(namespace, None, quota, quotas, queue, queue.maximum, "max", source)
+            yield from _over(
+                namespace, yunikorn.GUARANTEED, guaranteed, guarantees, queue, queue.maximum, "max", source
+            )
         for queue in above[-1:]:
             limit = queue.guaranteed
-            yield from _over(namespace, yunikorn.GUARANTEED, guaranteed, guarantees, queue, limit, "guaranteed")
+            yield from _over(namespace, yunikorn.GUARANTEED, guaranteed, guarantees, queue, limit, "guaranteed", source)
 
 
 def _of_queues(proposal: Proposal) -> Iterator[Finding]:
@@ -74,12 +77,13 @@ def _of_queues(proposal: Proposal) -> Iterator[Finding]:
                 for kind in over(quotas, most) if any(most.values()) else ():
                     excessive[queue.path, kind] = queue
         for (_, kind), queue in sorted(excessive.items(), key=lambda item: item[0]):
-            problem = _below_quotas(proposal, written_tree.text or "", queue, kind)
+            problem = _below_quotas(proposal, written_tree, queue, kind)
             if problem is not None:
                 yield finding(written_tree, problem)
 
 
-def _below_quotas(proposal: Proposal, text: str, queue: Queue, kind: str) -> Problem | None:
+def _below_quotas(proposal: Proposal, written_tree: Tree, queue: Queue, kind: str) -> Problem | None:
+    text = written_tree.text or ""
     limit = (queue.maximum or {})[kind]
     legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
     higher: list[tuple[int, str]] = []
@@ -93,15 +97,19 @@ def _below_quotas(proposal: Proposal, text: str, queue: Queue, kind: str) -> Pro
     listed = ", ".join(f"{name} {shown(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher))
     more = f" and {len(higher) - _NAMED} more" if len(higher) > _NAMED else ""
     highest = -min(higher)[0]
+    enough = had(proposal.before, written_tree.ref.namespace, queue, "max").get(kind, 0) >= highest
+    wanted = shown(kind, highest)
     return Problem(
         limit.written.field,
         limit.written.line,
         f"the max of {queue.path} is {kind}={limit.written.text}, less than the quota of namespaces below it "
         f"({listed}{more})",
-        f"keep it at {shown(kind, highest)} or more, or lower the quotas of these namespaces first",
+        f"{f'keep it at {wanted} or more' if enough else f'raise it to {wanted}'}, or lower the quotas of these "
+        "namespaces first",
         f"{queue.path} max {kind} of namespaces",
         highest - (limit.value or 0),
         accepted=True,
+        concerns=(limit.written.field,),
     )
 
 
@@ -131,6 +139,7 @@ def _over(
     queue: Queue,
     limit: Resources | None,
     what: str,
+    source: Tree,
 ) -> Iterator[Finding]:
     most = amounts(limit)
     if not wanted or not any(most.values()):
@@ -138,12 +147,15 @@ def _over(
     for kind in sorted(kind for kind in wanted if kind in most and wanted[kind] > most[kind]):
         resource, text = texts[kind]
         held = written(limit, kind)
+        field = yunikorn.field(key or _key(namespace, resource))
+        said_there = place_in(source, (limit or {})[kind].written.field)  # the same, said of the queue
         yield Finding(
             namespace.ref,
-            yunikorn.field(key or _key(namespace, resource)),
+            field,
             f"{resource}={text} is more than queue {queue.path} has: its {what} is {kind}={held}",
             fix=f"lower {resource} to what {kind}={held} allows, or raise the {what} of {queue.path}",
             subject=f"{kind} {what} of {queue.path}",
             excess=wanted[kind] - most[kind],
             profiles=STRICT_ONLY,
+            follows=((namespace.ref, field),) if key else (said_there,),
         )

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import Problem, Queue
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, tree
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, Tree, tree
 from policies.dialects.yunikorn_config.model import amounts
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
-from policies.rules.yunikorn._namespace_shares import Declared, declared, guaranteed_below, largest, parent_of
-from policies.rules.yunikorn._queue_config import finding, trees
+from policies.rules.yunikorn._namespace_shares import Declared, declared, guaranteed_below, had, largest, parent_of
+from policies.rules.yunikorn._queue_config import finding, place_in, trees
 
 _NAMED = 10  # namespaces that a message lists, the largest first
 
@@ -43,7 +43,7 @@ def namespaces_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding |
         if guaranteed:
             yield NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
         return
-    sums = _Sums(proposal, text, known)
+    sums = _Sums(proposal, tree(proposal.after, namespace), known)
     for each in guaranteed:
         yield from sums.of_namespace(each)
     for found in written:
@@ -67,11 +67,20 @@ class _Excess:
     def surplus(self) -> str:
         return shown(self.kind, self.wanted - self.limit)
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """The field of the text that limits, and its line."""
+        limits = self.queue.guaranteed if self.key == "guaranteed" else self.queue.maximum
+        if limits and self.kind in limits:
+            return limits[self.kind].written.field, limits[self.kind].written.line
+        return self.queue.at("resources", self.key), self.queue.line
+
 
 class _Sums:
-    def __init__(self, proposal: Proposal, text: str, known: Declared):
-        self._forest, self._text, self._known = proposal.after, text, known
-        self._below = guaranteed_below(proposal.after, text)
+    def __init__(self, proposal: Proposal, source: Tree, known: Declared):
+        self._forest, self._before, self._known = proposal.after, proposal.before, known
+        self._source, self._text = source, source.text or ""
+        self._below = guaranteed_below(proposal.after, self._text)
 
     def of_namespace(self, namespace: Namespace) -> Iterator[Finding]:
         own = dict(yunikorn.guaranteed(namespace) or {})
@@ -103,31 +112,33 @@ class _Sums:
         texts = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
         lower = f"lower the guarantee by {excess.surplus}" if room >= 0 else "lower the guarantees of namespaces"
         left = f"; {kind}={shown(kind, room)} is what is left for {namespace.ref.name}" if room >= 0 else ""
+        field = yunikorn.field(yunikorn.GUARANTEED)
         return Finding(
             namespace.ref,
-            yunikorn.field(yunikorn.GUARANTEED),
+            field,
             f"with {texts[kind][0]}={texts[kind][1]} here, {message}",
             fix=f"{lower}, or raise the {excess.key} of {path} to {shown(kind, excess.wanted)} or more{left}",
             subject=f"{kind} {excess.key} of {path}",
             excess=excess.wanted - excess.limit,
             causes=tuple(cause for cause in causes if cause.object != namespace.ref),
             profiles=STRICT_ONLY,
+            follows=(place_in(self._source, excess.place[0]),),
+            concerns=((namespace.ref, field),),
         )
 
     def _problem(self, excess: _Excess) -> Problem:
         queue, message = excess.queue, self._summary(excess)[0]
-        guaranteed = queue.guaranteed if excess.key == "guaranteed" else queue.maximum
-        place = guaranteed[excess.kind].written if guaranteed and excess.kind in guaranteed else None
-        wanted = shown(excess.kind, excess.wanted)
+        had_before = had(self._before, self._source.ref.namespace, queue, excess.key).get(excess.kind, 0)
+        whose, wanted = f"{excess.key} of {queue.path}", shown(excess.kind, excess.wanted)
+        enough = f"keep {whose} at {wanted} or more" if had_before >= excess.wanted else f"raise {whose} to {wanted}"
         return Problem(
-            place.field if place else queue.at("resources", excess.key),
-            place.line if place else queue.line,
+            *excess.place,
             message,
-            f"keep {excess.key} of {queue.path} at {wanted} or more, or lower the guarantees of its namespaces by "
-            f"{excess.surplus} first",
+            f"{enough}, or lower the guarantees of its namespaces by {excess.surplus} first",
             f"{queue.path} {excess.key} {excess.kind} of namespaces",
             excess.wanted - excess.limit,
             accepted=True,
+            concerns=(excess.place[0],),
         )
 
     def _summary(self, excess: _Excess) -> tuple[str, tuple[Cause, ...]]:

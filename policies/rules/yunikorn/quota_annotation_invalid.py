@@ -44,6 +44,7 @@ def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
                 fix=flaw.fix,
                 subject=flaw.subject,
                 profiles=STRICT_ONLY,
+                follows=((namespace.ref, yunikorn.field(flaw.annotation)),) if flaw.follows else (),
             )
 
 

@@ -48,7 +48,13 @@ def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     for _, namespace in proposal.changed(Namespace):
         for slip in islice(_slips(namespace, legacy), _LISTED):
             yield Finding(
-                namespace.ref, slip.field, slip.message, fix=slip.fix, subject=slip.subject, profiles=STRICT_ONLY
+                namespace.ref,
+                slip.field,
+                slip.message,
+                fix=slip.fix,
+                subject=slip.subject,
+                profiles=STRICT_ONLY,
+                follows=((namespace.ref, slip.follows),) if slip.follows else (),
             )
 
 
@@ -58,6 +64,7 @@ class _Slip:
     message: str
     fix: str
     subject: str = ""
+    follows: str = ""
 
 
 def _slips(namespace: Namespace, legacy: bool) -> Iterator[_Slip]:
@@ -80,11 +87,16 @@ def _keys(namespace: Namespace) -> Iterator[_Slip]:
                 message = f"{yunikorn.short(key)} is empty, which counts as absent"
                 yield _Slip(yunikorn.field(key), message, f"write a value, or remove {yunikorn.short(key)}")
         elif key.startswith(YUNIKORN) and (fix := _near(yunikorn.short(key))):
-            yield _Slip(yunikorn.field(key), f"YuniKorn does not read {yunikorn.short(key)} on a Namespace", fix)
+            field = yunikorn.field(key)  # key-misspelt may say so too
+            message = f"YuniKorn does not read {yunikorn.short(key)} on a Namespace"
+            yield _Slip(field, message, fix, follows=field)
+    first = ""
     for key in sorted(namespace.labels):
         if key in yunikorn.NAMESPACE_KEYS:
             message = f"{yunikorn.short(key)} is a label; YuniKorn reads only the annotation of that name"
-            yield _Slip(yunikorn.label_field(key), message, "write it under metadata.annotations")
+            field = yunikorn.label_field(key)
+            yield _Slip(field, message, "write it under metadata.annotations", follows=first)
+            first = first or field
 
 
 def _near(key: str) -> str:

@@ -46,7 +46,7 @@ def test_findings_stand_by_the_root_of_their_tree_and_those_of_no_tree_at_the_en
     found = audited(
         cohort("b", "a"),
         cohort("a", "b"),
-        cluster_queue("q", "b"),
+        cluster_queue("q", "b", namespaceSelector=None),
         local_queue("lost", "nowhere"),
         queue("eng"),
         queue("ml", "eng", deserved="cpu:4"),
@@ -54,7 +54,7 @@ def test_findings_stand_by_the_root_of_their_tree_and_those_of_no_tree_at_the_en
 
     assert rows(found) == [
         ("Cohort a", "parent-cycle", "Cohort a"),
-        ("Cohort a", "parent-cycle", "ClusterQueue q"),
+        ("Cohort a", "selects-no-namespace", "ClusterQueue q"),
         ("Queue root", "children-deserved-exceed-parent", "Queue eng"),
         ("", "cluster-queue-missing", "LocalQueue ns/lost"),
     ]
@@ -129,7 +129,8 @@ def test_namespaces_of_yunikorn_are_grouped_by_the_parent_queue_that_they_name()
 
 
 def test_as_json_the_roots_count_all_and_the_items_are_a_page() -> None:
-    found = audited(cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a"), local_queue("lost", "nowhere"))
+    queue = cluster_queue("q", "a", namespaceSelector=None)
+    found = audited(cohort("a", "b"), cohort("b", "a"), queue, local_queue("lost", "nowhere"))
 
     page = findings_json(found, offset=1, limit=1)
 

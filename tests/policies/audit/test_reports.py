@@ -30,7 +30,7 @@ def broken() -> Audit:
     return audited(
         cohort("a", "b"),
         cohort("b", "a"),
-        cluster_queue("q", "a"),
+        cluster_queue("q", "a", namespaceSelector=None),
         local_queue("lost", "nowhere", namespace="team"),
         queue("eng"),
         queue("ml", "eng", deserved="cpu:4"),
@@ -61,7 +61,8 @@ def test_a_result_has_the_object_the_rule_and_the_words_of_the_webhook() -> None
 
 
 def test_a_full_report_keeps_the_worst_and_counts_what_it_leaves_out() -> None:
-    wide = audited(cohort("a", "b"), cohort("b", "a"), *(cluster_queue(f"q{number}", "a") for number in range(5)))
+    queues = (cluster_queue(f"q{number}", "a", namespaceSelector=None) for number in range(5))
+    wide = audited(cohort("a", "b"), cohort("b", "a"), *queues)
 
     (report,) = reports(wide, most=2)
 

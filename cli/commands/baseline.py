@@ -56,7 +56,7 @@ def create(selection: Selection, question: Question, file: str, overwrite: bool)
     if Path(file).exists() and not overwrite:
         raise Misused(f"{file} exists; `quotree baseline prune` removes what is repaired, --overwrite begins anew")
     answered, _ = _answered(selection, question)
-    every = [entry.judged for entry in answered.report.entries]
+    every = [entry.judged for entry in answered.report.every]
     old = [one for one, judged in zip(baselines.of(every), every, strict=True) if judged.severity is not Severity.INFO]
     baselines.write(Baseline(file, tuple(old)))
     emit(f"{file}: {_findings(len(old))}")

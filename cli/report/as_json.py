@@ -86,18 +86,25 @@ def _summary(report: Report) -> dict[str, int]:
 def _finding(entry: Entry, fingerprint: str) -> dict[str, Any]:
     finding = entry.judged.finding
     fields = {
-        "rule": entry.judged.rule.id,
-        "severity": entry.judged.severity.value,
-        "message": finding.message,
-        "object": _object(entry.object),
-        "field": finding.field,
-        **place_json(entry.place),
-        **({"overlay": entry.place.overlay} if entry.place.overlay else {}),
+        **_said(entry),
         "causes": [_cause(cause) for cause in entry.causes],
+        "consequences": list(map(_said, entry.consequences)),
         "fix": finding.fix,
         "fingerprint": fingerprint,
     }
     return {**fields, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else fields
+
+
+def _said(entry: Entry) -> dict[str, Any]:
+    """What is wrong, and where."""
+    return {
+        "rule": entry.judged.rule.id,
+        "severity": entry.judged.severity.value,
+        "message": entry.judged.finding.message,
+        "object": _object(entry.object),
+        "field": entry.judged.finding.field,
+        **place_json(entry.place),
+    }
 
 
 def _cause(cause: LocatedCause) -> dict[str, Any]:
@@ -119,7 +126,8 @@ def _object(identity: Identity) -> dict[str, str]:
 
 
 def place_json(place: Place) -> dict[str, Any]:
-    return {"file": place.file, "line": place.line, "column": place.column}
+    overlay = {"overlay": place.overlay} if place.overlay else {}
+    return {"file": place.file, "line": place.line, "column": place.column, **overlay}
 
 
 def _unreadable(item: Unreadable) -> dict[str, Any]:

@@ -29,12 +29,18 @@ STALE = Rule("stale-baseline-entry", "Quotree", frozenset(), Action.DENY, _page)
 
 
 def without_old(report: Report, baseline: Baseline, proposals: Sequence[Proposal]) -> Report:
-    """The report without what the baseline has, counted, and with its stale entries. `proposals`: one for each root."""
-    found, known = baselines.of(entry.judged for entry in report.entries), baseline.known
-    fresh = tuple(entry for entry, old in zip(report.entries, found, strict=True) if old.fingerprint not in known)
+    """The report without what the baseline has, counted, and with its stale entries. `proposals`: one for each root.
+
+    What is new and follows from an old finding is listed by itself.
+    """
+    found, known = baselines.of(entry.judged for entry in report.every), baseline.known
+    new = {id(entry) for entry, one in zip(report.every, found, strict=True) if one.fingerprint not in known}
+    old = [entry for entry in report.entries if id(entry) not in new]
+    fresh = [entry for entry in report.entries if id(entry) in new]
+    fresh += [each for entry in old for each in entry.consequences if id(each) in new]
     places = baseline.places()
     gone = [_finding(entry, places[entry], proposals[0]) for entry in stale(baseline, report, proposals)]
-    return replace(report, entries=in_order((*gone, *fresh)), baselined=len(report.entries) - len(fresh))
+    return replace(report, entries=in_order((*gone, *fresh)), baselined=len(old))
 
 
 def stale(baseline: Baseline, report: Report, proposals: Sequence[Proposal]) -> list[OldFinding]:
@@ -45,7 +51,7 @@ def stale(baseline: Baseline, report: Report, proposals: Sequence[Proposal]) -> 
     """
     if report.unreadable:
         return []
-    found = {entry.fingerprint for entry in baselines.of(entry.judged for entry in report.entries)}
+    found = {entry.fingerprint for entry in baselines.of(entry.judged for entry in report.every)}
     missed = {each.rule.id for each in report.not_evaluated}
     changed = {change.ref for proposal in proposals for change in proposal.changes}
 

@@ -43,10 +43,13 @@ class LocatedCause:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """A finding; `consequences` are those that follow from it."""
+
     judged: Judged
     object: Identity
     place: Place
     causes: tuple[LocatedCause, ...]
+    consequences: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,11 @@ class Report:
     def fingerprints(self) -> tuple[str, ...]:
         """Of the entries, in their order."""
         return fingerprints(entry.judged for entry in self.entries)
+
+    @property
+    def every(self) -> tuple[Entry, ...]:
+        """The entries, each with what follows from it behind it."""
+        return tuple(each for entry in self.entries for each in (entry, *entry.consequences))
 
     @property
     def empty(self) -> bool:
@@ -180,7 +188,8 @@ def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
     causes = tuple(
         LocatedCause(cause, identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
     )
-    return Entry(judged, identity(finding.object, proposal), places.of(finding), causes)
+    consequences = tuple(_entry(each, places, proposal) for each in judged.consequences)
+    return Entry(judged, identity(finding.object, proposal), places.of(finding), causes, consequences)
 
 
 def identity(ref: Ref, proposal: Proposal) -> Identity:

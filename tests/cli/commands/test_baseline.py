@@ -41,6 +41,19 @@ def test_a_new_finding_fails_and_an_old_one_may_move(tmp_path: Path) -> None:
     assert finding["object"]["name"] == "lab"
 
 
+def test_what_follows_from_an_old_finding_passes_only_if_it_is_old_itself(tmp_path: Path) -> None:
+    file, old = created(tmp_path, queue("a", "b"), queue("b", "a", deserved="cpu:9"))
+    (finding,) = report(run("validate", file, "-o", "json"))["findings"]
+    assert [each["rule"] for each in finding["consequences"]] == ["children-deserved-exceed-parent"]
+    assert run("validate", file, "--baseline", old).exit_code == 0
+
+    write(file, queue("a", "b"), queue("b", "a", deserved="cpu:9", guarantee="cpu:8"))
+    answer = report(run("validate", file, "--baseline", old, "-o", "json"))
+
+    assert [each["rule"] for each in answer["findings"]] == ["children-guarantee-exceeds-parent"]
+    assert answer["summary"]["baselined"] == 1
+
+
 def test_a_repaired_finding_is_a_stale_entry_and_fails(tmp_path: Path) -> None:
     file, old = created(tmp_path, BAD, WORSE, *OTHER)
     write(file, BAD, GOOD, *OTHER)

@@ -75,6 +75,7 @@ def test_json_has_everything_about_a_finding(tmp_path: Path) -> None:
         "line": 8,
         "column": 10,
         "causes": [cause],
+        "consequences": [],
         "fix": expected.fix,
         "fingerprint": finding["fingerprint"],
     }

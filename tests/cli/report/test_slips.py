@@ -1,0 +1,96 @@
+"""One slip in a tree that is valid is one finding, in the dialects of Volcano and YuniKorn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.input.given import gather
+from tests.cli.runs import report, run
+
+ACCEPTED = Path(__file__).parents[3] / "examples" / "accepted"
+QUOTA = '{"cpu": "64", "memory": "256Gi"}'
+
+VOLCANO = [
+    ("engineering", "parent: root", "parent: rooot", "parent-missing", 4),
+    ("training", "parent: engineering", "parent: enginering", "parent-missing", 2),
+    ("training", "parent: engineering", "parent: vision", "parent-cycle", 9),
+    ("engineering", "parent: root", "parent: training", "parent-cycle", 11),
+    ("engineering", "parent: root", "parent: engineering", "parent-cycle", 13),
+    ("engineering", "name: engineering", "name: enginering", "parent-missing", 3),
+    ("training", "name: training", "name: trainign", "parent-missing", 1),
+    ("engineering", "deserved:", "deservd:", "unknown-field", 5),
+    ("engineering", "guarantee:", "guarantees:", "unknown-field", 2),
+    ("engineering", "resource: {cpu", "resources: {cpu", "unknown-field", 2),
+    ("engineering", "spec:", "sepc:", "unknown-field", 5),
+    ("engineering", 'cpu: "40"', 'cpu: "40 cores"', "bad-quantity", 2),
+    ("engineering", 'cpu: "40"', 'cpu: "400"', "deserved-exceeds-capability", 1),
+    ("engineering", 'cpu: "40"', 'cpus: "40"', "children-deserved-exceed-parent", 2),
+    ("engineering", 'cpu: "40", memory', 'cpu: "40", memroy', "children-deserved-exceed-parent", 2),
+    ("serving", 'cpu: "32"', 'cpu: "320"', "capability-exceeds-ancestor", 1),
+    ("batch", "1/4", "1,4", "hierarchy-annotations-invalid", 1),
+]
+"""A queue, what is written there, the slip, the rule that finds it, and how much follows from it."""
+
+YUNIKORN = [
+    ("acme-batch", QUOTA, '{"cpu": 64", "memory": "256Gi"}', "quota-annotation-invalid", 1),
+    ("acme-batch", QUOTA, '{"cpu": 64, "memory": 256}', "quota-annotation-invalid", 1),
+    ("acme-batch", '"cpu": "64"', '"cpu": "640"', "namespace-quota-exceeds-queue", 1),
+    ("acme-batch", "namespace.quota", "namespace.qouta", "key-misspelt", 1),
+    ("acme-batch", "namespace.guaranteed", "namespace.guarantee", "key-misspelt", 1),
+    ("acme-batch", "parentqueue", "parentQueue", "key-misspelt", 1),
+    ("acme-vision", "namespace.maxApps", "namespace.maxapps", "key-misspelt", 1),
+    ("acme-batch", "  annotations:", "  labels:", "quota-without-effect", 2),
+    ("acme", "guaranteed: {vcore: 40", "guaranteed: {vcore: 4", "children-guaranteed-exceed-queue", 2),
+    ("acme", "max: {vcore: 200, memory: 800Gi}", "max: {vcore: 0, memory: 0}", "queue-quota-without-effect", 6),
+    ("training", "maxresources:", "maxresource:", "queue-config-invalid", 1),
+    ("training", "maxapplications:", "maxapplication:", "queue-config-invalid", 1),
+    ("training", "users:", "user:", "queue-config-invalid", 1),
+]
+"""The same of a Namespace, or of a queue in queues.yaml."""
+
+
+def misspelt(folder: Path, dialect: str, name: str, right: str, wrong: str) -> Path:
+    """The tree of the example with the slip: the first one at or below the name."""
+    for file in sorted((ACCEPTED / dialect).glob("*.yaml")):
+        text = file.read_text(encoding="utf-8")
+        head, found, tail = text.partition(f"name: {name}\n")
+        at = f"{found}{tail}"
+        (folder / file.name).write_text(head + at.replace(right, wrong, 1) if right in at else text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("dialect", "slip"), [*(("volcano", slip) for slip in VOLCANO), *(("yunikorn", slip) for slip in YUNIKORN)]
+)
+def test_a_slip_is_one_finding(tmp_path: Path, dialect: str, slip: tuple[str, str, str, str, int]) -> None:
+    name, right, wrong, rule, following = slip
+    tree = misspelt(tmp_path, dialect, name, right, wrong)
+
+    (finding,) = report(run("validate", tree, "-o", "json"))["findings"]
+
+    assert (finding["rule"], len(finding["consequences"])) == (rule, following)
+
+
+@pytest.mark.parametrize("dialect", ["volcano", "yunikorn"])
+def test_without_a_slip_there_is_none(dialect: str) -> None:
+    assert gather([str(ACCEPTED / dialect)]).objects
+    assert report(run("validate", ACCEPTED / dialect, "-o", "json"))["findings"] == []
+
+
+def test_independent_faults_stay_apart(tmp_path: Path) -> None:
+    """A number that breaks two bounds is lowered or raised for each of them."""
+    tree = misspelt(tmp_path, "volcano", "engineering", 'cpu: "40"', 'cpu: "4"')
+
+    found = report(run("validate", tree, "-o", "json"))["findings"]
+
+    assert [each["rule"] for each in found] == ["children-deserved-exceed-parent", "guarantee-exceeds-deserved"]
+
+
+def test_the_cure_of_a_broken_quotation_is_the_whole_annotation(tmp_path: Path) -> None:
+    tree = misspelt(tmp_path, "yunikorn", "acme-batch", QUOTA, '{"cpu": 64", "memory": "256Gi"}')
+
+    (finding,) = report(run("validate", tree, "-o", "json"))["findings"]
+
+    assert finding["fix"] == f"write {QUOTA}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cli.input.documents import Place
 from cli.output import paint
 from cli.report.model import Entry, LocatedCause, Report, Subject
 from policies.judging.sentence import sentence
@@ -88,12 +89,21 @@ def finding_lines(entry: Entry) -> Iterator[str]:
     """The finding, its causes, its fix and what follows from it."""
     finding, severity = entry.judged.finding, entry.judged.severity
     word = paint(severity.value, COLOURS[severity])
-    made = f" (as {entry.place.overlay} renders it)" if entry.place.overlay else ""
-    yield f"{plain(f'{entry.place}{made}')}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
+    yield f"{where(entry.place)}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
     yield from (f"    {cause_line(cause)}" for cause in entry.causes)
     if finding.fix:
         yield f"    fix: {plain(finding.fix)}"
     yield from (f"    {line}" for line in consequence_lines(entry.judged))
+
+
+def where(place: Place) -> str:
+    """The place, and the kustomization that makes what is written there: its patches may have set the value."""
+    return plain(f"{place} ({rendered(place)})" if place.overlay else str(place))
+
+
+def rendered(place: Place) -> str:
+    """Empty for what is applied as it is written."""
+    return plain(f"as {place.overlay} renders it") if place.overlay else ""
 
 
 def consequence_lines(judged: Judged) -> Iterator[str]:
@@ -108,7 +118,7 @@ def without_fix(judged: Judged) -> str:
 
 
 def cause_line(located: LocatedCause) -> str:
-    place, cause = f"{located.place}: " if located.place else "", located.cause
+    place, cause = f"{where(located.place)}: " if located.place else "", located.cause
     return plain(f"{place}{': '.join(filter(None, [str(cause.object), cause.field, cause.message]))}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cli.report.as_text import CLEAN, without_fix
+from cli.report.as_text import CLEAN, where, without_fix
 from cli.report.formats.wording import details
 from cli.report.model import Entry, Report
 from cli.report.suites.suite_outcomes import Outcome
@@ -63,7 +63,7 @@ def _of_entry(entry: Entry, report: Report) -> Check:
         State.FAILED if judged.severity in report.failing else State.PASSED,
         judged.severity.value,
         without_fix(judged),
-        plain(str(entry.place)),
+        where(entry.place),
         tuple(details(entry)),
     )
 

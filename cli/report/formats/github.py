@@ -13,7 +13,7 @@ from cli.input.documents import Place
 from cli.report.as_text import closing_line, head_line, not_evaluated_lines
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_ANNOTATIONS
-from cli.report.formats.wording import STDIN, paragraph, relative
+from cli.report.formats.wording import STDIN, annotated, relative
 from cli.report.model import Report
 from cli.report.suites.suite_outcomes import Outcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
@@ -52,7 +52,7 @@ def _of_report(report: Report) -> Iterator[Annotation]:
     for item in report.unreadable:
         yield Annotation("error", "unreadable", plain(item.message), item.place)
     for entry in report.entries:
-        yield Annotation(_LEVELS[entry.judged.severity], entry.judged.rule.id, paragraph(entry), entry.place)
+        yield Annotation(_LEVELS[entry.judged.severity], entry.judged.rule.id, annotated(entry), entry.place)
     for line in not_evaluated_lines(report):
         yield Annotation("notice", "not evaluated", line)
 

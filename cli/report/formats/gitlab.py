@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.input.documents import Place, Unreadable
 from cli.output import json_text
+from cli.report.as_text import rendered
 from cli.report.formats.wording import relative
 from cli.report.model import Report
 from policies.judging.sentence import sentence
@@ -19,7 +20,7 @@ _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.I
 def render(report: Report) -> str:
     issues = [
         {
-            "description": sentence(entry.judged),
+            "description": " - ".join(filter(None, [sentence(entry.judged), rendered(entry.place)])),
             "check_name": entry.judged.rule.id,
             "fingerprint": fingerprint,
             "severity": _SEVERITIES[entry.judged.severity],

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from cli.report.as_text import closing_line, head_line, not_evaluated_lines, without_fix
+from cli.report.as_text import closing_line, head_line, not_evaluated_lines, where, without_fix
 from cli.report.formats.wording import details
 from cli.report.model import Report
 from cli.version import VERSION
@@ -24,7 +24,7 @@ def render(report: Report) -> str:
             {
                 "severity": entry.judged.severity.value,
                 "rule": entry.judged.rule,
-                "place": plain(str(entry.place)),
+                "place": where(entry.place),
                 "field": plain(entry.judged.finding.field),
                 "message": without_fix(entry.judged),
                 "details": details(entry),

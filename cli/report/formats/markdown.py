@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.report.as_text import closing_line, head_line, not_evaluated_lines
+from cli.report.as_text import closing_line, head_line, not_evaluated_lines, where
 from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_SUMMARY
 from cli.report.formats.wording import paragraph
@@ -31,7 +31,7 @@ _ROOM = GITHUB_SUMMARY - 64 * 1024
 
 def render(report: Report) -> str:
     rows = [
-        [entry.judged.severity.value, entry.judged.rule.id, plain(str(entry.place)), paragraph(entry)]
+        [entry.judged.severity.value, entry.judged.rule.id, where(entry.place), paragraph(entry)]
         for entry in report.entries
     ]
     rows += [["unreadable", "", plain(str(item.place)), plain(item.message)] for item in report.unreadable]

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from cli.input.documents import Place
 from cli.output import json_text
-from cli.report.as_text import head_line
+from cli.report.as_text import head_line, rendered
 from cli.report.formats.limits import SARIF_RELATED_LOCATIONS, SARIF_RESULTS
-from cli.report.formats.wording import paragraph, relative
+from cli.report.formats.wording import annotated, relative
 from cli.report.model import Entry, LocatedCause, Report
 from cli.version import VERSION
 from policies.judging.rule import Rule
@@ -82,7 +82,7 @@ def _result(entry: Entry, numbers: dict[str, int], fingerprint: str, folder: str
         "ruleId": judged.rule.id,
         "ruleIndex": numbers[judged.rule.id],
         "level": _LEVELS[judged.severity],
-        "message": _message(paragraph(entry)),
+        "message": _message(annotated(entry)),
         "locations": [
             {
                 "physicalLocation": _physical(entry.place, folder),
@@ -98,7 +98,8 @@ def _result(entry: Entry, numbers: dict[str, int], fingerprint: str, folder: str
 
 def _related(number: int, cause: LocatedCause, folder: str) -> dict[str, Any]:
     assert cause.place is not None
-    message = plain(f"{cause.cause.object}: {cause.cause.field}: {cause.cause.message}")
+    made = f" ({rendered(cause.place)})" if cause.place.overlay else ""
+    message = plain(f"{cause.cause.object}: {cause.cause.field}: {cause.cause.message}{made}")
     return {"id": number, "physicalLocation": _physical(cause.place, folder), "message": _message(message)}
 
 

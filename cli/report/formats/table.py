@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from cli.output import paint
-from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines
+from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines, where
 from cli.report.model import Report
 from policies.judging.sentence import assertion
 from policies.model.printing import plain
@@ -21,7 +21,7 @@ def render(report: Report) -> str:
             entry.judged.rule.id,
             plain(str(entry.judged.finding.object)),
             plain(entry.judged.finding.field),
-            plain(str(entry.place)),
+            where(entry.place),
             assertion(entry.judged),
         )
         for entry in report.entries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cli.report.as_text import cause_line, consequence_lines, without_fix
+from cli.report.as_text import cause_line, consequence_lines, rendered, without_fix
 from cli.report.model import Entry
 from policies.model.printing import plain
 
@@ -24,6 +24,11 @@ def details(entry: Entry) -> list[str]:
 def paragraph(entry: Entry) -> str:
     """The finding with its causes and its fix, on several lines."""
     return "\n".join([without_fix(entry.judged), *details(entry)])
+
+
+def annotated(entry: Entry) -> str:
+    """The same with the kustomization, for where the place is no text."""
+    return "\n".join(filter(None, [paragraph(entry), rendered(entry.place)]))
 
 
 def relative(file: str, folder: str) -> str:

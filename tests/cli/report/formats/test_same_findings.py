@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from cli.report.formats import OF_REPORTS
 from cli.report.model import Report
 from tests.cli.report.formats.parsing import FORMATS, Cells, expected, markdown_cells
-from tests.cli.report.formats.reports import random_report
+from tests.cli.report.formats.reports import example, random_report
 from tests.profiles import seeds
 
 
@@ -69,3 +70,31 @@ def test_the_head_line_is_in_every_format_that_has_a_place_for_it() -> None:
     for form in set(OF_REPORTS) - {"json", "yaml", "gitlab"}:
         assert "judged against the files in trees, 4 queues there: 3 objects, 2 queues" in rendered(form, report)
     assert json.loads(rendered("json", report))["context"]["name"] == "trees"
+
+
+def overlaid() -> Report:
+    """The example as the overlay of production renders it."""
+    report = example()
+    first, *others = report.entries
+    (cause,) = first.causes
+    assert cause.place is not None
+    causes = (replace(cause, place=replace(cause.place, overlay="overlays/prod")),)
+    place = replace(first.place, overlay="overlays/prod")
+    return replace(report, entries=(replace(first, place=place, causes=causes), *others))
+
+
+@pytest.mark.parametrize("form", sorted(set(OF_REPORTS) - {"json", "yaml", "table", "gitlab"}))
+def test_the_kustomization_is_named_at_the_finding_and_at_its_cause(form: str) -> None:
+    assert rendered(form, overlaid()).count("as overlays/prod renders it") >= 2
+
+
+@pytest.mark.parametrize("form", ["table", "gitlab"])
+def test_formats_without_causes_name_the_kustomization_of_the_finding(form: str) -> None:
+    assert rendered(form, overlaid()).count("as overlays/prod renders it") == 1
+
+
+def test_json_has_the_kustomization_of_the_finding_and_of_its_cause() -> None:
+    first, second, _ = json.loads(rendered("json", overlaid()))["findings"]
+
+    assert (first["overlay"], first["causes"][0]["overlay"]) == ("overlays/prod", "overlays/prod")
+    assert "overlay" not in second

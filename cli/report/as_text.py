@@ -17,6 +17,8 @@ from policies.model.printing import plain
 CLEAN = "nothing is wrong"
 _MOST_NAMES = 8
 """Names in a line; JSON has all of them."""
+_MOST_CONSEQUENCES = 20
+"""Lines below one finding; JSON has all of these too."""
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
@@ -107,9 +109,11 @@ def rendered(place: Place) -> str:
 
 
 def consequence_lines(judged: Judged) -> Iterator[str]:
-    """What goes when the finding is mended, a line each."""
-    for each in judged.consequences:
+    """What goes when the finding is mended, a line each; of many the worst, and how many more there are."""
+    for each in judged.consequences[:_MOST_CONSEQUENCES]:
         yield plain(f"follows from it: {each.rule.id}: {each.finding.object}: {each.finding.field}")
+    if (more := len(judged.consequences) - _MOST_CONSEQUENCES) > 0:
+        yield f"follows from it: {some(more, 'more finding')}"
 
 
 def without_fix(judged: Judged) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.input.given import gather
-from tests.cli.runs import report, run
+from tests.builders import queue
+from tests.cli.runs import report, run, write
 
 ACCEPTED = Path(__file__).parents[3] / "examples" / "accepted"
 QUOTA = '{"cpu": "64", "memory": "256Gi"}'
@@ -94,3 +95,15 @@ def test_the_cure_of_a_broken_quotation_is_the_whole_annotation(tmp_path: Path) 
     (finding,) = report(run("validate", tree, "-o", "json"))["findings"]
 
     assert finding["fix"] == f"write {QUOTA}"
+
+
+def test_of_many_consequences_the_text_lists_some_and_json_all(tmp_path: Path) -> None:
+    teams = [queue(f"team-{number:03}", "enginering", deserved="cpu:1") for number in range(100)]
+    file = write(tmp_path / "a.yaml", queue("engineering", deserved="cpu:100"), *teams)
+
+    (finding,) = report(run("validate", file, "-o", "json"))["findings"]
+    lines = [line.strip() for line in run("validate", file).stdout.splitlines() if "follows from it" in line]
+
+    assert len(finding["consequences"]) == 99
+    assert lines[0] == "follows from it: parent-missing: Queue team-001: spec.parent"
+    assert lines[20:] == ["follows from it: 79 more findings"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -21,13 +21,17 @@ from policies.model.objects import Ref
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """One finding. `root` is None for an object that is in no tree; `version` is the object's apiVersion."""
+    """One finding, and those that follow from it.
+
+    `root` is None for an object that is in no tree; `version` is the object's apiVersion.
+    """
 
     judged: Judged
     version: str
     dialect: Dialect
     root: Root | None
     fingerprint: str
+    consequences: tuple[Audited, ...] = ()
 
     @property
     def object(self) -> Ref:
@@ -77,29 +81,37 @@ class Audit:
         return replace(self, trees=tuple(t for t in trees if t.found), baselined=tuple(filter(wanted, self.baselined)))
 
     def without(self, baseline: Collection[str]) -> Audit:
-        """With the findings of these fingerprints among `baselined`."""
+        """With the findings of these fingerprints among `baselined`. What follows from them and is new is listed."""
         old = tuple(each for each in self.found if each.fingerprint in baseline)
-        left = self.only(lambda each: each.fingerprint not in baseline)
-        return replace(left, baselined=(*self.baselined, *old)) if old else self
+        if not old:
+            return self
+        every = (*self.found, *(below for each in old for below in each.consequences))
+        left = [each for each in every if each.fingerprint not in baseline]
+        return replace(self, trees=_trees(left), baselined=(*self.baselined, *old))
 
 
 def audit(world: Forest, configuration: Configuration, now: datetime) -> Audit:
     """Judge all that the world holds, by the rules of the webhook. Costs a look at every object."""
     verdict = judge_stored(world, configuration, Circumstances(now=now)).verdict
-    prints = fingerprints(verdict.findings)
+    prints = iter(fingerprints(it for each in verdict.findings for it in (each, *each.consequences)))
     roots = Roots(world)
-    found = [_audited(world, roots, each, print_) for each, print_ in zip(verdict.findings, prints, strict=True)]
-    found.sort(key=lambda each: (_order(each.root), each.judged.rank))
-    trees = tuple(Tree(root, tuple(those)) for root, those in groupby(found, key=lambda each: each.root))
+    trees = _trees(_audited(world, roots, each, prints) for each in verdict.findings)
     return Audit(now, trees, verdict.not_evaluated, len(world), sum(1 for _ in world.nodes()))
 
 
-def _audited(world: Forest, roots: Roots, judged: Judged, fingerprint: str) -> Audited:
-    ref = judged.finding.object
+def _trees(found: Iterable[Audited]) -> tuple[Tree, ...]:
+    ordered = sorted(found, key=lambda each: (_order(each.root), each.judged.rank))
+    return tuple(Tree(root, tuple(those)) for root, those in groupby(ordered, key=lambda each: each.root))
+
+
+def _audited(world: Forest, roots: Roots, judged: Judged, prints: Iterator[str]) -> Audited:
+    """`prints`: the fingerprints of the finding and of what follows from it, and those of all others behind it."""
+    ref, fingerprint = judged.finding.object, next(prints)
     dialect = dialect_of(world, ref, judged.rule)
     obj = world.get(ref)
     version = obj.api_version if obj else newest_version(ref)
-    return Audited(judged, version, dialect, roots.of(ref, dialect), fingerprint)
+    below = tuple(_audited(world, roots, each, prints) for each in judged.consequences)
+    return Audited(judged, version, dialect, roots.of(ref, dialect), fingerprint, below)
 
 
 def _order(root: Root | None) -> tuple[bool, tuple[str, ...]]:

@@ -31,7 +31,8 @@ def as_reports(audited: Audited) -> str:
 
 def as_baseline(audited: Audited) -> str:
     """Its errors and warnings for --baseline; where there is a baseline already, what of that is still found."""
-    every = audited.audit.baselined if audited.has_baseline else audited.audit.found
+    found = audited.audit.baselined if audited.has_baseline else audited.audit.found
+    every = (each for top in found for each in (top, *top.consequences))
     old = (each for each in every if each.judged.severity is not Severity.INFO)
     return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in old)
 

@@ -11,7 +11,7 @@ import yaml
 from tests.builders import cluster_queue, cohort, local_queue, queue
 from tests.cli.runs import run, write
 
-CYCLE = (cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a"))
+CYCLE = (cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a", namespaceSelector=None))
 
 
 def folder(tmp_path: Path, *manifests: object) -> str:
@@ -33,7 +33,11 @@ def test_the_trees_have_their_findings_below_them_in_the_words_of_validate(tmp_p
         "1 error, 2 warnings",
     ]
     said = run("validate", tmp_path).stdout.splitlines()
-    sentences = {line.partition(": ")[2] for line in said if "[parent-cycle]" in line or "[cluster-queue" in line}
+    sentences = {
+        line.partition(": ")[2]
+        for line in said
+        if "[parent-cycle]" in line or "[cluster-queue" in line or "[selects-no" in line
+    }
     assert sentences == {line.strip() for line in lines if line.startswith("  ") and "]: " in line}
     assert {line.strip() for line in said if "fix:" in line} == {line.strip() for line in lines if "fix:" in line}
 

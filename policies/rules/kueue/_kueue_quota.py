@@ -25,9 +25,16 @@ KINDS = (COHORT, CLUSTER_QUEUE)
 
 
 def rests_on(forest: Forest, node: QuotaNode, flavor: FlavorQuotas | None = None) -> tuple[PlaceOf, ...]:
-    """The names on which depends what the tree gives to the node: those of the Cohorts above, and of the flavor."""
-    above = ((ref, "") for ref in forest.ancestors(node.ref))
-    return (*above, (resource_flavor_ref(flavor.name), "")) if flavor else tuple(above)
+    """What decides what the tree gives to the node: names and quotas of the Cohorts above, and the flavor's name."""
+    above = list(forest.ancestors(node.ref))
+    found: list[PlaceOf] = [*((ref, "") for ref in above), *((ref, "spec.resourceGroups") for ref in above)]
+    if flavor is None:
+        return tuple(found)
+    cohorts = [cohort for ref in above if isinstance(cohort := forest.node(ref), QuotaNode)]
+    for cohort in cohorts:
+        lent = (quota for other, quota in cohort.quotas() if other.name == flavor.name)
+        found += ((cohort.ref, quota.field("nominalQuota")) for quota in lent)
+    return (*found, (resource_flavor_ref(flavor.name), ""))
 
 
 def named_amount(pair: str, amount: int) -> str:

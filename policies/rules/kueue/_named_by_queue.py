@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from policies.dialects.kueue import ClusterQueue
 from policies.judging.proposal import Proposal
 from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated, PlaceOf
 from policies.model.objects import GroupKind, Ref
 from policies.model.suggestion import write_or_create
 
@@ -24,6 +24,7 @@ def missing(
         return proposal.after.get(ref(name)) is not None
 
     unknown = proposal.unknown(kind)
+    firsts: dict[str, PlaceOf] = {}  # what is missing, and where it is named first: one slip in its own name
     for _, queue in proposal.changed(ClusterQueue):
         for name, field in named(queue):
             if not name or exists(name):
@@ -32,6 +33,7 @@ def missing(
                 yield NotEvaluated(f"not all objects of {kind.kind} are known")
                 return
             near = proposal.near(ref(name))
+            first = firsts.setdefault(name, (queue.ref, field))
             yield Finding(
                 queue.ref,
                 field,
@@ -40,5 +42,6 @@ def missing(
                 subject=name,
                 profiles=STRICT_ONLY,
                 patch=write_only(field, near),
+                follows=() if first == (queue.ref, field) else (first,),
                 concerns=((ref(name), ""), (ref(near[0]), "")) if near else (),
             )

@@ -36,18 +36,22 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
         if limit > offer:
             assert node.parent is not None
             most = arithmetic.potential(proposal.after, node.parent, pair)
+            removed = (
+                f"remove the limit, or give another queue of the tree {quota.name} of flavor {flavor.name} to lend"
+            )
+            lowered = f"lower the limit to {amount(pair, offer)}, or remove it if no limit is meant"
             yield Finding(
                 node.ref,
                 quota.field("borrowingLimit"),
                 f"may borrow {named_amount(pair, limit)} of flavor {flavor.name}, but the rest of the tree could "
                 "lend at "
                 f"most {amount(pair, offer)}",
-                fix=f"lower the limit to {amount(pair, offer)}, or remove it if no limit is meant",
+                fix=lowered if offer > 0 else removed,
                 subject=pair,
                 excess=limit - offer,
                 causes=(Cause(most.node, f"spec.resourceGroups {most.limit}", _why(most, flavor_of(pair), pair)),),
                 profiles=STRICT_ONLY,
-                follows=rests_on(proposal.after, node, flavor),
+                follows=(*rests_on(proposal.after, node, flavor), (node.ref, quota.field("name"))),
             )
 
 

@@ -42,7 +42,7 @@ def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             "queues that should borrow it",
             subject=pair,
             profiles=STRICT_ONLY,
-            follows=rests_on(proposal.after, node, flavor),
+            follows=(*rests_on(proposal.after, node, flavor), (node.ref, quota.field("name"))),
         )
 
 

@@ -1,4 +1,4 @@
-"""One slip in a tree that is valid is one finding, in the dialects of Volcano and YuniKorn."""
+"""One slip in a tree that is valid is one finding, in each dialect."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ from tests.cli.runs import report, run, write
 ACCEPTED = Path(__file__).parents[3] / "examples" / "accepted"
 QUOTA = '{"cpu": "64", "memory": "256Gi"}'
 
+KUEUE = [
+    ("research", "parentName: acme", "parentName: acm", "cohort-name-slip", 3),
+    ("research", "parentName: acme", "parentName: research", "parent-cycle", 2),
+    ("research", "parentName:", "parentNme:", "unknown-field", 3),
+    ("acme", 'nominalQuota: "20"', 'nominalQuota: "20 cores"', "bad-quantity", 1),
+    ("acme", "resourceGroups:", "resourceGroup:", "unknown-field", 2),
+    ("vision-lab", "namespaceSelector:", "namespaceSelectr:", "unknown-field", 1),
+    ("vision-lab", "name: cpu", "name: cpus", "flavor-resources-mismatch", 2),
+    ("on-demand", "name: on-demand", "name: ondemand", "flavor-missing", 3),
+    ("default", "clusterQueue: vision-lab", "clusterQueue: research", "submit-to-parent", 1),
+]
 VOLCANO = [
     ("engineering", "parent: root", "parent: rooot", "parent-missing", 4),
     ("training", "parent: engineering", "parent: enginering", "parent-missing", 2),
@@ -53,17 +64,25 @@ YUNIKORN = [
 
 
 def misspelt(folder: Path, dialect: str, name: str, right: str, wrong: str) -> Path:
-    """The tree of the example with the slip: the first one at or below the name."""
-    for file in sorted((ACCEPTED / dialect).glob("*.yaml")):
-        text = file.read_text(encoding="utf-8")
-        head, found, tail = text.partition(f"name: {name}\n")
-        at = f"{found}{tail}"
-        (folder / file.name).write_text(head + at.replace(right, wrong, 1) if right in at else text, encoding="utf-8")
+    """The tree of the example with the slip: the first at or below the name of an object, or of a queue in it."""
+    texts = {file.name: file.read_text(encoding="utf-8") for file in sorted((ACCEPTED / dialect).glob("*.yaml"))}
+    anchors = (f"\n  name: {name}\n", f"name: {name}\n")
+    file, anchor = next((file, anchor) for anchor in anchors for file, text in texts.items() if anchor in text)
+    head, _, tail = texts[file].partition(anchor)
+    assert right in anchor + tail
+    texts[file] = head + (anchor + tail).replace(right, wrong, 1)
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
     return folder
 
 
 @pytest.mark.parametrize(
-    ("dialect", "slip"), [*(("volcano", slip) for slip in VOLCANO), *(("yunikorn", slip) for slip in YUNIKORN)]
+    ("dialect", "slip"),
+    [
+        (name, slip)
+        for name, slips in (("kueue", KUEUE), ("volcano", VOLCANO), ("yunikorn", YUNIKORN))
+        for slip in slips
+    ],
 )
 def test_a_slip_is_one_finding(tmp_path: Path, dialect: str, slip: tuple[str, str, str, str, int]) -> None:
     name, right, wrong, rule, following = slip
@@ -74,7 +93,7 @@ def test_a_slip_is_one_finding(tmp_path: Path, dialect: str, slip: tuple[str, st
     assert (finding["rule"], len(finding["consequences"])) == (rule, following)
 
 
-@pytest.mark.parametrize("dialect", ["volcano", "yunikorn"])
+@pytest.mark.parametrize("dialect", ["kueue", "volcano", "yunikorn"])
 def test_without_a_slip_there_is_none(dialect: str) -> None:
     assert gather([str(ACCEPTED / dialect)]).objects
     assert report(run("validate", ACCEPTED / dialect, "-o", "json"))["findings"] == []

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from policies.dialects.node_affinity import node_affinity
 from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import (
     ForTopology,
@@ -21,7 +22,6 @@ from scheduling.flavors.reasons import (
     Untolerated,
     WithoutTopology,
 )
-from scheduling.objects.node_affinity import node_affinity
 from scheduling.objects.queue_settings import QueueSettings
 from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import ALLOWED_FLAVORS, Workload
@@ -114,7 +114,7 @@ def _unselected(state: State, workload: Workload, name: str) -> Exclusion:
     """With the labels that contradict each other, where these stand in the nodeSelector."""
     flavor = state.flavors.get(name)
     labels = flavor.labels if flavor is not None else {}
-    selected = {pair for pod_set in workload.pod_sets for pair in node_affinity(pod_set.template).selector}
+    selected = {pair for pod_set in workload.pod_sets for pair in node_affinity(pod_set.template.spec).selector}
     apart = sorted(pair for pair in selected if labels.get(*pair) != pair[1])[:_MOST]
     if not apart:
         return Exclusion(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from cli.input.given import NO_FILES, Given, gather, joined, noted
 from cli.input.options import EngineOptions, against_of, input_paths, namespace, output
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
+from cli.input.roots import as_one
 from cli.input.selection import Selection
 from cli.input.settings import settings
 from cli.input.simulation import Simulations, has_work, play
@@ -193,13 +194,17 @@ class _Drawing:
 
 
 def _roots(files: list[str], against: Against) -> list[tuple[str, Given]]:
-    """The name of each root, and its objects with those of --against files:."""
+    """The name of each root, and its objects with those of --against files:. On top of a cluster there is one root."""
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     if not files and against.kind != "nothing":
         return [("", held)]
-    found = survey_roots(Selection(tuple(input_paths(files, ()))), None, render=False)
+    selection = Selection(tuple(input_paths(files, ())))
+    if against.of_cluster:  # its use is read once
+        return [("", as_one(selection, render=False))]
+    found = survey_roots(selection, None, render=False)
     named = [(each.name(root), joined(root.around, noted(root.given))) for each in found for root in each.filled]
-    return [(name, joined(held, given)) for name, given in named]
+    first, rest = joined(held, named[0][1]), replace(held, unreadable=())
+    return [(named[0][0], first), *((name, joined(rest, given)) for name, given in named[1:])]
 
 
 def _drawn(root: tuple[str, Given], files: list[str], context: Context) -> _Drawing:

@@ -76,6 +76,17 @@ def fixed(
     return Fixing(before, work.files.texts(), work.done, work.left, sorted(elsewhere), work.guesses, work.by_hand)
 
 
+class _Worse(NoEdit):
+    """Patches that bring other findings; `reasons` has one by the object that has it."""
+
+    def __init__(self, findings: Sequence[Judged]) -> None:
+        self.reasons = {
+            each.finding.object: f"it would bring another finding: {sentence(each)} [{each.rule.id}]"
+            for each in reversed(findings)
+        }
+        super().__init__(self.reasons[findings[0].finding.object])
+
+
 class _Work:
     def __init__(self, files: _Files, context: Context, configuration: Configuration) -> None:
         self._context = context
@@ -115,8 +126,21 @@ class _Work:
         try:
             self.files, self._findings = self._tried(wanted)
             self.done += wanted
+        except _Worse as worse:
+            self._part(wanted, worse)
         except NoEdit as reason:
             self._halve(wanted, str(reason))
+
+    def _part(self, wanted: Sequence[Judged], worse: _Worse) -> None:
+        """Objects with new findings are tried apart; a single patch of each of several is to blame for its own."""
+        guilty = [each for each in wanted if each.finding.object in worse.reasons]
+        if len(guilty) < 2 or len({each.finding.object for each in guilty}) < len(guilty):
+            self._halve(wanted, str(worse))
+        elif len(guilty) < len(wanted):
+            self.take([each for each in wanted if each.finding.object not in worse.reasons])
+            self.take(guilty)
+        else:
+            self.left += ((each, worse.reasons[each.finding.object]) for each in guilty)
 
     def _halve(self, wanted: Sequence[Judged], reason: str) -> None:
         if len(wanted) == 1:
@@ -139,7 +163,7 @@ class _Work:
         before, after = (Counter(map(_lasting, each)) for each in (self._findings, findings))
         worse = [each for each in findings if each.finding.object not in new and _lasting(each) in after - before]
         if worse:
-            raise NoEdit(f"it would bring another finding: {sentence(worse[0])} [{worse[0].rule.id}]")
+            raise _Worse(worse)
         if any(after[_lasting(each)] >= before[_lasting(each)] for each in wanted):
             raise NoEdit("the finding would stay")
         return files, findings

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cli.judgement import judge
+from cli.report import fixing
 from tests.cli.runs import report, run
 
 HEAD = """\
@@ -222,3 +225,22 @@ def test_each_root_is_fixed_by_itself(file: Path) -> None:
     for name, amount in (("one", "13"), ("two", "15")):
         assert (file.parent / name / "all.yaml").read_text() == HEAD + BLOCK_QUEUE.replace("4", amount)
     assert rules() == []
+
+
+def test_many_that_are_left_are_not_judged_one_by_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = BLOCK_QUEUE.replace("    cohortName: 'research'\n", "").replace("borrowingLimit", "borowingLimit")
+    queues = [queue.replace("name: own", f"name: q{number}") for number in range(40)]
+    fine = BLOCK_QUEUE.replace("borrowingLimit", "borowingLimit")
+    file.write_text(HEAD + "---\n".join([*queues, fine]))
+    judged: list[object] = []
+
+    def counted(*arguments: Any) -> Any:
+        judged.append(arguments)
+        return judge(*arguments)
+
+    monkeypatch.setattr(fixing, "judge", counted)
+    shown = run("fix", ".", "--write")
+
+    assert shown.stderr.count("not fixed: ") == 40
+    assert "1 fix in 1 file written" in shown.stderr
+    assert len(judged) < 10

@@ -17,7 +17,8 @@ from cluster.tracing.span import SpanRecorder
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.watched_jobs import watched_jobs
 from reconciler.controllers.parts import PartsController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
@@ -28,7 +29,6 @@ from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
 from reconciler.controllers.waiting_jobs import WaitingJobsController
-from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState

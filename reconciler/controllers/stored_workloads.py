@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from policies.dialects.reading import Manifest
 from reconciler.core.controller import Lookup
+from reconciler.jobs.superseded import controller
 from scheduling.objects.workload import Workload
 
 
@@ -20,6 +21,10 @@ class StoredWorkloads:
     def manifest(self, name: str) -> Manifest | None:
         found = self._lookup(name)
         return found.detail.manifest() if found is not None and found.detail is not None else None
+
+    def controller(self, name: str) -> str:
+        """The uid of the object that controls it; empty where none does, or where there is no such Workload."""
+        return controller(self.manifest(name) or {})
 
     def whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
         """Both, or neither."""

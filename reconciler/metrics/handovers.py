@@ -9,7 +9,7 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import metadata, text
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
-from reconciler.controllers.remains import StartedPod
+from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.core.state import ClusterState
 from reconciler.jobs.pod_member import Member
 from reconciler.metrics.kueue import seconds_between

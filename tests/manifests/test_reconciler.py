@@ -15,7 +15,7 @@ from reconciler.api.aggregated import API_SERVICE
 from reconciler.api.aggregated import GROUP as GROUP_OF_API
 from reconciler.api.routes import VISIBILITY
 from reconciler.configured import read_configured
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import PodsController
 from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.core.watched import WATCHED_KINDS

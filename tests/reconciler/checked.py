@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from cluster.actions import Action, Create
 from cluster.tracing.span import SpanRecorder
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import PodsController
 from reconciler.controllers.status import StatusController
 from reconciler.core.commands import Command, ReadObject, Write

@@ -10,7 +10,7 @@ from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import read
 from policies.dialects.selectors import read_label_selector
 from reconciler.configured import DEFAULTS, read_configured
-from reconciler.controllers.jobs import watched_jobs
+from reconciler.controllers.jobs.watched_jobs import watched_jobs
 from reconciler.core.watched import QUEUE_NAME
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.life import managed

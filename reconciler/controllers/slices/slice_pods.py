@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
-from reconciler.controllers.remains import STARTED_PODS, StartedPod
+from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.pod_writes import EXCESS

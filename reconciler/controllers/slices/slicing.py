@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, metadata, text
-from reconciler.controllers.owners.ownership import Owned
-from reconciler.controllers.remains import Remains
+from reconciler.controllers.jobs.record import JobId
+from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.slices.slice_chains import SliceChains
 from reconciler.controllers.stored_workloads import StoredWorkloads
-from reconciler.core.controller import Busy, Lookup
+from reconciler.core.controller import Busy
 from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.elastic import chain_of, resizable, sliced
 from reconciler.jobs.kind import JobKind, notes, prebuilt
@@ -28,10 +28,9 @@ _WORKLOAD = "Workload"
 class Slicing:
     """`enabled`: Kueue's gate ElasticJobsViaWorkloadSlices. Workloads are called `namespace/name`."""
 
-    def __init__(self, stored: Lookup, owned: Owned, remains: Remains, *, enabled: bool) -> None:
-        self._workloads = StoredWorkloads(stored)
-        self._owned = owned
-        self._remains = remains
+    def __init__(self, workloads: StoredWorkloads, store: JobStore, *, enabled: bool) -> None:
+        self._workloads = workloads
+        self._store = store
         self.chains = SliceChains()
         self.enabled = enabled
 
@@ -45,11 +44,11 @@ class Slicing:
 
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
         """The Workload that stands for the job, or that is to be made for it."""
-        holder = self._chain(job).holder if self.concerns(kind, job) else None
+        holder = self._chain(kind, job).holder if self.concerns(kind, job) else None
         if holder is not None:
             return holder.key
         usual, former = workload_key(kind, job, elastic=self.enabled), self._former(kind, job)
-        return former if former in self._owned.of(_uid(job)) and self._workloads.read(usual) is None else usual
+        return former if former in self._owned(kind, job) and self._workloads.read(usual) is None else usual
 
     def renamed(self, kind: JobKind, job: Manifest) -> bool:
         """Whether its Workload may have been made under another name."""
@@ -61,7 +60,7 @@ class Slicing:
             return workload_key(kind, job)
         named = replace(kind.naming, short=not kind.naming.short)
         meta = metadata(job)
-        name = named.workload(kind_of(job), text(meta.get("name")) or "", _uid(job))
+        name = named.workload(kind_of(job), text(meta.get("name")) or "", text(meta.get("uid")) or "")
         return f"{text(meta.get('namespace')) or 'default'}/{name}"
 
     def steps(
@@ -74,7 +73,7 @@ class Slicing:
             asked = composed(kind, job, inputs)
         except UnknownPriorityClass:
             asked = None
-        found = self._chain(job)
+        found = self._chain(kind, job)
         bound = self._bound(found.holder.key) if found.holder is not None else {}
         for name, step in steps(found, asked, self._workloads.manifest, kind.suspended(job), now, bound):
             if not busy(_WORKLOAD, name):
@@ -82,7 +81,8 @@ class Slicing:
 
     def _bound(self, workload: str) -> Mapping[str, int]:
         """How many of its Pods have a node, by pod set."""
-        return sum(map(self._remains.bound, self.names(workload)), Counter())
+        records = (self._store.workloads.get(name) for name in self.names(workload))
+        return sum((record.bound() for record in records if record is not None), Counter())
 
     def names(self, workload: str) -> Iterable[str]:
         """By what its Pods may name it: they keep the name of the slice that they were started for."""
@@ -91,13 +91,16 @@ class Slicing:
             return (workload,)
         return dict.fromkeys((workload, f"{read.namespace}/{chain_of(read)}"))
 
-    def _chain(self, job: Manifest) -> Chain:
-        found = map(self._workloads.read, self._owned.of(_uid(job)))
+    def _chain(self, kind: JobKind, job: Manifest) -> Chain:
+        found = map(self._workloads.read, self._owned(kind, job))
         return chain(each for each in found if each is not None and each.elastic)
 
-
-def _uid(job: Manifest) -> str:
-    return text(metadata(job).get("uid")) or ""
+    def _owned(self, kind: JobKind, job: Manifest) -> Iterable[str]:
+        """The Workloads that name the job as an owner."""
+        meta = metadata(job)
+        name = f"{text(meta.get('namespace')) or ''}/{text(meta.get('name')) or ''}"
+        found = self._store.jobs.get(JobId(kind.name, name, text(meta.get("uid")) or ""))
+        return found.workloads if found is not None else ()
 
 
 def carries(read: Workload | None, *, gated: bool) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create
-from reconciler.controllers import jobs, pods
+from reconciler.controllers import pods
 from reconciler.controllers.internal_errors import InternalErrors
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs import looks
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
@@ -60,20 +61,20 @@ def test_a_job_that_cannot_be_looked_at_holds_no_other_up(monkeypatch: pytest.Mo
         made = job()
         made["metadata"]["name"] = name
         controller.observe(Observed(("Job", f"ns/{name}"), "1", Packed.of(made)))
-    real = jobs.steps
+    real = looks.steps
 
     def steps(kind: Any, manifest: Any, *others: Any) -> Any:
         if manifest["metadata"]["name"] == "bad":
             raise ValueError("of no use")
         return real(kind, manifest, *others)
 
-    monkeypatch.setattr(jobs, "steps", steps)
+    monkeypatch.setattr(looks, "steps", steps)
     writes = {write.about.name: write for write in driver.due(NOW) if write.about is not None}
     assert writes["bad"].reason == "InternalError"
     assert isinstance(writes["good"].action, Create)
     assert "bad" not in {write.about.name for write in driver.due(NOW) if write.about is not None}
 
-    monkeypatch.setattr(jobs, "steps", real)
+    monkeypatch.setattr(looks, "steps", real)
     healed = {write.about.name: write for write in driver.due(LATER) if write.about is not None}
     assert isinstance(healed["bad"].action, Create)
 

@@ -9,10 +9,12 @@ from typing import Any
 from cluster.actions import Create, Delete, Patch
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import BATCH_JOB
-from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.owners.jobless import Jobless, State
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
+from reconciler.controllers.jobs.record import Event, JobId, State
+from reconciler.controllers.jobs.store import OVERDUE, JobStore
 from reconciler.controllers.owners.ownership import Owned
-from reconciler.controllers.remains import PATIENCE
+from reconciler.jobs.batch_job import BATCH
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
@@ -241,39 +243,50 @@ def test_what_waits_to_be_looked_at_is_forgotten_with_the_objects() -> None:
         stage.lose()
         stage.drop(f"ns/w{number}")
 
-    assert len(stage.controller._loose) == len(stage.controller._jobless) == len(stage.controller._dirty) == 0
+    store = stage.controller.store
+    assert not any((store.jobs, store.workloads, store.stale, store.stale_workloads, store.unresolved))
 
 
-def test_what_has_no_job_in_sight_is_overdue_in_order_and_only_after_a_while() -> None:
-    jobless = Jobless(10)
-    jobless.unseen("a")
-    assert jobless.due(0) == []
-    jobless.unqueued("b")
-    jobless.parted("a", idle=True)
-    assert jobless.due(5) == []
-    assert jobless.due(10) == ["a"]
-    assert (jobless.state("a"), jobless.state("b"), jobless.state("c")) == (State.OVERDUE, State.WAITS, None)
-    assert (jobless.idle("a"), jobless.idle("b")) == (True, False)
-    jobless.leave("a")
-    assert jobless.due(15) == ["b"]
-    assert (jobless.state("a"), jobless.idle("a"), len(jobless)) == (None, False, 1)
+def test_what_is_not_shown_is_overdue_in_order_and_only_after_a_while() -> None:
+    store = JobStore({BATCH_JOB: BATCH})
+    first, second = (store.job(JobId("Job", f"ns/{name}", name)) for name in "ab")
+    for record in (first, second):
+        record.workloads[f"ns/of-{record.id.uid}"] = None
+    store.stamp(0)
+    store.come_due(OVERDUE - 1)
+    assert not store.stale_workloads
+    store.wait_anew(second)
+    store.stamp(5)
+
+    store.come_due(OVERDUE)
+    assert [*store.stale_workloads] == ["ns/of-a"]
+    assert (store.is_overdue(first, OVERDUE), store.is_overdue(second, OVERDUE)) == (True, False)
+    store.come_due(OVERDUE + 5)
+    assert [*store.stale_workloads] == ["ns/of-a", "ns/of-b"]
+    store.wait_no_more(first)
+    assert not store.is_overdue(first, OVERDUE)
 
 
-def test_what_the_api_server_says_of_a_job_holds_until_that_is_shown() -> None:
-    jobless = Jobless(10)
-    for name in ("gone", "replaced"):
-        jobless.unseen(name)
-        jobless.settled(name, replaced=name == "replaced")
-    jobless.due(0)
+def test_a_record_says_how_it_came_to_its_state() -> None:
+    stage, world = Stage(), waiting()
+    assert world.stored is not None
+    stage.keep(world.stored)
+    stage.observe(world.job)
+    stage.due()
+    stage.now += SECOND
+    stage.lose()
+    stage.due()
+    stage.controller.gone(("Job", "ns/j"))
+    stage.due()
 
-    jobless.unseen("gone")
-    jobless.parted("gone", idle=False)
-
-    assert jobless.due(10) == ["gone", "replaced"]
-    assert (jobless.state("gone"), jobless.state("replaced")) == (State.GONE, State.REPLACED)
-    assert jobless.lost("gone")
-    jobless.leave("gone")
-    assert not jobless.lost("gone")
+    (record,) = stage.controller.store.jobs.values()
+    assert [(each.at - NOW, each.event, each.after) for each in record.changes] == [
+        (0, Event.SHOWN, State.SHOWN),
+        (0, Event.LOOK, State.QUEUED),
+        (SECOND, Event.HIDDEN, State.UNRESOLVED),
+        (SECOND, Event.LOOK, State.SOUGHT),
+        (SECOND, Event.NOT_FOUND, State.MISSING),
+    ]
 
 
 def test_a_job_is_asked_for_once_until_its_workload_is_overdue() -> None:

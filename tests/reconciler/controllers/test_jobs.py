@@ -9,8 +9,8 @@ import pytest
 from cluster.actions import Create, Patch
 from policies.dialects.core import POD
 from policies.model.objects import GroupKind
-from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.remains import STARTED_PODS, StartedPod
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import AskedBefore, composed
@@ -163,15 +163,15 @@ def test_what_changes_around_all_jobs_is_looked_at_for_some_of_them_at_a_time() 
     assert len(stage.due()) == 600
     assert len(stage.due("Workload")) == 0
     looked: list[str] = []
-    stage.controller._dirty.clear()
-    stage.controller._workloads = StoredWorkloads(lambda name: looked.append(name))
+    stage.controller.store.stale.clear()
+    stage.controller._workloads = stage.controller._around.workloads = StoredWorkloads(lambda name: looked.append(name))
 
     stage.controller.inputs_changed(JobInputs())
     sizes = []
     for _ in range(4):
         before = len(looked)
         list(stage.controller.reconcile(never, NOW))
-        stage.controller._dirty.clear()
+        stage.controller.store.stale.clear()
         sizes.append(len(set(looked[before:])))
 
     assert sizes == [250, 250, 100, 0]

@@ -8,8 +8,8 @@ import pytest
 
 from policies.dialects.core import POD
 from policies.model.objects import GroupKind
-from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.owners.kinship import PATIENCE
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.owners import PATIENCE
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.bypasses import Bypasses

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create, Delete, Patch
-from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.owners.job_questions import JobQuestions
-from reconciler.controllers.remains import PATIENCE, STARTED_PODS, StartedPod
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.job_questions import JobQuestions
+from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
+from reconciler.controllers.jobs.record import JobId
+from reconciler.controllers.jobs.started_pods import STARTED_PODS, StartedPod
 from reconciler.core.commands import ReadObject
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.step import JobInputs
@@ -435,17 +437,17 @@ def test_a_job_that_is_there_and_cannot_be_read_is_not_gone() -> None:
 
 
 def test_an_answer_counts_for_nobody_who_asked_after_the_question() -> None:
-    questions = JobQuestions()
-    questions.seek(JOB, "a")
-    (sent,) = questions.sent({"Job": BATCH}, never)
-    questions.seek(JOB, "a")
-    questions.seek(JOB, "b")
+    questions, first, second = JobQuestions(), JobId(*JOB, "a"), JobId(*JOB, "b")
+    questions.ask(first)
+    (sent,) = questions.requests({"Job": BATCH}, never)
+    questions.ask(first)
+    questions.ask(second)
 
     assert sent == ASKED
-    assert list(questions.answered(JOB)) == []
-    assert [*questions.sent({"Job": BATCH}, lambda *_: True)] == []
-    assert [*questions.sent({"Job": BATCH}, never)] == [ASKED]
-    assert sorted(questions.answered(JOB)) == ["a", "b"]
+    assert questions.answered(JOB) == []
+    assert [*questions.requests({"Job": BATCH}, lambda *_: True)] == []
+    assert [*questions.requests({"Job": BATCH}, never)] == [ASKED]
+    assert questions.answered(JOB) == [first, second]
 
 
 def test_the_uid_of_anothers_job_under_a_wrong_name_costs_that_one_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.model.objects import GroupKind
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.core.state import ClusterState
 from reconciler.jobs.kinds import SHIPPED

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cluster.actions import Patch
-from reconciler.controllers.jobs import JobsController
-from reconciler.controllers.remains import PATIENCE, STARTED_PODS
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
+from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.actions import Action
 from policies.model.objects import GroupKind
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.slices.slicing import carries
 from reconciler.core.state import ClusterState

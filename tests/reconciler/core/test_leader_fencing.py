@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster.errors import Unreachable
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WATCHED_KINDS, WatchedKind
 from reconciler.jobs.kinds import SHIPPED

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.tracing.ids import trace_id
 from policies.model.objects import GroupKind
-from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.jobs.controller import JobsController
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND

@@ -12,8 +12,8 @@ from policies.configuration.kueue.values import CREATION_LATENCY
 from policies.dialects.kueue_kinds import PREFIX
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
 from reconciler.api.clusters import dispatched
+from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.pods import WATCHED_PODS
-from reconciler.controllers.remains import STARTED_PODS
 from reconciler.core.state import ClusterState
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.registry import ChosenRegistry

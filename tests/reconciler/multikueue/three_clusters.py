@@ -12,7 +12,8 @@ from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import Conflict, NotFound, Unreachable
 from cluster.tracing.span import SpanRecorder
 from policies.dialects.core import POD
-from reconciler.controllers.jobs import JobsController, watched_jobs
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.watched_jobs import watched_jobs
 from reconciler.controllers.placement import PlacementController
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState

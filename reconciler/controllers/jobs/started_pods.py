@@ -5,7 +5,6 @@ Pods that a start let go carry the name of their Workload. Kueue gives the quota
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 from cluster.resource import PODS
@@ -15,11 +14,6 @@ from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.core.watched import WatchedKind, ignore
-from reconciler.objects.observed import Observed
-from scheduling.objects.times import SECOND
-
-PATIENCE = 2 * SECOND
-"""Pods are watched by themselves: those that were made last may be seen after their job has gone."""
 
 
 class StartedPod(NamedTuple):
@@ -54,49 +48,3 @@ def _started_pod(pod: Manifest) -> StartedPod | None:
 
 
 STARTED_PODS = WatchedKind("StartedPod", PODS, _started_pod, ignore, ignore, label_selector=POD_SET, relist=True)
-
-
-class Remains:
-    """Moments are in nanoseconds."""
-
-    def __init__(self) -> None:
-        self._workload_of: dict[str, str] = {}
-        self._pods: dict[str, dict[str, StartedPod]] = {}
-        self._left: dict[str, int | None] = {}
-
-    def observe(self, observed: Observed) -> str | None:
-        """A Pod has changed, or is gone; the Workload that it does not run for any more."""
-        name, pod = observed.key[1], observed.value
-        workload = pod.workload if isinstance(pod, StartedPod) else None
-        before = self._workload_of.pop(name, None)
-        if isinstance(pod, StartedPod):
-            self._workload_of[name] = pod.workload
-            self._pods.setdefault(pod.workload, {})[name] = pod
-        if before is None or before == workload:
-            return None
-        del self._pods[before][name]
-        if not self._pods[before]:
-            del self._pods[before]
-        return before
-
-    def leave(self, workload: str) -> None:
-        """Its job goes, and may have Pods."""
-        self._left.setdefault(workload, None)
-
-    def forget(self, workload: str) -> None:
-        self._left.pop(workload, None)
-
-    def running(self, workload: str) -> bool:
-        return workload in self._pods
-
-    def bound(self, workload: str) -> Counter[str]:
-        """How many Pods have a node, by pod set."""
-        return Counter(pod.pod_set for pod in self._pods.get(workload, {}).values() if pod.bound)
-
-    def wait(self, workload: str, now: int) -> int | None:
-        """Until when more Pods may come into sight; None where none will."""
-        if workload not in self._left:
-            return None
-        since = self._left[workload]
-        self._left[workload] = since = now if since is None else since
-        return since + PATIENCE if now < since + PATIENCE else None

@@ -1,0 +1,342 @@
+"""Jobs, of all kinds that are on: takes in what happens to them, and goes through the transitions of each.
+
+A job and its Workload are kept packed, since only a look needs the whole of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from policies.amounts.requests import template_requests, total
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.reading import Manifest, metadata, text
+from policies.model.objects import GroupKind
+from reconciler.controllers.internal_errors import InternalErrors
+from reconciler.controllers.jobs.halting import Halting
+from reconciler.controllers.jobs.job_questions import JobQuestions
+from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, awaited
+from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, Surroundings, WorkloadLook
+from reconciler.controllers.jobs.orphans import disowned
+from reconciler.controllers.jobs.owners import Owners
+from reconciler.controllers.jobs.record import Event, JobId, JobRecord, ShownJob, State
+from reconciler.controllers.jobs.started_pods import STARTED_PODS
+from reconciler.controllers.jobs.store import JobStore
+from reconciler.controllers.jobs.transitions import HIDDEN, SHOWN, WORKLOADS
+from reconciler.controllers.jobs.watched_jobs import watched_jobs
+from reconciler.controllers.slices.slicing import Slicing
+from reconciler.controllers.stored_workloads import StoredWorkloads
+from reconciler.core.controller import Busy, Controller, Lookup, WakeAt, Wanted
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.composed import AskedBefore
+from reconciler.jobs.elastic import held_back, waits
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.submission import queue_of
+
+log = logging.getLogger(__name__)
+
+
+class JobsController(Controller):
+    """`kinds` are those of its jobs. `others`: kinds whose Workloads another controller looks after, also when their
+    owner is gone. `every`: jobs that name no queue are managed, too.
+    """
+
+    def __init__(
+        self,
+        stored: Lookup,
+        kinds: Iterable[JobKind] = (BATCH,),
+        others: Iterable[GroupKind] = (),
+        *,
+        every: bool = False,
+        elastic: bool = False,
+        bypasses: Bypasses | None = None,
+    ) -> None:
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._described = {kind.shape.kind: kind for kind in self._kinds.values()}
+        self._every = every
+        self.watched = (*watched_jobs(self._kinds.values(), every=every), STARTED_PODS)
+        self.store = JobStore(self._described)
+        self._workloads = StoredWorkloads(stored)
+        self._owners, self._questions, self._errors = Owners(self.store), JobQuestions(), InternalErrors()
+        self._slicing = Slicing(self._workloads, self.store, enabled=elastic)
+        self._halting = Halting(Bypasses() if bypasses is None else bypasses)
+        self._around = Surroundings(
+            self._kinds,
+            frozenset(others),
+            self.store,
+            self._owners,
+            self._workloads,
+            self._slicing,
+            self._questions,
+            self._halting,
+            AskedBefore(),
+            JobInputs(child=self._belongs, elastic=elastic),
+        )
+
+    # --- what happens
+
+    def observe(self, observed: Observed) -> None:
+        key = observed.key
+        if key[0] == STARTED_PODS.kind:
+            self._pod_ends(self.store.put_pod(observed))
+            return
+        read = self._read(key, observed.value) if observed.value is not None else None
+        before = self.store.shown.get(key)
+        if before is not None and (read is None or read[0] != before.id):
+            self._hide(before)
+        if read is None:
+            self.store.stale.pop(key, None)
+            self.store.renewed.pop(key, None)
+            self._errors.forget(key)
+            self._halting.gone(key)
+        else:
+            self._show(self.store.job(read[0]), read[1])
+
+    def _show(self, record: JobRecord, shown: ShownJob) -> None:
+        before = record.shown
+        if before is None:
+            record.exists, record.idle = None, False
+            self.store.wait_no_more(record)
+            self.store.enter(record, State.SHOWN, Event.SHOWN)
+        elif before.workload != shown.workload:
+            self._leave_workload(record, before)
+        self.store.show(record, shown)
+        self.store.stale[record.id.key] = None
+        self._relatives_are_stale(record)
+
+    def _hide(self, record: JobRecord) -> None:
+        self._relatives_are_stale(record)
+        before = record.shown
+        if before is not None:
+            record.exists, record.idle = None, at_rest(self._kinds[record.id.kind], record.id, before)
+            self._leave_workload(record, before)
+        self.store.enter(record, State.UNRESOLVED, Event.HIDDEN)
+        self.store.hide(record)
+
+    def _leave_workload(self, record: JobRecord, before: ShownJob) -> None:
+        """The job is gone, or another Workload stands for it."""
+        self.store.begin_look(record)
+        if self._workloads.read(before.workload) is not None:
+            self.store.stale_workloads[before.workload] = None
+            self._around.leave(record)
+
+    def _relatives_are_stale(self, record: JobRecord) -> None:
+        for each in (*self._owners.below(record), *self._owners.beside(record)):
+            self.store.stale[each.id.key] = None
+
+    def found(self, observed: Observed) -> None:
+        if observed.key[0] not in self._kinds:
+            return  # a Pod that was written meanwhile
+        self.store.stale[observed.key] = None
+        meta = metadata(observed.value.manifest()) if observed.value is not None else None
+        for job in self._questions.answered(observed.key):
+            if meta is None:
+                self._answered(job, Event.FOUND)  # it cannot be read
+            elif text(meta.get("uid")) != job.uid:
+                self._answered(job, Event.FOUND_ANOTHER)
+            else:
+                self._answered(job, Event.FOUND, confirmed=not meta.get("deletionTimestamp"))
+
+    def gone(self, key: Key) -> None:
+        for job in self._questions.answered(key):
+            self._answered(job, Event.NOT_FOUND)
+
+    def _answered(self, job: JobId, answer: Event, *, confirmed: bool = False) -> None:
+        record = self.store.jobs.get(job)
+        if record is None:
+            return
+        record.exists = answer is not Event.NOT_FOUND
+        record.confirmed |= confirmed
+        self.store.stale.update(dict.fromkeys(child.key for child in record.children))
+        self._happens(record, answer)
+
+    def _happens(self, record: JobRecord, event: Event) -> None:
+        """Something happens to a job that no watch shows."""
+        if record.shown is not None:
+            return
+        look = HiddenLook(self._around, record)
+        for each in HIDDEN:
+            if event is each.event and record.state in each.at and each.guard(look):
+                self.store.enter(record, each.then, event)
+                each.does(look)
+                return
+
+    def workload_changed(self, workload: str) -> None:
+        read = self._workloads.read(workload)
+        before = self.store.owners(workload)
+        named = self.store.own(workload, read)
+        self._slicing.chains.put(workload, read)
+        owners = self.store.owners(workload)
+        for job in dict.fromkeys((*before, *owners)):
+            self._slice_changed(self.store.jobs.get(job))
+        standing_for = [self.store.shown[key] for key in self.store.standing_for(workload)]
+        for record in standing_for:
+            self.store.stale[record.id.key] = None
+            self.store.stale.update(dict.fromkeys(child.id.key for child in self._owners.below(record)))
+        if read is None:
+            self.store.forget_workload(workload)
+            self._errors.forget((WORKLOAD, workload))
+            return
+        for record in standing_for if not disowned(read) else ():
+            record.confirmed = False
+        for record in map(self.store.jobs.__getitem__, owners):
+            if record.shown is not None:
+                self.store.stale[record.id.key] = None
+            elif record.id in named:
+                self._named(record, workload)
+        if (read.deleting or disowned(read)) and not standing_for:
+            self.store.stale_workloads[workload] = None
+
+    def _named(self, record: JobRecord, workload: str) -> None:
+        """A Workload names a job that no watch shows."""
+        self._happens(record, Event.NAMED)
+        if record.state in GONE:
+            self.store.stale_workloads[workload] = None
+
+    def _slice_changed(self, record: JobRecord | None) -> None:
+        """A slice of the job has changed: maybe that one stands for it now, or it has to look at it."""
+        if record is None or record.shown is None or not record.shown.moves:
+            return
+        self.store.stale[record.id.key] = None
+        now = self._read(record.id.key, record.shown.packed)
+        if now is not None:
+            self.store.show(record, now[1])
+
+    def _pod_ends(self, workload: str | None) -> None:
+        """A Pod has gone: the last of this Workload, or one that the slices of an elastic job may wait for."""
+        if workload is None or (self.store.pods_run(workload) and workload not in self._slicing.chains):
+            return
+        for name in self._slicing.chains.of(workload):
+            if self._workloads.read(name) is not None:
+                self.store.stale_workloads[name] = None
+                self.store.stale.update(dict.fromkeys(self.store.standing_for(name)))
+
+    def inputs_changed(self, inputs: JobInputs) -> None:
+        self._around.inputs = replace(inputs, child=self._belongs, elastic=self._slicing.enabled)
+        self.store.renew_all()
+
+    def wake(self, item: Key) -> None:
+        if item[0] == WORKLOAD:
+            self.store.stale_workloads[item[1]] = None
+        else:
+            self.store.stale[item] = None
+
+    # --- how a job is read
+
+    def _belongs(self, job: Manifest) -> bool:
+        record = self.store.by_uid.get(text(metadata(job).get("uid")) or "")
+        return record is not None and self._owners.top(record) is not None
+
+    def _read(self, key: Key, packed: Packed) -> tuple[JobId, ShownJob] | None:
+        """None for a job that cannot be read: it is left out."""
+        try:
+            job = packed.manifest()
+            return JobId(*key, text(metadata(job).get("uid")) or ""), self._shown(self._kinds[key[0]], job, packed)
+        except Exception:
+            log.exception("%s %s cannot be read, and is left out", *key)
+            return None
+
+    def _shown(self, kind: JobKind, job: Manifest, packed: Packed) -> ShownJob:
+        meta, elastic = metadata(job), self._slicing.concerns(kind, job)
+        namespace, deleting = text(meta.get("namespace")) or "", bool(meta.get("deletionTimestamp"))
+        pod_sets, grows = list(kind.shape.pods_of(job)), self._slicing.waits(kind, job)
+        gated = [each for each in pod_sets if grows and waits(each.template)]
+        return ShownJob(
+            packed=packed,
+            workload=self._slicing.workload_of(kind, job),
+            deleting=deleting,
+            elastic=elastic,
+            moves=elastic or self._slicing.renamed(kind, job),
+            local_queue=f"{namespace}/{queue_of(job) or ''}",
+            owner=self._owner(namespace, job),
+            queued=self._every or bool(queue_of(job)),
+            running=not (kind.suspended(job) or kind.ending(job) or deleting),
+            created=(text(meta.get("creationTimestamp")) or "", text(meta.get("name")) or ""),
+            requests=total(template_requests(each.template, each.count) for each in pod_sets),
+            generations=kind.shape.generations,
+            gated=held_back(kind, job),
+            grows=grows,
+            slice_requests=total(template_requests(each.template, each.count) for each in gated),
+        )
+
+    def _owner(self, namespace: str, job: Manifest) -> JobId | None:
+        """The controller that it names; None where that is no job."""
+        above = controller_of(metadata(job))
+        kind = self._described.get(above.kind) if above is not None else None
+        if above is None or kind is None or not above.uid:
+            return None
+        return JobId(kind.name, f"{namespace}/{above.name}", above.uid)
+
+    # --- what is to be written
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        """The next step of each job that may have one; none while its Workload is being written."""
+        self._halting.turn(now)
+        self.store.stamp(now)
+        self.store.renew_some()
+        for job in [*self.store.unresolved]:
+            self._happens(self.store.jobs[job], Event.LOOK)
+        yield from self._questions.requests(self._kinds, busy)
+        stale, self.store.stale = self.store.stale, {}
+        for key in stale:
+            record = self.store.shown.get(key)
+            if record is not None and record.shown is not None:
+                yield from self._look_at(record, record.shown, busy, now)
+        self.store.come_due(now)
+        workloads, self.store.stale_workloads = self.store.stale_workloads, {}
+        for name in workloads:
+            yield from self._look_at_workload(name, busy, now)
+        self.store.stamp(now)
+        yield from self._questions.requests(self._kinds, busy)
+
+    def _look_at(self, record: JobRecord, shown: ShownJob, busy: Busy, now: int) -> Iterator[Wanted]:
+        key = record.id.key
+        self.store.begin_look(record)
+        there = self._workloads.read(shown.workload) is not None
+        reported = about(self._kinds[key[0]], key, record.id.uid)
+        look = partial(self._job_writes, record, busy, now)
+        yield from self._errors.attempt(key, awaited(key, shown, there=there), look, reported, busy, now)
+        if record.due is not None:
+            yield WakeAt(key, record.due)
+
+    def _job_writes(self, record: JobRecord, busy: Busy, now: int) -> Iterator[WantedWrite]:
+        look = JobLook(self._around, record, busy, now)
+        self._ask_for_owner(look)
+        chosen = next(each for each in SHOWN if each.guard(look))
+        entered = self.store.enter(record, chosen.then, Event.LOOK)
+        record.due = look.due
+        if chosen.then is State.WORKLOAD_DISOWNED and entered:
+            self._questions.ask(record.id)
+        if chosen.then in (State.OWNED, State.OWNER_MISSING, State.UNQUEUED, State.TERMINATING, State.QUEUED):
+            if look.managed:
+                self.store.wait_no_more(record)
+            else:
+                self.store.wait(record, now)
+        yield from chosen.writes(look)
+
+    def _ask_for_owner(self, look: JobLook) -> None:
+        """It has waited for its owner, and nobody knows whether that is there."""
+        owner = self._owners.above(look.record)
+        if owner is not None and owner.shown is None and owner.exists is None and look.owner_due is None:
+            self._happens(owner, Event.NEEDED)
+
+    def _look_at_workload(self, name: str, busy: Busy, now: int) -> Iterator[Wanted]:
+        look = WorkloadLook(self._around, name, now)
+        if (until := look.pods_due) is not None:
+            yield WakeAt((WORKLOAD, name), until)
+            return
+        item = (WORKLOAD, name)
+        yield from self._errors.attempt(item, (item,), partial(self._workload_writes, look), None, busy, now)
+        self.store.tidy_workload(name)
+
+    def _workload_writes(self, look: WorkloadLook) -> Iterator[WantedWrite]:
+        chosen = next(each for each in WORKLOADS if each.guard(look))
+        look.record.state = chosen.then
+        yield from chosen.writes(look)

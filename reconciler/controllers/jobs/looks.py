@@ -1,0 +1,405 @@
+"""A job or a Workload at one moment, with all that is known around it: what transitions depend on, and what they write.
+
+Guards say whether something holds; they change nothing. `writes_*` give what is to be written in a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from policies.dialects.reading import Manifest
+from policies.model.objects import GroupKind
+from reconciler.controllers.jobs.halting import Halting
+from reconciler.controllers.jobs.job_questions import JobQuestions
+from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, deletion, wanted
+from reconciler.controllers.jobs.orphans import disowned, disowned_by, has_owner
+from reconciler.controllers.jobs.owners import Owners
+from reconciler.controllers.jobs.record import Event, JobRecord, ShownJob, State, WorkloadRecord
+from reconciler.controllers.jobs.store import JobStore
+from reconciler.controllers.slices.slicing import Slicing, carries
+from reconciler.controllers.stored_workloads import StoredWorkloads
+from reconciler.core.controller import Busy
+from reconciler.jobs.composed import AskedBefore
+from reconciler.jobs.elastic import grown
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.life import child_steps, managed, orphaned, owner_not_found, steps
+from reconciler.jobs.life import held as holds_finalizer
+from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.superseded import controller, idle, in_use, may_go
+from reconciler.objects.moments import whole_second
+from reconciler.objects.wanted import WantedWrite, reference
+from scheduling.objects.workload import JOB_UID, Workload
+from scheduling.placement.group import PLACED_ON
+
+GONE = (State.MISSING, State.REPLACED)
+
+
+@dataclass(slots=True, eq=False)
+class Surroundings:
+    """What is the same for all looks. `kinds` are by their name; `others`: owners of these kinds another controller
+    looks after.
+    """
+
+    kinds: Mapping[str, JobKind]
+    others: frozenset[GroupKind]
+    store: JobStore
+    owners: Owners
+    workloads: StoredWorkloads
+    slicing: Slicing
+    questions: JobQuestions
+    halting: Halting
+    requested: AskedBefore
+    inputs: JobInputs
+
+    def pods_run(self, workload: str) -> bool:
+        """Whether Pods are in sight that run on the quota of this Workload."""
+        return any(map(self.store.pods_run, self.slicing.names(workload)))
+
+    def leave(self, record: JobRecord) -> None:
+        """The job goes, and Pods of it that run here may not be in sight yet."""
+        shown = record.shown
+        if shown is None or at_rest(self.kinds[record.id.kind], record.id, shown):
+            return
+        self.leave_workload(shown.workload)
+
+    def leave_workload(self, name: str) -> None:
+        read = self.workloads.read(name)
+        if read is not None and read.reserved and PLACED_ON not in read.conditions:
+            self.store.workload(name).left = True
+
+
+@dataclass(eq=False)
+class JobLook:
+    """A job that a watch shows. `now` is in nanoseconds."""
+
+    around: Surroundings
+    record: JobRecord
+    busy: Busy
+    now: int
+
+    @property
+    def shown(self) -> ShownJob:
+        assert self.record.shown is not None
+        return self.record.shown
+
+    @property
+    def kind(self) -> JobKind:
+        return self.around.kinds[self.record.id.kind]
+
+    @cached_property
+    def job(self) -> Manifest:
+        return self.shown.packed.manifest()
+
+    @cached_property
+    def workload(self) -> tuple[Manifest | None, Workload | None]:
+        """That stands for it, whole and as it was read."""
+        return self.around.workloads.whole(self.shown.workload)
+
+    @cached_property
+    def top(self) -> JobRecord | None:
+        return self.around.owners.top(self.record)
+
+    @property
+    def managed(self) -> bool:
+        return managed(self.kind, self.job, self.around.inputs)
+
+    @cached_property
+    def owner_due(self) -> int | None:
+        """Until when the controller that it names may come into sight."""
+        return self.around.owners.unseen(self.record, self.now)
+
+    @cached_property
+    def pods_due(self) -> int | None:
+        """Until when Pods of it may come into sight, where it is being deleted."""
+        if not self.shown.deleting:
+            return None
+        self.around.leave(self.record)
+        return self.around.store.workload(self.shown.workload).pods_due(self.now)
+
+    @property
+    def due(self) -> int | None:
+        """Until when nothing is concluded in the state that it is in."""
+        return self.owner_due if self.record.state is State.OWNER_UNSEEN else self.pods_due
+
+    # --- guards
+
+    def owner_unseen(self) -> bool:
+        return self.owner_due is not None
+
+    def pods_may_come(self) -> bool:
+        return self.pods_due is not None
+
+    def pods_terminate(self) -> bool:
+        return self.shown.deleting and self.around.pods_run(self.shown.workload)
+
+    def workload_disowned(self) -> bool:
+        _, read = self.workload
+        return read is not None and disowned_by(read, self.record.id.uid)
+
+    def deleting_and_disowned(self) -> bool:
+        return self.shown.deleting and self.workload_disowned()
+
+    def disowned_and_unconfirmed(self) -> bool:
+        return self.workload_disowned() and not self.record.confirmed
+
+    def owned(self) -> bool:
+        return self.top is not None
+
+    def owner_missing(self) -> bool:
+        return self.workload[1] is None and self.around.owners.missing(self.record)
+
+    def unqueued(self) -> bool:
+        return not self.managed
+
+    def deleting(self) -> bool:
+        return self.shown.deleting
+
+    def always(self) -> bool:
+        return True
+
+    # --- writes
+
+    def writes_nothing(self) -> Iterator[WantedWrite]:
+        yield from ()
+
+    def writes_end_of_workload(self) -> Iterator[WantedWrite]:
+        yield from map(self._wanted, owner_not_found(*self.workload, self.around.inputs, whole_second(self.now)))
+
+    def writes_of_child(self) -> Iterator[WantedWrite]:
+        """It runs as long as the job above is admitted."""
+        above = self.top
+        assert above is not None
+        assert above.shown is not None
+        slicing, top = self.around.slicing, self.around.kinds[above.id.kind]
+        gated = slicing.waits(self.kind, self.job) or slicing.waits(top, above.shown.packed.manifest())
+        admitted = carries(self.around.workloads.read(above.shown.workload), gated=gated)
+        yield from self._reported(child_steps(self.kind, self.job, admitted))
+
+    def writes_stop(self) -> Iterator[WantedWrite]:
+        yield from self._reported(child_steps(self.kind, self.job, False))
+        if self.managed and not self.shown.deleting:
+            yield from self._superseded()
+
+    def writes_life(self) -> Iterator[WantedWrite]:
+        """The steps of a job under quota, and of the other slices and Workloads that it has."""
+        inputs, moment = self.around.inputs, whole_second(self.now)
+        yield from self._reported(
+            steps(self.kind, self.job, *self.workload, inputs, moment, self.around.requested.asked)
+        )
+        if not self.managed or self.shown.deleting:
+            return
+        children = self.around.owners.gated_children(self.record)
+        parts = (child.shown.packed.manifest() for child in children if child.shown is not None)
+        job = grown(self.kind, self.job, parts)
+        for name, step in self.around.slicing.steps(self.kind, job, inputs, self.busy, moment):
+            yield wanted(self.kind, self.record.id.key, self.record.id.uid, name, step)
+        yield from self._superseded()
+
+    def _reported(self, found: list[Step]) -> Iterator[WantedWrite]:
+        self.around.halting.looked(self.record.id.key, any(step.undoes for step in found), self.now)
+        yield from map(self._wanted, (*found, *self.around.owners.warnings(self.record)))
+
+    def _wanted(self, step: Step) -> WantedWrite:
+        return wanted(self.kind, self.record.id.key, self.record.id.uid, self.shown.workload, step)
+
+    def _superseded(self) -> Iterator[WantedWrite]:
+        """Workloads of the job beside the one that stands for it: they must not get quota as well."""
+        workloads, chosen = self.around.workloads, self.around.workloads.read(self.shown.workload)
+        for name in [*self.record.workloads]:
+            other = workloads.read(name)
+            if name == self.shown.workload or other is None or self.busy(WORKLOAD, name):
+                continue
+            if (self.shown.elastic and other.elastic) or workloads.controller(name) != self.record.id.uid:
+                continue
+            if may_go(other, self.kind, self.job, chosen, self.around.inputs):
+                reported = about(self.kind, self.record.id.key, self.record.id.uid)
+                message = f"Deleted not matching Workload: {name}"
+                yield WantedWrite((WORKLOAD, name), deletion(other), reported, "DeletedWorkload", message)
+
+
+@dataclass(eq=False)
+class HiddenLook:
+    """A job that no watch shows."""
+
+    around: Surroundings
+    record: JobRecord
+
+    # --- guards
+
+    def always(self) -> bool:
+        return True
+
+    def workload_depends(self) -> bool:
+        """A Workload that it controls holds quota, or may come to hold some."""
+        return bool(self._dependents)
+
+    # --- writes
+
+    def writes_nothing(self) -> None:
+        """Nobody needs to know more."""
+
+    def asks(self) -> None:
+        """The API server is asked; Pods of a job that has gone may not be in sight yet."""
+        self.around.questions.ask(self.record.id)
+        for name in self._dependents if not self.record.idle else ():
+            self.around.leave_workload(name)
+
+    def concludes(self) -> None:
+        """Its Workloads go by the answer."""
+        self.around.store.stale_workloads.update(self.record.workloads)
+
+    @cached_property
+    def _dependents(self) -> list[str]:
+        found = []
+        for name in self.record.workloads:
+            whole, read = self.around.workloads.whole(name)
+            if whole is None or read is None or controller(whole) != self.record.id.uid or read.deleting:
+                continue
+            if not read.finished or holds_finalizer(whole):
+                found.append(name)
+        return found
+
+
+@dataclass(eq=False)
+class WorkloadLook:
+    """A Workload for which no job in sight may stand. `now` is in nanoseconds."""
+
+    around: Surroundings
+    name: str
+    now: int
+
+    @cached_property
+    def record(self) -> WorkloadRecord:
+        return self.around.store.workload(self.name)
+
+    @cached_property
+    def read(self) -> Workload | None:
+        return self.around.workloads.read(self.name)
+
+    @cached_property
+    def whole(self) -> Manifest:
+        return self.around.workloads.manifest(self.name) or {}
+
+    # --- guards
+
+    def gone(self) -> bool:
+        return self.read is None
+
+    def pods_may_come(self) -> bool:
+        return self.pods_due is not None
+
+    def pods_run(self) -> bool:
+        return not self._workload.finished and self.around.pods_run(self.name)
+
+    def unused_for_long(self) -> bool:
+        return self._overdue and self._unused
+
+    def in_use_for_long(self) -> bool:
+        return self._overdue and not self._unused
+
+    def stands_for_a_job(self) -> bool:
+        return bool(self.record.jobs)
+
+    def undecided(self) -> bool:
+        return not self._workload.deleting and not self.job_is_gone()
+
+    def of_other_controllers(self) -> bool:
+        return has_owner(self.whole, self.around.others)
+
+    def in_use(self) -> bool:
+        owner = self.owner
+        if owner is None or owner.shown is None:
+            return False
+        kind, chosen = self.around.kinds[owner.id.kind], self.around.workloads.read(owner.shown.workload)
+        return in_use(self._workload, kind, owner.shown.packed.manifest(), chosen, self.around.inputs)
+
+    def job_is_replaced(self) -> bool:
+        replaced = self.owner is not None and self.owner.state is State.REPLACED
+        return replaced and not self._workload.deleting
+
+    def job_is_gone(self) -> bool:
+        if disowned(self._workload):
+            return self._workload.labels[JOB_UID] not in self.around.store.by_uid
+        lost = any(owner.state in GONE for owner in self._owners)  # most are not, and need not be unpacked
+        return lost and self.owner is not None and self.owner.state in GONE
+
+    def always(self) -> bool:
+        return True
+
+    # --- writes
+
+    def writes_nothing(self) -> Iterator[WantedWrite]:
+        yield from ()
+
+    def deletes_unused(self) -> Iterator[WantedWrite]:
+        read, message = self._workload, "Deleted Workload: its job is gone, or is not queued any more"
+        yield WantedWrite((WORKLOAD, self.name), deletion(read), reference(read), "Deleted", message)
+
+    def asks_again(self) -> Iterator[WantedWrite]:
+        """No watch reports the end of a job that it does not show."""
+        if self.owner is not None and self.owner.shown is None:
+            self.around.store.enter(self.owner, State.UNRESOLVED, Event.STILL_IN_USE)
+        elif self.owner is not None:
+            self.around.store.wait_no_more(self.owner)
+        yield from ()
+
+    def waits_for_job(self) -> Iterator[WantedWrite]:
+        """It is looked at again when its job changes."""
+        if self.owner is not None:
+            self.owner.used = tuple({*self.owner.used, self.name})
+        yield from ()
+
+    def deletes_replaced(self) -> Iterator[WantedWrite]:
+        yield WantedWrite((WORKLOAD, self.name), deletion(self._workload))
+
+    def finishes(self) -> Iterator[WantedWrite]:
+        yield from self._written(owner_not_found(self.whole, self.read, self.around.inputs, whole_second(self.now)))
+
+    def releases(self) -> Iterator[WantedWrite]:
+        yield from self._written(orphaned(self.whole, self.read))
+
+    def _written(self, found: list[Step]) -> Iterator[WantedWrite]:
+        yield from (WantedWrite((WORKLOAD, self.name), step.action) for step in found)
+
+    # --- what they depend on
+
+    @cached_property
+    def pods_due(self) -> int | None:
+        """Until when Pods that run on its quota may come into sight."""
+        return self.record.pods_due(self.now)
+
+    @property
+    def _workload(self) -> Workload:
+        assert self.read is not None
+        return self.read
+
+    @property
+    def _owners(self) -> Iterator[JobRecord]:
+        return map(self.around.store.jobs.__getitem__, self.record.owners)
+
+    @cached_property
+    def owner(self) -> JobRecord | None:
+        """The job that controls it, in sight or not."""
+        uid = controller(self.whole)
+        return next((owner for owner in self._owners if owner.id.uid == uid), None)
+
+    @cached_property
+    def _overdue(self) -> bool:
+        """Its job has not been shown, or not been queued, for long; whether it is gone is not known."""
+        if self._workload.finished or self._workload.deleting:
+            return False
+        late = [owner for owner in self._owners if self.around.store.is_overdue(owner, self.now)]
+        return bool(late) and (self.owner is None or (self.owner in late and self.owner.state not in GONE))
+
+    @cached_property
+    def _unused(self) -> bool:
+        """Whether nobody would use its quota."""
+        owner = self.owner
+        if owner is None:
+            return False
+        if owner.shown is None:
+            return not self._workload.reserved or owner.idle
+        kind, job = self.around.kinds[owner.id.kind], owner.shown.packed.manifest()
+        return not managed(kind, job, self.around.inputs) and (not self._workload.reserved or idle(kind, job))

@@ -1,0 +1,34 @@
+"""Workloads that outlive their job: they finish, so that nobody waits for quota which nobody uses.
+
+A watch that shows a job no more may only have lost it by its label, and none shows a job that went while nobody led. So
+the job is asked for by its name. Source: Kueue v0.19, gate FinishOrphanedWorkloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from policies.dialects.core import POD
+from policies.dialects.reading import Manifest, listing, mapping, metadata
+from policies.model.objects import GroupKind
+from scheduling.objects.naming import workload_names
+from scheduling.objects.submission import kind_of
+from scheduling.objects.workload import JOB_UID, ORIGIN, Workload
+
+
+def disowned(workload: Workload) -> bool:
+    """Whether it was made for one job, not a Pod, and has lost it. Copies on a worker cluster never had one."""
+    uid = workload.labels.get(JOB_UID, "")
+    if not uid or workload.owners or ORIGIN in workload.labels:
+        return False
+    return workload.name not in workload_names(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
+
+
+def disowned_by(workload: Workload, uid: str) -> bool:
+    """Whether it was made for the job of this uid, and has lost it."""
+    return disowned(workload) and workload.labels[JOB_UID] == uid
+
+
+def has_owner(workload: Manifest, kinds: Container[GroupKind]) -> bool:
+    """Whether one of its owners is of one of these kinds."""
+    return any(kind_of(owner) in kinds for owner in map(mapping, listing(metadata(workload).get("ownerReferences"))))

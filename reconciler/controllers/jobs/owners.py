@@ -1,0 +1,161 @@
+"""The owner graph: which jobs belong to which, by the controller that each names, and by what they request.
+
+Source: Kueue v0.19, FindAncestorJobManagedByKueue. Kueue believes any number of children of any size; here those count
+that fit into what the job above was admitted for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.amounts.ancestry import DEEPEST
+from policies.amounts.requests import total
+from reconciler.controllers.jobs.record import JobRecord, ShownJob
+from reconciler.controllers.jobs.store import JobStore
+from reconciler.jobs.step import Step
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import OWNER_NOT_FOUND
+
+PATIENCE = 2 * SECOND
+"""Kinds are watched one by one, so that a child may be seen before the job that it belongs to."""
+
+_TOO_DEEP = Step(
+    None,
+    "JobNestingTooDeep",
+    f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}",
+    warning=True,
+)
+
+
+class Owners:
+    """The jobs of a store as a graph. One that names a controller which is not in sight is waited for until the API
+    server says whether that is there.
+    """
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+
+    def above(self, record: JobRecord) -> JobRecord | None:
+        """The controller that it names, in sight or not."""
+        owner = record.shown.owner if record.shown is not None else None
+        return self._store.jobs.get(owner) if owner is not None else None
+
+    def _shown_above(self, record: JobRecord) -> JobRecord | None:
+        above = self.above(record)
+        return above if above is not None and above.shown is not None else None
+
+    def below(self, record: JobRecord) -> Iterator[JobRecord]:
+        """All that name it, or one of these, as their controller."""
+        waiting, seen = [record], {record.id}
+        while waiting:
+            for child in waiting.pop().children:
+                if child not in seen:
+                    seen.add(child)
+                    waiting.append(self._store.jobs[child])
+                    yield self._store.jobs[child]
+
+    def beside(self, record: JobRecord) -> Iterator[JobRecord]:
+        """The job above whose slices follow the size of this one, and the others that it may belong with."""
+        above = self._shown_above(record)
+        if above is not None and _shown(above).grows:
+            yield above
+            yield from self.below(above)
+
+    def gated_children(self, record: JobRecord) -> list[JobRecord]:
+        """Those directly below that slices of this job hold back, and whose size it takes over."""
+        if not _shown(record).grows:
+            return []
+        children = (self._store.jobs[each] for each in record.children)
+        return [child for child in children if _shown(child).gated]
+
+    def unseen(self, record: JobRecord, now: int) -> int | None:
+        """Until when nothing is concluded about it, since its controller is not in sight; moments in nanoseconds."""
+        owner = self.above(record)
+        if owner is None or owner.shown is not None or owner.exists is not None:
+            return None
+        self._store.wait(owner, now)
+        until = (owner.since or now) + PATIENCE
+        return until if now < until else None
+
+    def missing(self, record: JobRecord) -> bool:
+        """Whether it names a controller that is not there, as far as is known: it neither runs nor queues.
+
+        The garbage collector takes such a child, or its reference.
+        """
+        owner = self.above(record)
+        return owner is not None and owner.shown is None and not owner.exists
+
+    def top(self, record: JobRecord) -> JobRecord | None:
+        """The job that was admitted for this one as well; None where it is to be admitted by itself."""
+        if record.shown is None or record.shown.owner is None:
+            return None
+        way = self._way(record)
+        return way[-1] if len(way) > 1 and self._fits(record, way) else None
+
+    def warnings(self, record: JobRecord) -> list[Step]:
+        """What is reported of a job with more jobs above it than are looked at, or with an owner that is missing."""
+        owner = self.above(record)
+        if owner is None:
+            return []
+        if owner.shown is None:
+            missing = f"{owner.id.kind.partition('.')[0]} {owner.id.name.partition('/')[2]}"
+            message = f"workload owner not found: {missing}"
+            return [Step(None, OWNER_NOT_FOUND, message, warning=True)] if owner.exists is False else []
+        seen, above = {record.id}, self._shown_above(record)
+        while above is not None and above.id not in seen and len(seen) <= DEEPEST:
+            seen.add(above.id)
+            above = self._shown_above(above)
+        return [_TOO_DEEP] if above is not None and above.id not in seen else []
+
+    def _way(self, record: JobRecord) -> list[JobRecord]:
+        """From the job up to the topmost that others may belong to; the job alone where there is none above it."""
+        way, length = [record], 1
+        while len(way) <= DEEPEST:
+            above = self._shown_above(way[-1])
+            if above is None:
+                break
+            if above in way:
+                return [record]
+            way.append(above)
+            if _shown(above).queued:
+                length = len(way)
+        return way[:length]
+
+    def _fits(self, record: JobRecord, way: list[JobRecord]) -> bool:
+        """Together with those that run and came first; what waits comes after all that run.
+
+        Pods that slices hold back take as much as the slices, however many they are: the rest is for the others.
+        """
+        head, branch, mine = _shown(way[-1]), way[-2], _shown(record)
+        gated = self.gated_children(way[-1])
+        if record in gated:
+            return True
+        siblings = (self._store.jobs[each] for each in way[-1].children)
+        first = [
+            each
+            for each in siblings
+            if each not in gated
+            and (each is branch or not mine.running or _shown(each).created < _shown(branch).created)
+        ]
+        taken = total(self._weight(each, record, {way[-1].id}) for each in first)
+        given = head.slice_requests if gated else {}
+        return all(
+            amount <= (head.requests.get(name, 0) - given.get(name, 0)) * head.generations
+            for name, amount in taken.items()
+        )
+
+    def _weight(self, record: JobRecord, asking: JobRecord, seen: set[object]) -> dict[str, int]:
+        """What a job and those below it may take: those are a part of it, unless they ask for more."""
+        seen.add(record.id)
+        shown = _shown(record)
+        own = shown.requests if shown.running or record is asking else {}
+        below = total(
+            self._weight(self._store.jobs[each], asking, seen) for each in record.children if each not in seen
+        )
+        return {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
+
+
+def _shown(record: JobRecord) -> ShownJob:
+    """Of a job that is in sight, as all children are."""
+    assert record.shown is not None
+    return record.shown

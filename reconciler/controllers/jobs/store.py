@@ -1,0 +1,225 @@
+"""All records of jobs and Workloads, the names that others know them by, and what is to be looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, takewhile
+
+from policies.model.objects import GroupKind
+from reconciler.controllers.jobs.record import Event, JobId, JobRecord, ShownJob, State, WorkloadRecord
+from reconciler.controllers.jobs.started_pods import StartedPod
+from reconciler.jobs.kind import JobKind
+from reconciler.objects.observed import Key, Observed
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Owner, Workload
+
+OVERDUE = 60 * SECOND
+"""A kind that is not served for a moment is shown again sooner than that."""
+_AT_ONCE = 250
+"""Jobs in one turn that something around them changed for: about a fifth of a second."""
+
+
+class JobStore:
+    """`shown` is by kind and name, `by_uid` has the same jobs. Moments are in nanoseconds.
+
+    `stale`, `stale_workloads`: to be looked at in this turn. `renewed`: in this turn or a later one. `unresolved`: in
+    this state.
+    """
+
+    def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:
+        self._kinds = kinds
+        self.jobs: dict[JobId, JobRecord] = {}
+        self.shown: dict[Key, JobRecord] = {}
+        self.by_uid: dict[str, JobRecord] = {}
+        self.workloads: dict[str, WorkloadRecord] = {}
+        self.stale: dict[Key, None] = {}
+        self.renewed: dict[Key, None] = {}
+        self.stale_workloads: dict[str, None] = {}
+        self.unresolved: dict[JobId, None] = {}
+        self._workload_of_pod: dict[str, str] = {}
+        self._changed: dict[JobId, None] = {}
+        self._waiting: dict[JobId, None] = {}
+
+    # --- jobs
+
+    def job(self, job: JobId) -> JobRecord:
+        """Its record, a new one where it was not known."""
+        found = self.jobs.get(job)
+        if found is None:
+            found = self.jobs[job] = JobRecord(job)
+            self._enters_unresolved(job)
+        return found
+
+    def show(self, record: JobRecord, shown: ShownJob) -> None:
+        """A watch shows it, and shows it so."""
+        before, record.shown = record.shown, shown
+        self.shown[record.id.key] = self.by_uid[record.id.uid] = record
+        self.workload(shown.workload).jobs[record.id.key] = None
+        if shown.owner is not None:
+            self.job(shown.owner).children[record.id] = None
+        if before is not None:
+            self._unlink(record, before)
+
+    def hide(self, record: JobRecord) -> None:
+        """No watch shows it any more."""
+        before, record.shown, record.due = record.shown, None, None
+        if before is not None:
+            self._unlink(record, before)
+            del self.shown[record.id.key]
+            if self.by_uid.get(record.id.uid) is record:
+                del self.by_uid[record.id.uid]
+        self.tidy(record)
+
+    def _unlink(self, record: JobRecord, before: ShownJob) -> None:
+        """From the Workload that stood for it and the owner that it had, where these are others now."""
+        now = record.shown
+        if now is None or now.workload != before.workload:
+            self.workloads[before.workload].jobs.pop(record.id.key, None)
+            self.tidy_workload(before.workload)
+        if before.owner is not None and (now is None or now.owner != before.owner):
+            self.jobs[before.owner].children.pop(record.id, None)
+            self.tidy(self.jobs[before.owner])
+
+    def tidy(self, record: JobRecord) -> None:
+        """A job that is not shown and that nobody names is forgotten."""
+        if record.unreferenced and self.jobs.get(record.id) is record:
+            del self.jobs[record.id]
+            for known in (self.unresolved, self._changed, self._waiting):
+                known.pop(record.id, None)
+
+    # --- states
+
+    def enter(self, record: JobRecord, state: State, event: Event) -> bool:
+        """Whether that is another state than before."""
+        if not record.enter(state, event):
+            return False
+        self._changed[record.id] = None
+        if state is State.UNRESOLVED:
+            self._enters_unresolved(record.id)
+        else:
+            self.unresolved.pop(record.id, None)
+        return True
+
+    def _enters_unresolved(self, job: JobId) -> None:
+        self.unresolved[job] = None
+        self.wait_anew(self.jobs[job])
+
+    def stamp(self, now: int) -> None:
+        """A turn begins: what has changed since the last one changed now."""
+        for job in self._changed:
+            record = self.jobs[job]
+            record.stamp(now)
+            if record.shown is None:
+                self.wait(record, now)
+        self._changed.clear()
+
+    def wait(self, record: JobRecord, now: int) -> None:
+        """From now on it is not shown, or not queued, if it was until now."""
+        if record.since is None:
+            record.since = now
+            self._waiting[record.id] = None
+
+    def wait_no_more(self, record: JobRecord) -> None:
+        record.since = None
+        self._waiting.pop(record.id, None)
+
+    def wait_anew(self, record: JobRecord) -> None:
+        """From the next turn on."""
+        self.wait_no_more(record)
+        self._changed[record.id] = None
+
+    def is_overdue(self, record: JobRecord, now: int) -> bool:
+        return record.since is not None and now - record.since >= OVERDUE
+
+    def come_due(self, now: int) -> None:
+        """The Workloads of jobs that came to be overdue by now are to be looked at."""
+        for job in list(takewhile(lambda each: self.is_overdue(self.jobs[each], now), self._waiting)):
+            del self._waiting[job]
+            self.stale_workloads.update(self.jobs[job].workloads)
+
+    # --- Workloads
+
+    def workload(self, name: str) -> WorkloadRecord:
+        """Its record, a new one where it was not known."""
+        return self.workloads.setdefault(name, WorkloadRecord())
+
+    def owners(self, name: str) -> tuple[JobId, ...]:
+        found = self.workloads.get(name)
+        return found.owners if found is not None else ()
+
+    def standing_for(self, name: str) -> Iterable[Key]:
+        """The jobs in sight that this Workload stands for, or is to be made for."""
+        found = self.workloads.get(name)
+        return found.jobs if found is not None else ()
+
+    def own(self, name: str, read: Workload | None) -> list[JobId]:
+        """The Workload is so now, None where it is gone. Which jobs it names that it did not name before."""
+        owners = tuple(self._owners(name, read.owners)) if read is not None else ()
+        before = self.owners(name)
+        if owners == before:
+            return []
+        self.workload(name).owners = owners
+        self.tidy_workload(name)
+        for job in before:
+            if job not in owners:
+                self.jobs[job].workloads.pop(name, None)
+                self.tidy(self.jobs[job])
+        for job in owners:
+            self.job(job).workloads[name] = None
+        return [job for job in owners if job not in before]
+
+    def _owners(self, workload: str, owners: Iterable[Owner]) -> Iterator[JobId]:
+        namespace = workload.partition("/")[0]
+        for owner in owners:
+            kind = self._kinds.get(GroupKind(owner.api_version.rpartition("/")[0], owner.kind))
+            if kind is not None and owner.uid:
+                yield JobId(kind.name, f"{namespace}/{owner.name}", owner.uid)
+
+    def forget_workload(self, name: str) -> None:
+        """The API server has it no more; jobs may still be named after it, and Pods."""
+        self.stale_workloads.pop(name, None)
+        record = self.workloads.get(name)
+        if record is not None:
+            record.left, record.left_at = False, None
+            self.tidy_workload(name)
+
+    def tidy_workload(self, name: str) -> None:
+        """One that nobody refers to is forgotten."""
+        if name in self.workloads and self.workloads[name].unreferenced:
+            del self.workloads[name]
+
+    # --- Pods
+
+    def put_pod(self, observed: Observed) -> str | None:
+        """A Pod has changed, or is gone; the Workload that it does not run for any more."""
+        name, pod = observed.key[1], observed.value
+        workload = pod.workload if isinstance(pod, StartedPod) else None
+        before = self._workload_of_pod.pop(name, None)
+        if isinstance(pod, StartedPod):
+            self._workload_of_pod[name] = pod.workload
+            self.workload(pod.workload).pods[name] = pod
+        if before is None or before == workload:
+            return None
+        del self.workloads[before].pods[name]
+        self.tidy_workload(before)
+        return before
+
+    def pods_run(self, workload: str) -> bool:
+        found = self.workloads.get(workload)
+        return found is not None and bool(found.pods)
+
+    # --- what is to be looked at
+
+    def begin_look(self, record: JobRecord) -> None:
+        """What waited for a change of the job is to be looked at as well."""
+        self.stale_workloads.update(dict.fromkeys(record.used))
+        record.used, record.due = (), None
+
+    def renew_all(self) -> None:
+        self.renewed.update(dict.fromkeys(self.shown))
+
+    def renew_some(self) -> None:
+        """Where all jobs are to be looked at again, each turn looks at some of them, so that others need not wait."""
+        for key in [*islice(self.renewed, _AT_ONCE)]:
+            del self.renewed[key]
+            self.stale[key] = None

@@ -1,0 +1,242 @@
+"""Which state follows on which, under what condition, and what is written then: all of it, in three tables.
+
+A job that a watch shows is looked at whenever something around it changes; the first row whose guard holds says in
+which state it is. So a state follows from the objects as they are, and none of these is remembered:
+
+    Shown --> OwnerUnseen | PodsTerminating | WorkloadDisowned | Owned | OwnerMissing | Unqueued | Terminating | Queued
+
+A job that no watch shows may be there all the same, since watches are late and select by label. Nothing is concluded
+from that alone, but that what uses no quota may go:
+
+    any of these -- Hidden --> Unresolved -- Look --> Sought, it is asked for by its name --> Hidden, Missing, Replaced
+                                  |                                                             |
+                                  |-- Look --> Hidden, nobody depends on the answer             |
+                                  ^                                                             |
+                                  +-- StillInUse, Named: after a while, or for another Workload-+
+
+It leaves these states when a watch shows it. A Workload goes by itself where no job in sight stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from reconciler.controllers.jobs.looks import HiddenLook, JobLook, WorkloadLook
+from reconciler.controllers.jobs.record import Event, State, WorkloadState
+from reconciler.objects.wanted import WantedWrite
+
+L = TypeVar("L")
+
+
+class JobTransition(NamedTuple):
+    """Of a job in sight that is looked at: where `guard` holds, `then` is its state, and `writes` is written."""
+
+    guard: Callable[[JobLook], bool]
+    then: State
+    writes: Callable[[JobLook], Iterable[WantedWrite]]
+    why: str
+
+
+class HiddenTransition(NamedTuple):
+    """Of a job that no watch shows: in one of the states `at`, on `event`, where `guard` holds."""
+
+    at: tuple[State, ...]
+    event: Event
+    guard: Callable[[HiddenLook], bool]
+    then: State
+    does: Callable[[HiddenLook], None]
+    why: str
+
+
+class WorkloadTransition(NamedTuple):
+    """Of a Workload that is looked at by itself: where `guard` holds, `then` is its state, and `writes` is written."""
+
+    guard: Callable[[WorkloadLook], bool]
+    then: WorkloadState
+    writes: Callable[[WorkloadLook], Iterable[WantedWrite]]
+    why: str
+
+
+SHOWN: tuple[JobTransition, ...] = (
+    JobTransition(
+        JobLook.owner_unseen,
+        State.OWNER_UNSEEN,
+        JobLook.writes_nothing,
+        "kinds are watched one by one: its owner may be seen a moment later",
+    ),
+    JobTransition(
+        JobLook.pods_may_come,
+        State.PODS_TERMINATING,
+        JobLook.writes_nothing,
+        "it is being deleted, and Pods that it made last may not be in sight yet",
+    ),
+    JobTransition(
+        JobLook.pods_terminate,
+        State.PODS_TERMINATING,
+        JobLook.writes_nothing,
+        "it is being deleted, and its Pods still use the quota of its Workload",
+    ),
+    JobTransition(
+        JobLook.deleting_and_disowned,
+        State.TERMINATING,
+        JobLook.writes_end_of_workload,
+        "the garbage collector removes the owner reference before it lets the job go",
+    ),
+    JobTransition(
+        JobLook.disowned_and_unconfirmed,
+        State.WORKLOAD_DISOWNED,
+        JobLook.writes_nothing,
+        "its Workload has lost it: the watch may be late, and an owner that is gone would have the Workload deleted",
+    ),
+    JobTransition(
+        JobLook.owned,
+        State.OWNED,
+        JobLook.writes_of_child,
+        "the job above was admitted for it as well: it runs and stops with that",
+    ),
+    JobTransition(
+        JobLook.owner_missing,
+        State.OWNER_MISSING,
+        JobLook.writes_stop,
+        "the garbage collector takes it, or its reference: until then it neither runs nor queues",
+    ),
+    JobTransition(
+        JobLook.unqueued,
+        State.UNQUEUED,
+        JobLook.writes_life,
+        "it names no queue, or its namespace is not managed: it runs without quota",
+    ),
+    JobTransition(
+        JobLook.deleting, State.TERMINATING, JobLook.writes_life, "no Pods are left, so that its Workload may finish"
+    ),
+    JobTransition(JobLook.always, State.QUEUED, JobLook.writes_life, "it goes by its Workload"),
+)
+
+_CHILD_ONLY = (State.UNRESOLVED, State.HIDDEN)
+_OPEN = (State.UNRESOLVED, State.SOUGHT, State.HIDDEN)
+
+HIDDEN: tuple[HiddenTransition, ...] = (
+    HiddenTransition(
+        (State.UNRESOLVED,),
+        Event.LOOK,
+        HiddenLook.workload_depends,
+        State.SOUGHT,
+        HiddenLook.asks,
+        "a Workload holds quota for it, or may: only the API server knows whether it is there",
+    ),
+    HiddenTransition(
+        (State.UNRESOLVED,),
+        Event.LOOK,
+        HiddenLook.always,
+        State.HIDDEN,
+        HiddenLook.writes_nothing,
+        "no Workload depends on whether it is there",
+    ),
+    HiddenTransition(
+        _CHILD_ONLY,
+        Event.NEEDED,
+        HiddenLook.always,
+        State.SOUGHT,
+        HiddenLook.asks,
+        "a job names it as its owner, and waited for it",
+    ),
+    HiddenTransition(
+        (State.SOUGHT, State.HIDDEN),
+        Event.NAMED,
+        HiddenLook.always,
+        State.UNRESOLVED,
+        HiddenLook.writes_nothing,
+        "another Workload names it, whatever was known before",
+    ),
+    HiddenTransition(
+        (State.SOUGHT,),
+        Event.FOUND,
+        HiddenLook.always,
+        State.HIDDEN,
+        HiddenLook.writes_nothing,
+        "it is there, without the label by which jobs are watched",
+    ),
+    HiddenTransition(
+        _OPEN,
+        Event.NOT_FOUND,
+        HiddenLook.always,
+        State.MISSING,
+        HiddenLook.concludes,
+        "the API server says that there is none",
+    ),
+    HiddenTransition(
+        _OPEN,
+        Event.FOUND_ANOTHER,
+        HiddenLook.always,
+        State.REPLACED,
+        HiddenLook.concludes,
+        "the API server has another job under its name",
+    ),
+)
+
+WORKLOADS: tuple[WorkloadTransition, ...] = (
+    WorkloadTransition(
+        WorkloadLook.pods_may_come,
+        WorkloadState.PODS_MAY_COME,
+        WorkloadLook.writes_nothing,
+        "its job has gone, and Pods that it made last may not be in sight yet",
+    ),
+    WorkloadTransition(
+        WorkloadLook.gone, WorkloadState.GONE, WorkloadLook.writes_nothing, "the API server has it no more"
+    ),
+    WorkloadTransition(
+        WorkloadLook.pods_run, WorkloadState.PODS_RUN, WorkloadLook.writes_nothing, "Pods still use its quota"
+    ),
+    WorkloadTransition(
+        WorkloadLook.unused_for_long,
+        WorkloadState.UNUSED,
+        WorkloadLook.deletes_unused,
+        "its job is not shown, or not queued, and nobody would use its quota",
+    ),
+    WorkloadTransition(
+        WorkloadLook.in_use_for_long,
+        WorkloadState.UNDECIDED,
+        WorkloadLook.asks_again,
+        "its job may use its quota, and no watch would report the end of one that it does not show",
+    ),
+    WorkloadTransition(
+        WorkloadLook.stands_for_a_job,
+        WorkloadState.STANDS,
+        WorkloadLook.writes_nothing,
+        "it stands for a job in sight, which looks after it",
+    ),
+    WorkloadTransition(
+        WorkloadLook.undecided,
+        WorkloadState.UNDECIDED,
+        WorkloadLook.writes_nothing,
+        "nobody deletes it, and its job may be there",
+    ),
+    WorkloadTransition(
+        WorkloadLook.of_other_controllers,
+        WorkloadState.OF_OTHERS,
+        WorkloadLook.writes_nothing,
+        "another controller looks after its owner",
+    ),
+    WorkloadTransition(
+        WorkloadLook.in_use,
+        WorkloadState.IN_USE,
+        WorkloadLook.waits_for_job,
+        "another Workload stands for its job, which still has pods on the quota of this one",
+    ),
+    WorkloadTransition(
+        WorkloadLook.job_is_replaced,
+        WorkloadState.REPLACED,
+        WorkloadLook.deletes_replaced,
+        "another job has the name of its job, and may need a Workload of this name",
+    ),
+    WorkloadTransition(
+        WorkloadLook.job_is_gone,
+        WorkloadState.ORPHANED,
+        WorkloadLook.finishes,
+        "its job is gone, and so are its Pods: its quota is free",
+    ),
+    WorkloadTransition(
+        WorkloadLook.always, WorkloadState.RELEASED, WorkloadLook.releases, "it is being deleted, and nothing uses it"
+    ),
+)

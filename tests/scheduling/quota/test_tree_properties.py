@@ -13,16 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from policies.model.pools import NO_TERMS, Terms
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.tree import QuotaNode, QuotaTree
+from tests.scheduling.quota.drawn_trees import PAIR, PAIRS, terms, trees
 from tests.scheduling.quota.kep79 import balance, in_debt, would_admit
 
-PAIRS = (FlavorResource("a", "cpu"), FlavorResource("b", "cpu"))
-PAIR = PAIRS[0]
 _COHORTS = ("c0", "c1", "c2", "c3", "c4")
 _QUEUES = ("q0", "q1", "q2", "q3")
-_amounts = st.integers(0, 9)
-_limits = st.none() | st.integers(0, 6)
-_terms = st.builds(Terms, _amounts, _limits, _limits)
-_quota = st.dictionaries(st.sampled_from(PAIRS), _terms, max_size=2)
+_quota = st.dictionaries(st.sampled_from(PAIRS), terms, max_size=2)
 _names = st.none() | st.sampled_from(_COHORTS)
 
 
@@ -138,21 +134,6 @@ TestChanges = Changes.TestCase
 
 
 # --- against the rule of KEP-79, and against a flow
-
-
-@st.composite
-def trees(draw: st.DrawFn) -> QuotaTree:
-    """A tree with work in it, which may be more than there is."""
-    tree = QuotaTree()
-    count = draw(st.integers(1, 4))
-    for i in range(count):
-        parent = f"c{draw(st.integers(0, i - 1))}" if i else None
-        terms = draw(_terms) if i else Terms(draw(_amounts))
-        tree.put_cohort(f"c{i}", parent, {PAIR: terms})
-    for i in range(draw(st.integers(1, 4))):
-        tree.put_queue(f"q{i}", f"c{draw(st.integers(0, count - 1))}", {PAIR: draw(_terms)})
-        tree.add(tree.queues[f"q{i}"], {PAIR: draw(_amounts)})
-    return tree
 
 
 @given(trees())

@@ -12,7 +12,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.tree import QuotaTree
 from scheduling.visibility.raising import BORROWING_LIMIT, MOST_PLACES, NOMINAL_QUOTA, Lenders, Raise, raises
 from tests.scheduling.drawn import CPU, draw
-from tests.scheduling.quota.test_tree_properties import PAIR, trees
+from tests.scheduling.quota.drawn_trees import PAIR, trees
 
 
 def raised(tree: QuotaTree, found: Raise, by: int) -> QuotaTree:

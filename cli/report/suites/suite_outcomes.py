@@ -26,18 +26,22 @@ class Outcome:
 
 
 def run(case: Case) -> Outcome:
-    """The outcome of the change; the existing objects of the case are taken as everything that exists."""
+    """The outcome of the change; the existing objects of the case are taken as everything that exists.
+
+    What follows from another finding may be expected, and need not be.
+    """
     world = Forest.of((it.object for it in case.existing), READERS)
     manifests = {it.object.ref: it.manifest for it in case.existing if it.manifest is not None}
     state = stored_state(State(world, manifests), case.configuration)
     deleted = [state.world.get(it.object.ref) or it.object for it in case.delete]
     circumstances = Circumstances(now=case.now or datetime.now(UTC))
-    found = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.findings
+    tops = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.findings
+    found = (*tops, *(below for top in tops for below in top.consequences))
     partner = _matched(case.expected, found)
     return Outcome(
         case,
         tuple(expected for i, expected in enumerate(case.expected) if i not in partner.values()),
-        tuple(judged for i, judged in enumerate(found) if i not in partner),
+        tuple(judged for i, judged in enumerate(tops) if i not in partner),
     )
 
 

@@ -66,6 +66,17 @@ def test_a_case_is_judged_as_validate_judges_files(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 of 1 case holds")
 
 
+def test_what_follows_from_a_finding_may_be_expected_and_need_not_be(tmp_path: Path) -> None:
+    cycle = {"apply": [queue("a", "b"), queue("b", "a", deserved="cpu:1")]}
+    top, below = {"rule": "parent-cycle"}, {"rule": SUM, "object": "Queue a"}
+
+    both = outcome(
+        tmp_path, {"name": "both", **cycle, "findings": [below, top]}, {"name": "one", **cycle, "findings": [top]}
+    )
+
+    assert both.stdout.splitlines()[-1] == "2 of 2 cases hold"
+
+
 def test_what_is_missing_and_what_was_not_expected_is_told(tmp_path: Path) -> None:
     wrong = {**REFUSED, "findings": [{"rule": "parent-cycle", "object": "Queue ml", "says": "a circle"}]}
     result = outcome(tmp_path, wrong, PASSES)

@@ -70,6 +70,7 @@ def _to_cohort(proposal: Proposal, work: LocalQueue) -> Iterator[Finding | NotEv
             fix=_offer(forest, cohort),
             subject=cohort.name,
             profiles=STRICT_ONLY,
+            concerns=((work.queue, ""),),
         )
 
 

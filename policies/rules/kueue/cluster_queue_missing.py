@@ -40,7 +40,7 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             patch=write_only(local.queue_field, near) if is_new else (),
             subject=local.queue.name,
             profiles=STRICT_ONLY,
-            follows=((local.ref, local.queue_field),),  # submit-to-parent says what is meant by the name
+            follows=((local.queue, ""),),
         )
 
 

@@ -14,12 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from cluster.access import Reviews
 from cluster.api.callers import Callers, Impersonated
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
 from cluster.sources import FOLLOWED
 from policies.audit.as_json import findings_json
-from policies.audit.audited import Audit, Audited
+from policies.audit.audited import Audit, AuditedFinding
 from policies.configuration.settings import Dialect
 from policies.dialects import core, kueue, volcano
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
@@ -45,7 +45,7 @@ TREES = {
 _NAMESPACED = tuple(kind for kind, versions in FOLLOWED.items() if versions[0].namespaced)
 
 
-class Api:
+class AuditApi:
     """Answers GET requests; may be called by many threads. `last` gives the last audit, None before the first."""
 
     def __init__(self, last: Callable[[], Audit | None], reviews: Reviews) -> None:
@@ -53,18 +53,18 @@ class Api:
         self._callers = Callers(reviews)
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises Refusal."""
+        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises HttpRefusal."""
         try:
             parts = urlsplit(target)
         except ValueError as error:
-            raise Refusal(400, f"this is no path: {error}") from error
+            raise HttpRefusal(400, f"this is no path: {error}") from error
         if parts.path != PATH:
-            raise Refusal(404, f"there is nothing at {parts.path}")
+            raise HttpRefusal(404, f"there is nothing at {parts.path}")
         try:
             return self._findings(self._callers.who(authorization, wanted), _query(parts.query))
         except ClusterError as error:
             log.warning("a caller could not be checked: %s", error)
-            raise Refusal(503, "the API server could not be asked who you are and what you may do") from error
+            raise HttpRefusal(503, "the API server could not be asked who you are and what you may do") from error
 
     def _findings(self, caller: Caller, query: dict[str, str]) -> dict[str, Any]:
         namespace, root = query.get("namespace", ""), query.get("root")
@@ -72,29 +72,29 @@ class Api:
         seen = self._in_namespace(caller, namespace) if namespace else self._everywhere(caller)
         audit = self._last()
         if audit is None:
-            raise Refusal(503, "nothing was audited yet; try again")
+            raise HttpRefusal(503, "nothing was audited yet; try again")
         shown = audit.only(lambda each: seen(each) and (root is None or each.below(root)))
         return findings_json(shown, offset, min(limit, MOST))
 
-    def _in_namespace(self, caller: Caller, namespace: str) -> Callable[[Audited], bool]:
-        """Of the kinds that the caller may list there. Raises Refusal where that is none."""
+    def _in_namespace(self, caller: Caller, namespace: str) -> Callable[[AuditedFinding], bool]:
+        """Of the kinds that the caller may list there. Raises HttpRefusal where that is none."""
         asked = {kind: _list(kind, namespace) for kind in _NAMESPACED}
         kinds = {kind for kind, access in asked.items() if self._callers.may(caller, access)}
         if not kinds:
-            raise Refusal(403, f"{caller.name} may {_none(list(asked.values()))}")
+            raise HttpRefusal(403, f"{caller.name} may {_none(list(asked.values()))}")
         return lambda each: each.object.namespace == namespace and each.object.group_kind in kinds
 
-    def _everywhere(self, caller: Caller) -> Callable[[Audited], bool]:
-        """Of the trees that the caller may list, and of the kinds. Raises Refusal where that is no tree."""
+    def _everywhere(self, caller: Caller) -> Callable[[AuditedFinding], bool]:
+        """Of the trees that the caller may list, and of the kinds. Raises HttpRefusal where that is no tree."""
         trees = {dialect for dialect, wanted in TREES.items() if all(self._callers.may(caller, it) for it in wanted)}
         if not trees:
             every = [access for wanted in TREES.values() for access in wanted]
-            raise Refusal(403, f"{caller.name} may {_none(every)}; name a namespace with ?namespace=")
+            raise HttpRefusal(403, f"{caller.name} may {_none(every)}; name a namespace with ?namespace=")
         kinds = {kind for kind in _NAMESPACED if self._callers.may(caller, _list(kind))}
         return lambda each: each.dialect in trees if _of_tree(each) else each.object.group_kind in kinds
 
 
-def _of_tree(audited: Audited) -> bool:
+def _of_tree(audited: AuditedFinding) -> bool:
     """Whether it is about a tree as a whole; that of YuniKorn stands in a ConfigMap."""
     return not audited.object.namespace or audited.object.group_kind == CONFIG_MAP
 
@@ -104,13 +104,13 @@ def _none(wanted: Sequence[Access]) -> str:
 
 
 def _query(text: str) -> dict[str, str]:
-    """Each part once. Raises Refusal."""
+    """Each part once. Raises HttpRefusal."""
     try:
         parts = parse_qs(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=len(_FIELDS) * 2)
     except ValueError as error:
-        raise Refusal(400, f"this is no query: {error}") from error
+        raise HttpRefusal(400, f"this is no query: {error}") from error
     for fault in _faults(parts):
-        raise Refusal(400, fault)
+        raise HttpRefusal(400, fault)
     return {key: value for key, (value,) in parts.items()}
 
 
@@ -127,5 +127,5 @@ def _faults(parts: dict[str, list[str]]) -> Iterator[str]:
 def _number(query: dict[str, str], key: str, default: int) -> int:
     text = query.get(key, str(default))
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise Refusal(400, f"{key} is a number from 0 on")
+        raise HttpRefusal(400, f"{key} is a number from 0 on")
     return int(text)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Protocol
 
-from audit.metrics import Metrics
+from audit.metrics import AuditMetrics
 from policies.audit.audited import Audit, audit
 from policies.configuration.settings import Configuration
 from policies.model.findings import Severity
@@ -21,7 +21,7 @@ SHARE = 10.0
 """An audit is followed by a rest that is so many times as long: it takes a tenth of a core at the most."""
 
 
-class Cache(Protocol):
+class StoredObjects(Protocol):
     """What is stored, as far as it is known."""
 
     def forest(self) -> Forest: ...
@@ -39,10 +39,10 @@ class Auditor:
 
     def __init__(
         self,
-        cache: Cache,
+        cache: StoredObjects,
         configuration: Configuration,
         interval: float,
-        metrics: Metrics,
+        metrics: AuditMetrics,
         baseline: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
 from cluster.stream import Manifest
@@ -17,17 +17,17 @@ from policies.dialects.reading import metadata, text
 _SELECTOR = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
 
 
-class Key(NamedTuple):
+class ReportKey(NamedTuple):
     """A report; `namespace` is empty for a cluster-wide one."""
 
     namespace: str
     name: str
 
 
-class Held(NamedTuple):
+class StoredReport(NamedTuple):
     """A report as it is stored: which object, in which state, and a digest of what it says."""
 
-    key: Key
+    key: ReportKey
     uid: str
     version: str
     digest: str
@@ -37,17 +37,17 @@ def digest(report: Manifest) -> str:
     return sha256(content(report).encode()).hexdigest()
 
 
-def held(manifest: Manifest) -> Held:
+def held(manifest: Manifest) -> StoredReport:
     meta = metadata(manifest)
-    key = Key(text(meta.get("namespace")) or "", text(meta.get("name")) or "")
-    return Held(key, text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or "", digest(manifest))
+    key = ReportKey(text(meta.get("namespace")) or "", text(meta.get("name")) or "")
+    return StoredReport(key, text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or "", digest(manifest))
 
 
 class FollowedReports:
     """Those of one API. `news` is called, in another thread, after each change."""
 
     def __init__(
-        self, cluster: Cluster, api: ReportApi, news: Callable[[], None], pacing: Pacing | None = None
+        self, cluster: ClusterClient, api: ReportApi, news: Callable[[], None], pacing: Pacing | None = None
     ) -> None:
         self.api = api
         self._kinds = [_Kind(cluster, api, namespaced, news, pacing) for namespaced in (True, False)]
@@ -66,10 +66,10 @@ class FollowedReports:
         known = [kind.installed for kind in self._kinds]
         return None if None in known else all(known)
 
-    def held(self) -> dict[Key, Held]:
+    def held(self) -> dict[ReportKey, StoredReport]:
         return {key: each for kind in self._kinds for key, each in kind.held().items()}
 
-    def resource(self, key: Key) -> Resource:
+    def resource(self, key: ReportKey) -> Resource:
         return _resource(self.api, bool(key.namespace))
 
 
@@ -77,13 +77,13 @@ class _Kind:
     """One of the two kinds, with a watch of its own."""
 
     def __init__(
-        self, cluster: Cluster, api: ReportApi, namespaced: bool, news: Callable[[], None], pacing: Pacing | None
+        self, cluster: ClusterClient, api: ReportApi, namespaced: bool, news: Callable[[], None], pacing: Pacing | None
     ) -> None:
         self.installed: bool | None = None
-        self._held: dict[Key, Held] = {}
+        self._held: dict[ReportKey, StoredReport] = {}
         self._news = news
         self._lock = threading.Lock()
-        self.reflector: Reflector[Held] = Reflector(
+        self.reflector: Reflector[StoredReport] = Reflector(
             cluster,
             _resource(api, namespaced),
             self._change,
@@ -93,18 +93,18 @@ class _Kind:
             pacing=pacing,
         )
 
-    def held(self) -> dict[Key, Held]:
+    def held(self) -> dict[ReportKey, StoredReport]:
         with self._lock:
             return dict(self._held)
 
-    def _replace(self, items: Iterable[Held], version: str) -> None:
+    def _replace(self, items: Iterable[StoredReport], version: str) -> None:
         """Without a version the kind is not installed."""
         with self._lock:
             self._held = {each.key: each for each in items if _ours(each)}
             self.installed = bool(version)
         self._news()
 
-    def _change(self, kind: ChangeKind, item: Held, _: str) -> None:
+    def _change(self, kind: ChangeKind, item: StoredReport, _: str) -> None:
         if not _ours(item):
             return
         with self._lock:
@@ -115,7 +115,7 @@ class _Kind:
         self._news()
 
 
-def _ours(item: Held) -> bool:
+def _ours(item: StoredReport) -> bool:
     """Others may put our label on a report of theirs, or of a third; it is not deleted for that."""
     return item.key.name.startswith(PREFIX)
 

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from cluster.metrics import Family, Type
-from policies.audit.audited import Audit, Audited
+from policies.audit.audited import Audit, AuditedFinding
 
 FINDINGS = Family(
     "quotree_audit_findings",
@@ -67,10 +67,10 @@ FAMILIES = (
     CACHE_AGE,
     CACHE_SYNCED,
 )
-"""All of them. `Metrics` says where their values come from."""
+"""All of them. `AuditMetrics` says where their values come from."""
 
 
-class Metrics:
+class AuditMetrics:
     """All metrics of one process, in a registry of its own."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class _Findings(Collector):
             yield GaugeMetricFamily(OBJECTS.name, OBJECTS.help, value=audit.objects)
 
 
-def _counted(family: Family, findings: Iterable[Audited]) -> GaugeMetricFamily:
+def _counted(family: Family, findings: Iterable[AuditedFinding]) -> GaugeMetricFamily:
     made = GaugeMetricFamily(family.name, family.help, labels=family.labels)
     counts = Count((each.judged.rule.id, each.judged.severity.value, each.dialect.value) for each in findings)
     for labels, count in sorted(counts.items()):

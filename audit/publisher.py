@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from audit.followed import FollowedReports, Held, Key, digest
-from audit.metrics import Metrics
+from audit.followed import FollowedReports, ReportKey, StoredReport, digest
+from audit.metrics import AuditMetrics
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
 from cluster.reflector import Pacing
 from cluster.stream import Manifest
@@ -26,7 +26,7 @@ _AGAIN = 30.0
 """Seconds until what failed is tried again."""
 
 
-class Permit(Protocol):
+class WritePermit(Protocol):
     """Whether this replica may write; see `cluster.lease.Lease`."""
 
     def held(self) -> bool: ...
@@ -46,11 +46,11 @@ class Publisher:
 
     def __init__(
         self,
-        cluster: Cluster,
-        writing: Cluster,
-        permit: Permit,
+        cluster: ClusterClient,
+        writing: ClusterClient,
+        permit: WritePermit,
         most: int,
-        metrics: Metrics,
+        metrics: AuditMetrics,
         *,
         pacing: Pacing | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -64,8 +64,8 @@ class Publisher:
         self._clock = clock
         self._published: tuple[Audit, int] | None = None
         self._again = float("inf")
-        self._written: dict[Key, tuple[str, str]] = {}
-        self._wanted: tuple[Audit, ReportApi, dict[Key, _Wanted]] | None = None
+        self._written: dict[ReportKey, tuple[str, str]] = {}
+        self._wanted: tuple[Audit, ReportApi, dict[ReportKey, _Wanted]] | None = None
 
     def start(self) -> None:
         for each in self.followed:
@@ -102,14 +102,14 @@ class Publisher:
             if not self._bring(each, wanted):
                 self._again = now + _AGAIN
 
-    def _reports(self, audit: Audit, api: ReportApi) -> dict[Key, _Wanted]:
+    def _reports(self, audit: Audit, api: ReportApi) -> dict[ReportKey, _Wanted]:
         """Made once for each audit: who edits reports all the time makes us write, and no more than that."""
         if self._wanted is None or self._wanted[0] is not audit or self._wanted[1] is not api:
             made = {_key(it): _Wanted(it, digest(it)) for it in reports(audit, api, self._most)}
             self._wanted = audit, api, made
         return self._wanted[2]
 
-    def _bring(self, followed: FollowedReports, wanted: Mapping[Key, _Wanted]) -> bool:
+    def _bring(self, followed: FollowedReports, wanted: Mapping[ReportKey, _Wanted]) -> bool:
         """Whether all of it succeeded."""
         if not followed.installed:
             return True
@@ -128,7 +128,9 @@ class Publisher:
             log.warning("%s of the reports could not be written: %s", len(failures), failures[0])
         return not failures
 
-    def _plan(self, followed: FollowedReports, wanted: Mapping[Key, _Wanted]) -> Iterator[tuple[Key, Action]]:
+    def _plan(
+        self, followed: FollowedReports, wanted: Mapping[ReportKey, _Wanted]
+    ) -> Iterator[tuple[ReportKey, Action]]:
         found = followed.held()
         for key, report in wanted.items():
             if key not in found:
@@ -138,11 +140,13 @@ class Publisher:
         for key in found.keys() - wanted.keys():
             yield key, _delete(followed, found[key])
 
-    def _is_written(self, stored: Held, wanted: str) -> bool:
+    def _is_written(self, stored: StoredReport, wanted: str) -> bool:
         """Also where the API server stores less than was written, since it knows an older version of the kind."""
         return stored.digest == wanted or self._written.get(stored.key) == (wanted, stored.version)
 
-    def _act(self, followed: FollowedReports, key: Key, action: Action, wanted: Mapping[Key, _Wanted]) -> None:
+    def _act(
+        self, followed: FollowedReports, key: ReportKey, action: Action, wanted: Mapping[ReportKey, _Wanted]
+    ) -> None:
         try:
             stored = perform(self._writing, action)
         except Conflict:
@@ -156,23 +160,23 @@ class Publisher:
         self._written[key] = wanted[key].digest, str(stored["metadata"]["resourceVersion"])
         self._metrics.wrote("written")
 
-    def _take(self, followed: FollowedReports, key: Key, report: Manifest) -> Manifest:
+    def _take(self, followed: FollowedReports, key: ReportKey, report: Manifest) -> Manifest:
         """One of that name has lost our label, or never had it: no other tool's report is named so."""
         resource = followed.resource(key)
         meta = self._writing.get(resource.item(key.name, key.namespace or None))["metadata"]
-        there = Held(key, str(meta["uid"]), str(meta["resourceVersion"]), "")
+        there = StoredReport(key, str(meta["uid"]), str(meta["resourceVersion"]), "")
         return perform(self._writing, _patch(followed, there, report))
 
 
-def _key(report: Manifest) -> Key:
-    return Key(report["metadata"].get("namespace", ""), report["metadata"]["name"])
+def _key(report: Manifest) -> ReportKey:
+    return ReportKey(report["metadata"].get("namespace", ""), report["metadata"]["name"])
 
 
-def _patch(followed: FollowedReports, stored: Held, report: Manifest) -> Patch:
+def _patch(followed: FollowedReports, stored: StoredReport, report: Manifest) -> Patch:
     key = stored.key
     return Patch(followed.resource(key), key.namespace or None, key.name, overwriting(report), stored.version, MANAGER)
 
 
-def _delete(followed: FollowedReports, stored: Held) -> Delete:
+def _delete(followed: FollowedReports, stored: StoredReport) -> Delete:
     """That very object, in whatever state it is now: one that was made anew under its name stays."""
     return Delete(followed.resource(stored.key), stored.key.namespace or None, stored.key.name, uid=stored.uid)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 from cluster.errors import ClusterError
-from cluster.retry import Backoff
+from cluster.retry import RandomBackoff
 
 # Seconds. Nothing is due that often, but a watch may miss a change.
 EVERY = 300.0
@@ -30,14 +30,14 @@ class Renewal:
         *,
         every: float = EVERY,
         pause: float = _PAUSE,
-        backoff: Backoff | None = None,
+        backoff: RandomBackoff | None = None,
         rest: Callable[[float], object] | None = None,
     ) -> None:
         self.problem: str | None = None
         self._renew = renew
         self._every = every
         self._pause = pause
-        self._backoff = backoff or Backoff(first=1.0, longest=300.0)
+        self._backoff = backoff or RandomBackoff(first=1.0, longest=300.0)
         self._stop = threading.Event()
         self._woken = threading.Event()
         self._rest = rest or self._woken.wait

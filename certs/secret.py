@@ -15,7 +15,7 @@ from certs.pki import BadCertificate, KeyPair, split
 from certs.rotate import Bundle, Lifetimes, plan
 from cluster.actions import ApplySecret
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
 from cluster.resource import SECRETS
 
@@ -66,7 +66,7 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
 
 
 def ensure(
-    cluster: Cluster,
+    cluster: ClusterClient,
     settings: SecretSettings,
     now: datetime,
     served: Bundle | None = None,
@@ -143,7 +143,7 @@ class _Stored(NamedTuple):
     new_since: datetime | None = None
 
 
-def _fetch_patiently(cluster: Cluster, settings: SecretSettings, rest: Callable[[float], object]) -> _Stored:
+def _fetch_patiently(cluster: ClusterClient, settings: SecretSettings, rest: Callable[[float], object]) -> _Stored:
     """Where the Secret is gone and callers trust somebody, a replica may be serving: it knows what the Secret held."""
     stored = _fetch(cluster, settings)
     seconds, looks = _PUT_BACK
@@ -156,7 +156,7 @@ def _fetch_patiently(cluster: Cluster, settings: SecretSettings, rest: Callable[
     return stored
 
 
-def _fetch(cluster: Cluster, settings: SecretSettings) -> _Stored:
+def _fetch(cluster: ClusterClient, settings: SecretSettings) -> _Stored:
     try:
         secret = cluster.get(SECRETS.item(settings.secret, settings.namespace))
     except NotFound:
@@ -190,7 +190,7 @@ def _decoded(secret: Mapping[str, Any]) -> dict[str, bytes]:
     return {key: base64.b64decode(text, validate=True) for key, text in (secret.get("data") or {}).items()}
 
 
-def _store(cluster: Cluster, settings: SecretSettings, bundle: Bundle, version: str | None) -> bool:
+def _store(cluster: ClusterClient, settings: SecretSettings, bundle: Bundle, version: str | None) -> bool:
     """Store the bundle. False if another replica was faster."""
     try:
         perform(cluster, ApplySecret(settings.namespace, settings.secret, to_data(bundle), version, LABELS))
@@ -210,7 +210,7 @@ class _Trust(Enum):
     """Another replica has renewed the bundle, and what it published stays."""
 
 
-def _published(cluster: Cluster, caller: Caller) -> frozenset[str]:
+def _published(cluster: ClusterClient, caller: Caller) -> frozenset[str]:
     """What the caller trusts; nothing where it does not exist, is not ours, or trusts nobody yet."""
     try:
         return caller.published(cluster.get(caller.path)) - {""}
@@ -218,7 +218,7 @@ def _published(cluster: Cluster, caller: Caller) -> frozenset[str]:
         return frozenset()
 
 
-def _trust(cluster: Cluster, settings: SecretSettings, caller: Caller, bundle: Bundle) -> _Trust:
+def _trust(cluster: ClusterClient, settings: SecretSettings, caller: Caller, bundle: Bundle) -> _Trust:
     """Make the caller trust the bundle.
 
     The caller is read before the Secret, and only written if it did not change since: whoever stores a newer bundle

@@ -6,7 +6,7 @@ from typing import Any
 
 from certs.callers import Caller
 from certs.secret import SecretSettings
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import Reflector
 from cluster.resource import SECRETS
 from cluster.stream import Manifest
@@ -20,7 +20,7 @@ class CertificateWatch:
     Each object is watched by its name, since that is how far the rights go.
     """
 
-    def __init__(self, cluster: Cluster, settings: SecretSettings, changed: Callable[[], None]) -> None:
+    def __init__(self, cluster: ClusterClient, settings: SecretSettings, changed: Callable[[], None]) -> None:
         self._reflectors = [
             _Last(changed).following(cluster, settings.secret, _content, settings.namespace),
             *(_Last(changed).following(cluster, each.name, each.published, caller=each) for each in settings.callers),
@@ -46,7 +46,7 @@ class _Last:
 
     def following(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         name: str,
         keep: Callable[[Manifest], object],
         namespace: str | None = None,

@@ -62,5 +62,5 @@ class OutOfReach(_Told):
     exit_code = Exit.UNJUDGED
 
 
-class NotAllowed(OutOfReach):
+class AccessDenied(OutOfReach):
     """The API server says that you may not."""

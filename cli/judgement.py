@@ -9,7 +9,7 @@ from cli.input.given import Given, same
 from cli.input.pruning import missing
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
-from policies.judge import Judgement, State, judge_files, stored_state
+from policies.judge import Before, Judgement, judge_files, stored_state
 from policies.model.change import Circumstances
 
 
@@ -27,7 +27,7 @@ def judge(
     `prune`: of what the context holds nothing stays that is not in these files. `delete` deletes the given objects.
     `base` are the objects before the change: then only what differs is judged, and what is missing is deleted.
     """
-    state = State(context.world, context.manifests)
+    state = Before(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
     if base is not None:
         return _judge_since(base, given, context, configuration, circumstances)
@@ -48,8 +48,8 @@ def _judge_since(
     before = {ref: placed.document.manifest for ref, placed in base.objects.items()}
     files = {**(context.manifests if context.against.kind == "files" else {}), **before}
     world = context.world.put_all(placed.obj for placed in base.objects.values())
-    completed = stored_state(State(world, files), configuration)
-    state = State(completed.world, {**context.manifests, **completed.manifests})
+    completed = stored_state(Before(world, files), configuration)
+    state = Before(completed.world, {**context.manifests, **completed.manifests})
     applied = [
         Parsed(placed.obj, placed.document.manifest)
         for ref, placed in given.objects.items()

@@ -42,14 +42,14 @@ def stays_below(path: str | Path, folder: str | Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedFile:
     """A file by its path from a folder; both are free of links."""
 
     folder: Path
     path: Path
 
 
-def owned(file: str, named: Sequence[str]) -> Owned | None:
+def owned(file: str, named: Sequence[str]) -> OwnedFile | None:
     """The file as it lies in what the user named; None where it is elsewhere, since a link leads to it.
 
     Below a folder that is that folder, for a pattern the folder before its first special character, and for a file its
@@ -61,7 +61,7 @@ def owned(file: str, named: Sequence[str]) -> Owned | None:
     for folder in map(_folder, named):
         there = Path(os.path.realpath(folder))
         if whole.is_relative_to(folder) and real.is_relative_to(there):
-            return Owned(there, real.relative_to(there))
+            return OwnedFile(there, real.relative_to(there))
     return None
 
 

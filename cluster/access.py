@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from hashlib import sha256
 from typing import Generic, TypeVar
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller, PathAccess, may, who
 from cluster.wire import Timeouts
@@ -62,7 +62,7 @@ class Remembered(Generic[T]):
 class Reviews:
     """Asks `cluster`. Its methods raise ClusterError where the API server cannot be asked."""
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cluster: ClusterClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
         self._room = threading.BoundedSemaphore(_AT_ONCE)
         self._callers: Remembered[tuple[Caller | None]] = Remembered(KEPT, _MOST, clock)

@@ -15,7 +15,7 @@ from cluster.actions import (
     SetCaBundle,
     SetConversionBundle,
 )
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.resource import (
     API_SERVICES,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -35,7 +35,7 @@ WEBHOOKS: Mapping[str, Resource] = {
 }
 
 
-def perform(cluster: Cluster, action: Action) -> Manifest:
+def perform(cluster: ClusterClient, action: Action) -> Manifest:
     """Perform the action; returns the object as stored afterwards. Actions are idempotent.
 
     Raises Conflict if a compare-and-swap lost: read and decide again. Raises NotFound if the namespace, the webhook
@@ -66,7 +66,7 @@ def perform(cluster: Cluster, action: Action) -> Manifest:
             )
 
 
-def _patch(cluster: Cluster, action: Patch) -> Manifest:
+def _patch(cluster: ClusterClient, action: Patch) -> Manifest:
     bound = {"resourceVersion": action.resource_version, "uid": action.uid}
     metadata = {**action.body.get("metadata", {}), **{key: value for key, value in bound.items() if value}}
     path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
@@ -74,7 +74,7 @@ def _patch(cluster: Cluster, action: Patch) -> Manifest:
     return cluster.patch(path, body, MERGE_PATCH, field_manager=action.manager, dry_run=action.dry_run)
 
 
-def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:
+def _apply_secret(cluster: ClusterClient, action: ApplySecret) -> Manifest:
     data = {key: base64.b64encode(value).decode() for key, value in action.data.items()}
     metadata = {"name": action.name, "namespace": action.namespace, "labels": dict(action.labels)}
     body: Manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
@@ -85,7 +85,7 @@ def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:
     return cluster.apply(SECRETS.item(action.name, action.namespace), body, CERTS_MANAGER, force=True)
 
 
-def _set_ca_bundle(cluster: Cluster, action: SetCaBundle) -> Manifest:
+def _set_ca_bundle(cluster: ClusterClient, action: SetCaBundle) -> Manifest:
     path = WEBHOOKS[action.kind].item(action.name)
     present = [webhook["name"] for webhook in cluster.get(path).get("webhooks") or ()]
     wanted = [name for name in present if action.webhooks is None or name in action.webhooks]
@@ -100,7 +100,7 @@ def _set_ca_bundle(cluster: Cluster, action: SetCaBundle) -> Manifest:
     return cluster.apply(path, body, CERTS_MANAGER, force=True)
 
 
-def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Manifest:
+def _set_conversion_bundle(cluster: ClusterClient, action: SetConversionBundle) -> Manifest:
     path = CUSTOM_RESOURCE_DEFINITIONS.item(action.name)
     present = cluster.get(path)
     bundle = base64.b64encode(action.ca_bundle).decode()
@@ -118,7 +118,7 @@ def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Man
     return cluster.apply(path, body, CERTS_MANAGER, force=True)
 
 
-def _set_api_service_bundle(cluster: Cluster, action: SetApiServiceBundle) -> Manifest:
+def _set_api_service_bundle(cluster: ClusterClient, action: SetApiServiceBundle) -> Manifest:
     body = {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",

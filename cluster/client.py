@@ -13,7 +13,7 @@ from cluster.errors import BadAnswer, Gone, NotFound
 from cluster.resource import Resource
 from cluster.stream import Manifest, Watch, drop_managed_fields
 from cluster.unreachable import unreachable
-from cluster.wire import Request, Timeouts, Wire
+from cluster.wire import HttpRequest, Timeouts, Wire
 
 T = TypeVar("T")
 
@@ -25,14 +25,14 @@ PAGE = 500  # objects per page, as in client-go's reflectors
 
 
 @dataclass(frozen=True)
-class Listing(Generic[T]):
+class ObjectListing(Generic[T]):
     """All objects of a kind at one resource version; a watch from there continues."""
 
     items: tuple[T, ...]
     resource_version: str
 
 
-class Cluster:
+class ClusterClient:
     """Requests to one API server; thread-safe.
 
     Every method raises Unreachable, BadAnswer or an ApiError (NotFound, Conflict, Gone, Forbidden, ...), never an
@@ -67,7 +67,7 @@ class Cluster:
         timeouts: Timeouts | None = None,
         attempts: int = 3,
         headers: tuple[tuple[str, str], ...] = (),
-    ) -> "Cluster":
+    ) -> "ClusterClient":
         """The cluster of a kubeconfig context; in a pod without a kubeconfig, the pod's own. Raises NotConfigured.
 
         `headers` go with each request, such as those of impersonation.
@@ -84,7 +84,7 @@ class Cluster:
         """The address of the API server, for messages."""
         return self._wire.host
 
-    def __enter__(self) -> "Cluster":
+    def __enter__(self) -> "ClusterClient":
         return self
 
     def __exit__(
@@ -98,11 +98,11 @@ class Cluster:
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         """The object at a path."""
-        return self._wire.call(Request("GET", path, params or {}, idempotent=True))
+        return self._wire.call(HttpRequest("GET", path, params or {}, idempotent=True))
 
     def text(self, path: str) -> str:
         """What is at a path that answers with text, such as the metrics of a Pod behind the API server's proxy."""
-        request = Request("GET", path)
+        request = HttpRequest("GET", path)
         with self._wire.stream(request, self._wire.timeouts.read) as response:
             try:
                 return str(response.read(LONGEST_TEXT).decode("utf-8", "replace"))
@@ -145,7 +145,7 @@ class Cluster:
         label_selector: str | None = None,
         field_selector: str | None = None,
         attempts: int | None = None,
-    ) -> Iterator[Listing[Manifest]]:
+    ) -> Iterator[ObjectListing[Manifest]]:
         """All objects in pages, without managedFields, each with its apiVersion and kind.
 
         Raises Gone between two pages if reading took so long that the continue token expired.
@@ -153,7 +153,7 @@ class Cluster:
         path = resource.collection(namespace)
         params = {"limit": str(limit), **_selectors(label_selector, field_selector)}
         while True:
-            answer = self._wire.call(Request("GET", path, params, idempotent=True), attempts)
+            answer = self._wire.call(HttpRequest("GET", path, params, idempotent=True), attempts)
             page, proceed = _page(answer, path)
             yield page
             if not proceed:
@@ -170,7 +170,7 @@ class Cluster:
         label_selector: str | None = None,
         field_selector: str | None = None,
         attempts: int | None = None,
-    ) -> Listing[T]:
+    ) -> ObjectListing[T]:
         """`keep` of every object, at one resource version; full objects are held only for one page.
 
         Starts over if the continue token expires; raises Gone after three times.
@@ -194,7 +194,7 @@ class Cluster:
                     raise
             else:
                 break
-        return Listing(tuple(kept), version)
+        return ObjectListing(tuple(kept), version)
 
     def watch(
         self,
@@ -217,23 +217,23 @@ class Cluster:
             "timeoutSeconds": str(seconds),
             **_selectors(label_selector, field_selector),
         }
-        request = Request("GET", resource.collection(namespace), params)
+        request = HttpRequest("GET", resource.collection(namespace), params)
         response = self._wire.stream(request, seconds + self._wire.timeouts.watch_grace)
         return Watch(response, self.host, f"watch {request.path}")
 
     def create(self, path: str, body: Manifest, *, field_manager: str | None = None, dry_run: bool = False) -> Manifest:
         """POST to a collection; Conflict (AlreadyExists) if the name is taken. A dry run stores nothing."""
-        return self._wire.call(Request("POST", path, _writing(field_manager, dry_run), body))
+        return self._wire.call(HttpRequest("POST", path, _writing(field_manager, dry_run), body))
 
     def replace(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
         """PUT; Conflict if the body has an outdated resource version."""
-        return self._wire.call(Request("PUT", path, _writing(field_manager), body))
+        return self._wire.call(HttpRequest("PUT", path, _writing(field_manager), body))
 
     def patch(
         self, path: str, body: Any, content_type: str, *, field_manager: str | None = None, dry_run: bool = False
     ) -> Manifest:
         """PATCH with a JSON Patch, merge patch or strategic merge patch. A dry run stores nothing."""
-        return self._wire.call(Request("PATCH", path, _writing(field_manager, dry_run), body, content_type))
+        return self._wire.call(HttpRequest("PATCH", path, _writing(field_manager, dry_run), body, content_type))
 
     def apply(self, path: str, body: Manifest, field_manager: str, force: bool = False) -> Manifest:
         """Server-side apply: creates or changes exactly the fields of `body`.
@@ -241,7 +241,7 @@ class Cluster:
         Conflict if another manager owns one of them, unless `force` takes it over.
         """
         params = {"fieldManager": field_manager, "force": "true" if force else "false"}
-        return self._wire.call(Request("PATCH", path, params, body, APPLY_PATCH, idempotent=True))
+        return self._wire.call(HttpRequest("PATCH", path, params, body, APPLY_PATCH, idempotent=True))
 
     def delete(
         self,
@@ -264,7 +264,7 @@ class Cluster:
             **({"propagationPolicy": propagation} if propagation else {}),
             **({"gracePeriodSeconds": grace_seconds} if grace_seconds is not None else {}),
         }
-        return self._wire.call(Request("DELETE", path, body=body or None))
+        return self._wire.call(HttpRequest("DELETE", path, body=body or None))
 
 
 def _selectors(labels: str | None, fields: str | None) -> dict[str, str]:
@@ -275,7 +275,7 @@ def _writing(field_manager: str | None, dry_run: bool = False) -> dict[str, str]
     return {**({"fieldManager": field_manager} if field_manager else {}), **({"dryRun": "All"} if dry_run else {})}
 
 
-def _page(answer: Manifest, path: str) -> tuple[Listing[Manifest], str]:
+def _page(answer: Manifest, path: str) -> tuple[ObjectListing[Manifest], str]:
     """The objects of one page and the token for the next.
 
     Items of built-in lists lack apiVersion and kind, which come from the list.
@@ -285,4 +285,4 @@ def _page(answer: Manifest, path: str) -> tuple[Listing[Manifest], str]:
         raise BadAnswer(f"GET {path}: the response is not a list with a resource version")
     kind = {"apiVersion": answer.get("apiVersion"), "kind": str(answer.get("kind")).removesuffix("List")}
     whole = tuple(drop_managed_fields({**kind, **item}) for item in items or ())
-    return Listing(whole, metadata["resourceVersion"]), metadata.get("continue") or ""
+    return ObjectListing(whole, metadata["resourceVersion"]), metadata.get("continue") or ""

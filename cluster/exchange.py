@@ -23,7 +23,7 @@ _BARE = (204, 304)
 """Statuses without a body."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """`reusable`: the connection can take the next request."""
 
     status: int
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     reusable: bool = True
 
 
-def exchange(connection: socket.socket, request: bytes, silence: float) -> Answer:
+def exchange(connection: socket.socket, request: bytes, silence: float) -> HttpAnswer:
     """Send the request once. Raises ProtocolError or OSError; TimeoutError after `silence` seconds without a byte."""
     connection.settimeout(silence)
     connection.sendall(request)
@@ -52,7 +52,7 @@ def exchange(connection: socket.socket, request: bytes, silence: float) -> Answe
     else:
         data, reusable = incoming.rest(), False
     retry_after = headers.get(b"retry-after")
-    return Answer(
+    return HttpAnswer(
         status, None if retry_after is None else retry_after.decode("latin-1"), data, reusable and not incoming.left
     )
 

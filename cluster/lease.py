@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
 from cluster.resource import LEASES
 from cluster.stream import Manifest
@@ -43,7 +43,7 @@ class Lease:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         namespace: str,
         name: str,
         identity: str,

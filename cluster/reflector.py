@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from cluster.client import PAGE, Cluster
+from cluster.client import PAGE, ClusterClient
 from cluster.errors import BadAnswer, ClusterError, Gone, NotFound
 from cluster.resource import Resource
-from cluster.retry import Backoff, asked_wait
-from cluster.stream import Event, Manifest, Watch
+from cluster.retry import RandomBackoff, asked_wait
+from cluster.stream import Manifest, Watch, WatchEvent
 from cluster.versions import is_newer
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Reflector(Generic[T]):
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         resource: Resource,
         on_change: Callable[[ChangeKind, T, str], None],
         *,
@@ -86,7 +86,7 @@ class Reflector(Generic[T]):
         self._stop = threading.Event()
         self._rest = rest or self._stop.wait
         self._chance = chance or random.Random()  # noqa: S311 - draws waiting times, no secrets
-        self._backoff = Backoff(self._pacing.first, self._pacing.longest, self._chance)
+        self._backoff = RandomBackoff(self._pacing.first, self._pacing.longest, self._chance)
         self._version: str | None = None
         self._contact: float | None = None
         self._known_absent = False
@@ -195,7 +195,7 @@ class Reflector(Generic[T]):
             if watch is not None and self._stop.is_set():
                 watch.interrupt()
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: WatchEvent) -> None:
         self._received()
         if self._stop.is_set() or not is_newer(event.resource_version, self._version):
             return  # a repeated or late event

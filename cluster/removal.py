@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import NotFound
 from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, PODS
 from cluster.stream import Manifest
-from cluster.takeover import RESOURCES, Reader
+from cluster.takeover import RESOURCES, PlanReader
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.kueue_jobs import MANAGED, POD_SET, QUEUE_NAME
 from policies.dialects.kueue_kinds import LABEL
 from policies.dialects.quota_gates import MARK
-from policies.takeover.objects import Found, Names, Ref, ref_of
+from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, ref_of
 from policies.takeover.removal import MARKED, is_marked, read_by_name
 from policies.vap.admission_policies import policies
 
@@ -28,26 +28,26 @@ _PROGRAM = "app.kubernetes.io/component"
 class RemovalReader:
     """Objects of others are listed once, and again only when the programs have ended: nobody marks them any more."""
 
-    def __init__(self, cluster: Cluster, names: Names) -> None:
+    def __init__(self, cluster: ClusterClient, names: ReleaseNames) -> None:
         self._cluster = cluster
         self._names = names
-        self._reader = Reader(cluster, names)
+        self._reader = PlanReader(cluster, names)
         self._of_take_over = (names.manager, *names.kueue_webhooks, names.configuration)
         self._refs = tuple(read_by_name(names, {str(each["metadata"]["name"]) for each in policies()}))
-        self._work: dict[Ref, Manifest] | None = None
+        self._work: dict[ObjectRef, Manifest] | None = None
 
-    def read(self) -> Found:
+    def read(self) -> FoundCluster:
         """Raises ClusterError where it cannot be read."""
         objects = {ref_of(each): each for each in self._ours()}
         pods = self._pods()
-        space = objects.get(Ref("Namespace", self._names.namespace))
+        space = objects.get(ObjectRef("Namespace", self._names.namespace))
         stays = space is None or not space["metadata"].get("deletionTimestamp")
         ended = not pods and not any(ref.kind == "Deployment" for ref in objects)
         if self._work is None or (ended and stays):
             self._work = {ref_of(each): each for each in self._marked()}
-        return Found(
+        return FoundCluster(
             {**self._work, **objects},
-            pods={Ref("Namespace", self._names.namespace): pods},
+            pods={ObjectRef("Namespace", self._names.namespace): pods},
             held=dict(self._reader.held()),
             other_clusters=self._reader.other_clusters(),
         )

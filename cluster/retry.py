@@ -11,7 +11,7 @@ LONGEST_RETRY_AFTER = 120.0
 
 
 @dataclass
-class Backoff:
+class RandomBackoff:
     """Random waiting times below a bound that doubles from `first` to `longest` seconds.
 
     The randomness keeps many clients from returning in step after an outage. `first` is also the shortest wait, so

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import BadAnswer
 from cluster.stream import Manifest
 
@@ -51,7 +51,7 @@ class PathAccess:
         return f"{self.verb} {self.path}"
 
 
-def who(cluster: Cluster, token: str) -> Caller | None:
+def who(cluster: ClusterClient, token: str) -> Caller | None:
     """The user of the token, None if it is not valid. Raises ClusterError."""
     status = _reviewed(cluster, _TOKENS, "TokenReview", "authentication.k8s.io/v1", {"token": token})
     user = status.get("user")
@@ -66,7 +66,7 @@ def who(cluster: Cluster, token: str) -> Caller | None:
     )
 
 
-def may(cluster: Cluster, caller: Caller, access: Access | PathAccess) -> bool:
+def may(cluster: ClusterClient, caller: Caller, access: Access | PathAccess) -> bool:
     """Whether the API server allows it. Raises ClusterError."""
     spec: dict[str, Any] = {"user": caller.name, "groups": list(caller.groups), **_attributes(access)}
     if caller.uid:
@@ -77,7 +77,7 @@ def may(cluster: Cluster, caller: Caller, access: Access | PathAccess) -> bool:
     return status.get("allowed") is True and status.get("denied") is not True
 
 
-def may_i(cluster: Cluster, access: Access) -> bool:
+def may_i(cluster: ClusterClient, access: Access) -> bool:
     """Whether the API server allows it to who asks. Raises ClusterError."""
     status = _reviewed(cluster, _OWN_ACCESS, "SelfSubjectAccessReview", "authorization.k8s.io/v1", _attributes(access))
     return status.get("allowed") is True and status.get("denied") is not True
@@ -91,7 +91,7 @@ def _attributes(access: Access | PathAccess) -> dict[str, dict[str, str]]:
     return {"resourceAttributes": {**attributes, **{key: value for key, value in rest.items() if value}}}
 
 
-def _reviewed(cluster: Cluster, path: str, kind: str, version: str, spec: Manifest) -> Manifest:
+def _reviewed(cluster: ClusterClient, path: str, kind: str, version: str, spec: Manifest) -> Manifest:
     answer = cluster.create(path, {"apiVersion": version, "kind": kind, "spec": spec})
     status = answer.get("status")
     if not isinstance(status, dict):

@@ -69,7 +69,7 @@ class UnreadableObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class WatchSource:
     """One list and watch: all objects of a kind, or those selected by namespace, name or the field selector `where`.
 
     `trim` drops from a manifest what rules do not read.
@@ -111,14 +111,14 @@ class Source:
         return f"{self.kind.kind} {self.namespace}/{self.name}" if self.name else self.kind.kind
 
 
-def sources(settings: YuniKornSettings | None = None) -> tuple[Source, ...]:
+def sources(settings: YuniKornSettings | None = None) -> tuple[WatchSource, ...]:
     """Everything to follow. PriorityClasses, YuniKorn's two ConfigMaps and its Pods only if its settings say so."""
     settings = settings or YuniKornSettings()
-    found = [Source(kind, versions) for kind, versions in FOLLOWED.items() if kind not in _OF_YUNIKORN]
+    found = [WatchSource(kind, versions) for kind, versions in FOLLOWED.items() if kind not in _OF_YUNIKORN]
     if settings.follow:
-        found.append(Source(PRIORITY_CLASS, (PRIORITY_CLASSES,)))
-        found += [Source(CONFIG_MAP, (CONFIG_MAPS,), ref.namespace, ref.name) for ref in refs(settings.namespace)]
-        found.append(Source(core.POD, (PODS,), where=AT_WORK, trim=_pod))
+        found.append(WatchSource(PRIORITY_CLASS, (PRIORITY_CLASSES,)))
+        found += [WatchSource(CONFIG_MAP, (CONFIG_MAPS,), ref.namespace, ref.name) for ref in refs(settings.namespace)]
+        found.append(WatchSource(core.POD, (PODS,), where=AT_WORK, trim=_pod))
     return tuple(found)
 
 

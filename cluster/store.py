@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
 from cluster.sightings import Sighting, Sightings, Snapshot, sighting
-from cluster.sources import Source, UnreadableObject, sources
+from cluster.sources import UnreadableObject, WatchSource, sources
 from cluster.stream import Manifest
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
@@ -28,14 +28,14 @@ Kept = KubeObject | UnreadableObject | None
 """What is kept of a manifest; None if it has no quota."""
 
 
-class Found(NamedTuple):
+class FoundManifest(NamedTuple):
     """What is kept of a manifest, with its identity and version."""
 
     kept: Kept
     seen: Sighting
 
 
-class ObjectCache(Protocol):
+class ManifestCache(Protocol):
     """A cache of the objects that a request does not carry."""
 
     def forest(self) -> Forest:
@@ -97,22 +97,22 @@ class Store:
     def __init__(
         self,
         pacing: Pacing | None = None,
-        following: Sequence[Source] | None = None,
+        following: Sequence[WatchSource] | None = None,
         sighted: frozenset[GroupKind] = frozenset(),
     ) -> None:
         self._pacing = pacing
         self._sources = sources() if following is None else tuple(following)
         self._sighted = sighted
         self._snapshot = Snapshot(Forest(), Sightings())
-        self._listed: frozenset[Source] = frozenset()
+        self._listed: frozenset[WatchSource] = frozenset()
         self._unreadable: Mapping[Ref, UnreadableObject] = {}
         self._writing = threading.Lock()
-        self._reflectors: dict[Source, Reflector[Found]] = {}
+        self._reflectors: dict[WatchSource, Reflector[FoundManifest]] = {}
         self._starting = threading.Lock()
         self._closed = False
-        self._cluster: Cluster | None = None
+        self._cluster: ClusterClient | None = None
 
-    def start(self, cluster: Cluster) -> None:
+    def start(self, cluster: ClusterClient) -> None:
         """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress."""
         self._cluster = cluster
         threading.Thread(target=self._start, args=(cluster,), name="store", daemon=True).start()
@@ -124,7 +124,7 @@ class Store:
         """The present snapshot with the versions of its objects; costs nothing."""
         return self._snapshot
 
-    def look(self, ref: Ref) -> Found | None:
+    def look(self, ref: Ref) -> FoundManifest | None:
         """The object as it is stored now, read from the API server; None if there is none. Raises ClusterError."""
         source = next((source for source in self._sources if source.covers(ref)), None)
         if source is None:
@@ -175,7 +175,7 @@ class Store:
         for reflector in self._reflectors.values():
             reflector.stop(timeout=max(0.0, end - time.monotonic()))
 
-    def _start(self, cluster: Cluster) -> None:
+    def _start(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
         for source in self._sources:
             reflector = self._reflector(source, cluster, _newest(cluster, source.versions))
@@ -185,7 +185,7 @@ class Store:
                 self._reflectors[source] = reflector
                 reflector.start()
 
-    def _reflector(self, source: Source, cluster: Cluster, resource: Resource) -> Reflector[Found]:
+    def _reflector(self, source: WatchSource, cluster: ClusterClient, resource: Resource) -> Reflector[FoundManifest]:
         return Reflector(
             cluster,
             resource,
@@ -197,13 +197,13 @@ class Store:
             pacing=self._pacing,
         )
 
-    def _lack(self, source: Source) -> str:
+    def _lack(self, source: WatchSource) -> str:
         reflector = self._reflectors.get(source)
         if reflector is not None and reflector.synced.is_set():
             return ""
         return f"{source}: {(reflector and reflector.last_error) or 'not listed yet'}"
 
-    def _replace(self, source: Source, every: tuple[Found, ...], version: str) -> None:
+    def _replace(self, source: WatchSource, every: tuple[FoundManifest, ...], version: str) -> None:
         """Replace all objects of the source."""
         found, faults = _sorted(each.kept for each in every)
         with self._writing:
@@ -219,7 +219,7 @@ class Store:
             forest = self.forest().drop_all(gone).put_all(found.values())
             self._publish(forest, sightings, {**others, **faults})
 
-    def _change(self, change: ChangeKind, found: Found) -> None:
+    def _change(self, change: ChangeKind, found: FoundManifest) -> None:
         kept, seen = found
         if kept is None:
             return
@@ -244,8 +244,8 @@ class Store:
         self._snapshot = Snapshot(forest if forest.known == known else replace(forest, known=known), sightings)
 
 
-def _found(source: Source, manifest: Manifest) -> Found:
-    return Found(source.keep(manifest), sighting(manifest))
+def _found(source: WatchSource, manifest: Manifest) -> FoundManifest:
+    return FoundManifest(source.keep(manifest), sighting(manifest))
 
 
 def _sorted(every: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, UnreadableObject]]:
@@ -264,7 +264,7 @@ def _kinds(refs: Iterable[Ref]) -> frozenset[GroupKind]:
     return frozenset(ref.group_kind for ref in refs)
 
 
-def _newest(cluster: Cluster, candidates: tuple[Resource, ...]) -> Resource:
+def _newest(cluster: ClusterClient, candidates: tuple[Resource, ...]) -> Resource:
     """The newest served version; the newest of all if none is served or the API server does not answer."""
     if len(candidates) == 1:
         return candidates[0]
@@ -275,14 +275,14 @@ def _newest(cluster: Cluster, candidates: tuple[Resource, ...]) -> Resource:
         return candidates[0]
 
 
-def load(cluster: Cluster, following: Sequence[Source] | None = None) -> Forest:
+def load(cluster: ClusterClient, following: Sequence[WatchSource] | None = None) -> Forest:
     """What a Store would hold, read once. Raises ClusterError."""
     wanted = sources() if following is None else following
     found, faults = _sorted(kept for source in wanted for kept in _listed(cluster, source))
     return Forest.of(found.values(), known=frozenset(source.kind for source in wanted) - _kinds(faults))
 
 
-def _listed(cluster: Cluster, source: Source) -> tuple[Kept, ...]:
+def _listed(cluster: ClusterClient, source: WatchSource) -> tuple[Kept, ...]:
     """All objects of the source in the newest served version; none if the CRD is not installed."""
     for resource in source.versions:
         try:

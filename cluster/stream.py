@@ -23,7 +23,7 @@ _KINDS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
 log = logging.getLogger(__name__)
 
 
-class Event(NamedTuple):
+class WatchEvent(NamedTuple):
     """One event of a watch. A bookmark's object has only a resource version."""
 
     kind: EventKind
@@ -59,7 +59,7 @@ class Watch:
     ) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[WatchEvent]:
         try:
             for line in lines(self._chunks(), self._line_limit):
                 if self._interrupted.is_set():
@@ -121,7 +121,7 @@ def drop_managed_fields(manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _event(line: bytes, request: str) -> Event:
+def _event(line: bytes, request: str) -> WatchEvent:
     try:
         event = decoded(line)
         kind, manifest = event["type"], event["object"]
@@ -131,4 +131,4 @@ def _event(line: bytes, request: str) -> Event:
             raise ValueError(f"type {kind!r}")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadAnswer(f"{request}: a line is not a watch event: {type(error).__name__}: {error}") from error
-    return Event(cast("EventKind", kind), drop_managed_fields(manifest))
+    return WatchEvent(cast("EventKind", kind), drop_managed_fields(manifest))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from cluster.resource import (
     API_SERVICES,
@@ -26,7 +26,15 @@ from cluster.resource import (
 )
 from cluster.stream import Manifest
 from policies.dialects.frameworks import SHAPES
-from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_of
+from policies.takeover.objects import (
+    FoundCluster,
+    ObjectRef,
+    PlannedWrite,
+    PlanStep,
+    ReleaseNames,
+    TakeoverPlan,
+    ref_of,
+)
 
 MANAGER = "quotree-take-over"
 """The field manager of all writes."""
@@ -68,26 +76,28 @@ _LOOK = 0.5
 """Seconds between two looks at what is waited for."""
 
 
-class TooLong(ClusterError):
+class StepTimedOut(ClusterError):
     """What a step waits for did not happen in time."""
 
 
-class Reader:
+class PlanReader:
     """Reads what a plan is made of. A Lease that is not renewed while it looks on is given up by its clock."""
 
-    def __init__(self, cluster: Cluster, names: Names, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, cluster: ClusterClient, names: ReleaseNames, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._cluster = cluster
         self._names = names
         self._clock = clock
-        self._leases: dict[Ref, tuple[object, float]] = {}
+        self._leases: dict[ObjectRef, tuple[object, float]] = {}
         self._converted: list[str] | None = None
 
-    def read(self) -> Found:
+    def read(self) -> FoundCluster:
         """Raises ClusterError where it cannot be read."""
         objects = {ref_of(each): each for each in self._objects()}
         groups = self._cluster.get("/apis").get("groups") or ()
         deployments = (self._names.manager, self._names.reconciler)
-        return Found(
+        return FoundCluster(
             objects,
             pods={ref: self._pods(objects[ref]) for ref in deployments if ref in objects},
             held=dict(self.held()),
@@ -102,7 +112,7 @@ class Reader:
             if each["spec"].get("group") == "visibility.kueue.x-k8s.io" and each["spec"].get("service"):
                 yield each
 
-    def by_name(self, refs: Iterable[Ref]) -> Iterator[Manifest]:
+    def by_name(self, refs: Iterable[ObjectRef]) -> Iterator[Manifest]:
         """Those that exist."""
         for ref in refs:
             try:
@@ -129,7 +139,7 @@ class Reader:
         pods = self._cluster.list(PODS, namespace=deployment["metadata"]["namespace"], label_selector=selector)
         return sum((each.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for each in pods)
 
-    def held(self) -> Iterator[tuple[Ref, str]]:
+    def held(self) -> Iterator[tuple[ObjectRef, str]]:
         """Who holds the Leases of the managers, of those that somebody holds."""
         for ref in (self._names.manager_lease, self._names.reconciler_lease):
             try:
@@ -152,18 +162,18 @@ class Reader:
 
 
 def carry_out(
-    cluster: Cluster,
-    read: Callable[[], Found],
-    planned: Callable[[Found], Plan],
-    begun: Callable[[Step], object],
+    cluster: ClusterClient,
+    read: Callable[[], FoundCluster],
+    planned: Callable[[FoundCluster], TakeoverPlan],
+    begun: Callable[[PlanStep], object],
     *,
     longest: float,
     rest: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
-) -> Plan:
+) -> TakeoverPlan:
     """Step by step until all are done, or something is in the way: the last plan says which.
 
-    `begun` is called with each step. Raises TooLong where one waits for more than `longest` seconds, and other
+    `begun` is called with each step. Raises StepTimedOut where one waits for more than `longest` seconds, and other
     ClusterErrors; what was done stays, and the same call goes on from there.
     """
     title, since = "", clock()
@@ -172,7 +182,9 @@ def carry_out(
             title, since = step.title, clock()
             begun(step)
         if clock() - since > longest:
-            raise TooLong(f"{step.title}: waited {longest:g} s for {step.waits or 'a write that others do not undo'}")
+            raise StepTimedOut(
+                f"{step.title}: waited {longest:g} s for {step.waits or 'a write that others do not undo'}"
+            )
         try:
             for write in step.writes:
                 perform(cluster, write)
@@ -186,7 +198,7 @@ def carry_out(
     return plan
 
 
-def perform(cluster: Cluster, write: Write) -> None:
+def perform(cluster: ClusterClient, write: PlannedWrite) -> None:
     """One write; nothing where the object is gone. Raises Conflict where it has changed since it was read."""
     ref, path = write.ref, _path(write.ref)
     if write.body is not None and not write.version:
@@ -210,5 +222,5 @@ def _by_webhook(definition: Manifest) -> bool:
     return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
 
 
-def _path(ref: Ref) -> str:
+def _path(ref: ObjectRef) -> str:
     return RESOURCES[ref.kind].item(ref.name, ref.namespace or None)

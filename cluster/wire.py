@@ -17,8 +17,8 @@ import urllib3
 from cluster.decoding import decoded
 from cluster.endpoint import Endpoint, open_pool
 from cluster.errors import BadAnswer, ClusterError, Unauthorized, from_response
-from cluster.exchange import Answer, exchange
-from cluster.retry import Backoff, asked_wait, may_repeat
+from cluster.exchange import HttpAnswer, exchange
+from cluster.retry import RandomBackoff, asked_wait, may_repeat
 from cluster.unreachable import unreachable
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Timeouts:
 
 
 @dataclass(frozen=True)
-class Request:
+class HttpRequest:
     """One request; an `idempotent` one may be sent again even if the first may have arrived."""
 
     method: str
@@ -84,26 +84,26 @@ class Wire:
         """Close the idle connections; a later request opens new ones."""
         self._live.close()
 
-    def call(self, request: Request, attempts: int | None = None) -> dict[str, Any]:
+    def call(self, request: HttpRequest, attempts: int | None = None) -> dict[str, Any]:
         """The JSON object of the response; sends the request up to `attempts` times if that is safe."""
-        backoff: Backoff | None = None
+        backoff: RandomBackoff | None = None
         left = attempts or self._attempts
         while True:
             left -= 1
             try:
                 return _json_object(self._send(request, self._whole), request)
             except ClusterError as error:
-                backoff = backoff or Backoff(first=0.1, longest=2.0)
+                backoff = backoff or RandomBackoff(first=0.1, longest=2.0)
                 wait = backoff.next(asked_wait(error))
                 if left < 1 or wait > _LONGEST_PAUSE or not may_repeat(error, idempotent=request.idempotent):
                     raise
             self._pause(wait)
 
-    def stream(self, request: Request, silence: float) -> urllib3.BaseHTTPResponse:
+    def stream(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
         """The response with its body unread; reading fails after `silence` seconds without a byte."""
         return self._send(request, partial(self._begun, silence=silence))
 
-    def _send(self, request: Request, exchange: Callable[[Request], T]) -> T:
+    def _send(self, request: HttpRequest, exchange: Callable[[HttpRequest], T]) -> T:
         """Send the request once; once more with new credentials if the old ones are rejected."""
         connections = self._live
         try:
@@ -113,7 +113,7 @@ class Wire:
                 raise
         return exchange(request)
 
-    def _whole(self, request: Request) -> bytes:
+    def _whole(self, request: HttpRequest) -> bytes:
         """The body of the answer."""
         connections, read = self._live, self.timeouts.read
         try:
@@ -125,7 +125,7 @@ class Wire:
         _check(request, answer)
         return answer.data
 
-    def _begun(self, request: Request, silence: float) -> urllib3.BaseHTTPResponse:
+    def _begun(self, request: HttpRequest, silence: float) -> urllib3.BaseHTTPResponse:
         """The answer with its body unread."""
         connections = self._live
         try:
@@ -159,7 +159,7 @@ class _Connections:
         self._sent_headers: tuple[Mapping[str, str], str | None] = {}, None
         self._renew_at = float("-inf")
 
-    def send(self, request: Request, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
+    def send(self, request: HttpRequest, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
         """Send the request once; the response's body is unread. Raises what urllib3 raises."""
         headers = self._current_headers()
         if request.body is not None:
@@ -177,7 +177,7 @@ class _Connections:
             preload_content=False,
         )
 
-    def exchange(self, request: Request, read: float) -> Answer | None:
+    def exchange(self, request: HttpRequest, read: float) -> HttpAnswer | None:
         """The same over a connection that is open, which is what most writes find; None where there is none.
 
         Raises what urllib3 raises; then the request may have arrived.
@@ -251,22 +251,22 @@ def _together(headers: Mapping[str, str], more: Iterable[tuple[str, str]]) -> ur
     return found
 
 
-def _target(request: Request) -> str:
+def _target(request: HttpRequest) -> str:
     return f"{request.path}?{urlencode(request.params)}" if request.params else request.path
 
 
-def _read(response: urllib3.BaseHTTPResponse) -> Answer:
+def _read(response: urllib3.BaseHTTPResponse) -> HttpAnswer:
     response.read(cache_content=True)
-    return Answer(response.status, response.headers.get("Retry-After"), response.data)
+    return HttpAnswer(response.status, response.headers.get("Retry-After"), response.data)
 
 
-def _check(request: Request, answer: Answer) -> None:
+def _check(request: HttpRequest, answer: HttpAnswer) -> None:
     """Raises the ApiError of an answer that is no success."""
     if not 200 <= answer.status < 300:
         raise from_response(answer.status, answer.data, request=str(request), retry_after=answer.retry_after)
 
 
-def _json_object(body: bytes, request: Request) -> dict[str, Any]:
+def _json_object(body: bytes, request: HttpRequest) -> dict[str, Any]:
     try:
         answer = decoded(body)
     except (ValueError, RecursionError) as error:

@@ -14,15 +14,15 @@ from werkzeug.exceptions import HTTPException
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
 from dashboard.backend import Backend
 from dashboard.login.authenticators import ByKey
-from dashboard.login.sessions import LASTS, TooLong
+from dashboard.login.sessions import LASTS, TokenTooLong
 from dashboard.pages import clusters, findings, namespace, node, shown, trees, what_if, workload
-from dashboard.reading.backend import Login
+from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import FRESH, RECENT, AnswerCache, CachedReader
 from dashboard.settings import DashboardSettings
-from dashboard.trees.tree import Key
+from dashboard.trees.tree import NodeKey
 from dashboard.what_if.edits import BadEdit
 from dashboard.what_if.form import Form, linked, sent
-from dashboard.what_if.port import NotAllowed
+from dashboard.what_if.port import MissingRights
 from policies.model.printing import plain
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ def _pages(app: Flask) -> None:
     @app.get("/queues/<dialect>/<kind>/<name>")
     def show_node(dialect: str, kind: str, name: str) -> Any:
         named = shown.dialect_named(dialect)
-        found = node.page(g.reader, named, Key(kind, name)) if named else None
+        found = node.page(g.reader, named, NodeKey(kind, name)) if named else None
         return _page("node.html", **found) if found else _missing(f"There is no {kind} {name}.")
 
     @app.get("/namespaces/")
@@ -180,7 +180,7 @@ def _what_if(app: Flask, backend: Backend) -> None:
         form = sent(request.form)
         try:
             text = what_if.download(asker(), form)
-        except (BadEdit, NotAllowed):
+        except (BadEdit, MissingRights):
             return answered(form, ask=False)  # which says why
         answer = Response(text, mimetype="application/yaml")
         answer.headers["Content-Disposition"] = 'attachment; filename="change.yaml"'
@@ -199,8 +199,8 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
             if not settings.authenticator.asks or settings.sessions is None:
                 return _missing("Nobody signs in here.")
             sealed = settings.sessions.seal(token)
-            backend.reader(Login(f"Bearer {token}")).user()
-        except TooLong as error:
+            backend.reader(UserLogin(f"Bearer {token}")).user()
+        except TokenTooLong as error:
             return _page("sign_in.html", next=target, problem=str(error)), 400
         except (Unauthorized, ValueError):
             problem = "The cluster does not accept this token: it is unknown or expired."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dashboard.reading.backend import Login, Reader
+from dashboard.reading.backend import UserLogin, UserReader
 from dashboard.what_if.port import WhatIf
 
 
@@ -17,5 +17,5 @@ class Backend(Protocol):
     def audited(self) -> bool:
         """Whether readers have findings. False: no audit is configured, and no menu leads to them."""
 
-    def reader(self, login: Login) -> Reader:
+    def reader(self, login: UserLogin) -> UserReader:
         """May be called by many threads, and so may what it returns."""

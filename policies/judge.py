@@ -34,7 +34,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class Before:
     """What is there before a change, with the manifests that are at hand.
 
     Without its manifest an object is not asked for fields that must stay.
@@ -56,7 +56,7 @@ def judge(
 
 
 def judge_files(
-    state: State,
+    state: Before,
     applied: Iterable[Parsed],
     deleted: Iterable[KubeObject],
     configuration: Configuration,
@@ -79,13 +79,13 @@ def judge_stored(
     return Judgement(proposal, evaluate(proposal))
 
 
-def stored_state(state: State, configuration: Configuration) -> State:
+def stored_state(state: Before, configuration: Configuration) -> Before:
     """The state of files that stand for a cluster, as that would hold them."""
     held = [Parsed(found, manifest) for ref, manifest in state.manifests.items() if (found := state.world.get(ref))]
     complete = [completed(it, state.world, configuration) for it in held]
     changed = [now for was, now in zip(held, complete, strict=True) if now is not was]
     manifests = {it.object.ref: it.manifest for it in changed if it.manifest is not None}
-    return State(state.world.put_all(it.object for it in changed), {**state.manifests, **manifests})
+    return Before(state.world.put_all(it.object for it in changed), {**state.manifests, **manifests})
 
 
 def evaluate(proposal: Proposal) -> Verdict:
@@ -105,6 +105,6 @@ def evaluate(proposal: Proposal) -> Verdict:
     return Verdict(tuple(folded(found)), tuple(unjudged))
 
 
-def _before(state: State, ref: Ref) -> Parsed | None:
+def _before(state: Before, ref: Ref) -> Parsed | None:
     found = state.world.get(ref)
     return strict(Parsed(found, state.manifests.get(ref))) if found is not None else None

@@ -22,7 +22,7 @@ from reconciler.jobs.kinds import chosen
 from reconciler.managed_jobs import managed_jobs_of
 from reconciler.multikueue.configured import multikueue_of
 from reconciler.parts.claims import DEFAULT, valid
-from reconciler.process import Settings
+from reconciler.process import DecisionSettings
 from scheduling.objects.times import SECOND
 from scheduling.world.kueue_configuration import (
     counting_of,
@@ -39,11 +39,11 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ReconcilerConfiguration:
     """`idle` are the keys of the file without meaning here. `metrics_off`: the keys that leave metrics out,
     `custom_labels` what is added to them, `local_queues` selects the LocalQueues that have any."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: DecisionSettings = field(default_factory=DecisionSettings)
     times: LeaseTimes = field(default_factory=LeaseTimes)
     metrics_off: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def read_configured(
     own: Configuration | None = None,
     *,
     observes: bool = False,
-) -> Configured:
+) -> ReconcilerConfiguration:
     """`described` are the kinds of jobs of our own settings, `multikueue` what they say of that, `namespace` is where
     we are ourselves, `gates` count where the manifest does not name them, `own` is our own Configuration; with
     `observes` nothing is written. Raises BadConfiguration with the path of the key.
@@ -85,10 +85,10 @@ def read_configured(
     if own.volcano.enforce is Enforce.GATES and Dialect.VOLCANO not in own.reconciler.dialects:
         idle = (*idle, "volcano.enforce: gates")
     times = _times(found.leader_election)
-    return Configured(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
+    return ReconcilerConfiguration(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
 
 
-def of_part(configured: Configured, part: str) -> Configured:
+def of_part(configured: ReconcilerConfiguration, part: str) -> ReconcilerConfiguration:
     """For a process of this part. Queues of Volcano and YuniKorn are the default part's. Raises BadConfiguration."""
     if not valid(part):
         raise BadConfiguration(f"{part!r} cannot name a part: up to 40 lowercase letters, digits and hyphens", "--part")
@@ -102,9 +102,9 @@ def of_part(configured: Configured, part: str) -> Configured:
 
 def _settings(
     found: KueueConfiguration, described: Mapping[GroupKind, JobShape], multikueue: MultiKueueOptions
-) -> Settings:
+) -> DecisionSettings:
     jobs = managed_jobs_of(found.jobs, found.gates, found.custom_labels)
-    return Settings(
+    return DecisionSettings(
         options_of(found),
         ordering_of(found),
         counting_of(found),

@@ -53,7 +53,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
     )
 
 
-class Selection:
+class NamespaceSelection:
     """Answers which namespaces are selected, by their labels. One that is not known yet is not: its jobs wait."""
 
     def __init__(self, managed: ManagedJobs, world: World, observability: Observability = LEGACY) -> None:

@@ -8,9 +8,9 @@ from policies.configuration.settings import Configuration, Dialect, Enforce
 from policies.dialects import volcano_gates, yunikorn_gates
 from reconciler.controllers.volcano.gates import VolcanoGatesController
 from reconciler.controllers.volcano.kinds import QUEUE
-from reconciler.controllers.volcano.pod_comparison import ComparedPods as ComparedVolcanoPods
+from reconciler.controllers.volcano.pod_comparison import VolcanoComparedPods as ComparedVolcanoPods
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
-from reconciler.controllers.yunikorn.comparison import ComparedPods as ComparedYuniKornPods
+from reconciler.controllers.yunikorn.comparison import YuniKornComparedPods as ComparedYuniKornPods
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.controller import Controller
 from reconciler.core.state import ClusterState

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import Reflector
 from cluster.resource import PODS
 from cluster.tracing.span import SpanRecorder
@@ -36,14 +36,14 @@ from reconciler.core.watched import WatchedKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kind import JobKind
 from reconciler.managed_jobs import ManagedJobs
-from reconciler.multikueue.assembly import MultiKueue, MultiKueueSettings
+from reconciler.multikueue.assembly import MultiKueueRunner, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
 from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.parts.claims import DEFAULT
 from reconciler.shell.call import asked
 from reconciler.shell.loop import Loop, Message
-from reconciler.shell.permit import Alone, Permit
+from reconciler.shell.permit import Alone, LeasePermit
 from reconciler.shell.reflectors import follow
 from reconciler.shell.writer import Writer
 from scheduling.objects.order import Ordering
@@ -67,7 +67,7 @@ _FIRST_ROUNDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DecisionSettings:
     """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues, `jobs`
     which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues take turns by what they used lately.
     `observability`: which reasons Workloads without quota show.
@@ -94,7 +94,9 @@ class Settings:
     part: str = DEFAULT
 
 
-def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue | None) -> Iterator[Controller]:
+def _controllers(
+    settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
+) -> Iterator[Controller]:
     """What looks after the objects of each dialect."""
     if Dialect.KUEUE in settings.dialects:
         yield from _of_kueue(settings, state)
@@ -105,7 +107,7 @@ def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue
         yield from controllers_of_others(settings.dialects, settings.configuration, state, observes=settings.observes)
 
 
-def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:
+def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Controller]:
     """What looks after all that, on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
@@ -128,21 +130,23 @@ def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:
     yield WaitingJobsController(stored, state.world, state.partition.away)
 
 
-def _jobs_of_workers(settings: Settings) -> tuple[WatchedKind, ...]:
+def _jobs_of_workers(settings: DecisionSettings) -> tuple[WatchedKind, ...]:
     return watched_jobs(settings.kinds, every=settings.jobs.without_queue)
 
 
 def _multikueue(
-    settings: Settings, cluster: Cluster, post: Callable[[Message], None], may_write: Callable[[], bool]
-) -> MultiKueue | None:
+    settings: DecisionSettings, cluster: ClusterClient, post: Callable[[Message], None], may_write: Callable[[], bool]
+) -> MultiKueueRunner | None:
     """What reaches other clusters, where that is configured."""
     if settings.multikueue is None:
         return None
     watched = (*_jobs_of_workers(settings), *((REMOTE_PODS,) if settings.pods else ()))
-    return MultiKueue(cluster, settings.multikueue, post, may_write, watched)
+    return MultiKueueRunner(cluster, settings.multikueue, post, may_write, watched)
 
 
-def _of_workers(settings: Settings, state: ClusterState, multikueue: MultiKueue | None) -> Iterator[Controller]:
+def _of_workers(
+    settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
+) -> Iterator[Controller]:
     """What looks after the work on other clusters."""
     if settings.multikueue is not None and multikueue is not None:
         yield ClustersController(multikueue.connections.workers)
@@ -175,14 +179,14 @@ class Reconciler:
 
     def __init__(
         self,
-        cluster: Cluster,
-        settings: Settings | None = None,
-        lease: Permit | None = None,
+        cluster: ClusterClient,
+        settings: DecisionSettings | None = None,
+        lease: LeasePermit | None = None,
         observer: Callable[[ClusterState], Observer] = _nobody,
-        writes: Cluster | None = None,
+        writes: ClusterClient | None = None,
         spans: SpanRecorder | None = None,
     ) -> None:
-        settings = settings or Settings()
+        settings = settings or DecisionSettings()
         self.dialects = settings.dialects
         self._cluster = cluster
         self._permit = lease or Alone()

@@ -1,8 +1,10 @@
-"""What keeps the tests apart: shared pieces stand in helper modules, and manifests are built in one place."""
+"""What keeps the tests apart, shared pieces and builders of manifests; and that a class name means one class."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -34,3 +36,15 @@ def test_no_module_imports_a_test_module() -> None:
     }
 
     assert found == {}
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    named: dict[str, list[str]] = defaultdict(list)
+    for package in sorted(path.parent for path in TESTS.parent.glob("*/__init__.py") if path.parent != TESTS):
+        for file in package.rglob("*.py"):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    named[node.name].append(file.relative_to(TESTS.parent).as_posix())
+
+    assert len(named) > 1000
+    assert {name: files for name, files in named.items() if len(files) > 1} == {}

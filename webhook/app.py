@@ -11,14 +11,14 @@ from typing import TypeAlias
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from cluster.store import ObjectCache
+from cluster.store import ManifestCache
 from cluster.tracing.ids import trace_id
 from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.rules import registry
 from webhook import conversion, desk
 from webhook.desk import JSON, Desk, Reply
-from webhook.ledger.ledger import Order
-from webhook.metrics import Metrics
+from webhook.ledger.ledger import ChangeOrder
+from webhook.metrics import WebhookMetrics
 from webhook.review import BadReview
 from webhook.settings import WebhookSettings
 from webhook.spans import HEADER
@@ -33,11 +33,11 @@ Answer: TypeAlias = tuple[bytes, int, Mapping[str, str]]
 
 def create_app(
     settings: WebhookSettings,
-    cache: Callable[[], ObjectCache],
+    cache: Callable[[], ManifestCache],
     *,
-    metrics: Metrics | None = None,
+    metrics: WebhookMetrics | None = None,
     draining: threading.Event | None = None,
-    order: Order | None = None,
+    order: ChangeOrder | None = None,
     judge: Desk | None = None,
 ) -> Flask:
     """The app over a cache. Once `draining` is set, /readyz fails while requests are still served.
@@ -49,7 +49,7 @@ def create_app(
     app = Flask("webhook", static_folder=None)
     # One more than allowed, since a body of unknown length is silently cut at this length.
     app.config["MAX_CONTENT_LENGTH"] = settings.body_limit + 1
-    metrics = metrics or Metrics()
+    metrics = metrics or WebhookMetrics()
     judge = judge or Desk(settings, cache, metrics, order)
     views = _Views(settings, cache, metrics, draining or threading.Event(), order, judge)
     for path in judge.paths:
@@ -65,7 +65,7 @@ def create_app(
     return app
 
 
-def unready(cache: ObjectCache, draining: threading.Event, order: Order | None = None) -> list[str]:
+def unready(cache: ManifestCache, draining: threading.Event, order: ChangeOrder | None = None) -> list[str]:
     """Why no requests should be sent here; empty where they should."""
     return ["draining"] if draining.is_set() else cache.ready() or (order.ready() if order else [])
 
@@ -76,10 +76,10 @@ class _Views:
     def __init__(
         self,
         settings: WebhookSettings,
-        cache: Callable[[], ObjectCache],
-        metrics: Metrics,
+        cache: Callable[[], ManifestCache],
+        metrics: WebhookMetrics,
         draining: threading.Event,
-        order: Order | None,
+        order: ChangeOrder | None,
         judge: Desk,
     ) -> None:
         self._conversion_limit = settings.conversion_limit

@@ -16,12 +16,12 @@ from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity
 from policies.model.forest import Forest
 from webhook.ledger.book import ORDERED
-from webhook.ledger.entry import Entry, written
+from webhook.ledger.entry import LedgerEntry, written
 from webhook.review import Review
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JudgedRequest:
     """One request, to be judged on any forest."""
 
     review: Review
@@ -41,7 +41,7 @@ class Case:
         change = self.change
         return change.ref.group_kind in ORDERED and not self.review.subresource and change.before != change.after
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> LedgerEntry | None:
         """What the ledger keeps of it; None for a dry run, which stores nothing."""
         review, at = self.review, self.circumstances.now.isoformat(timespec="seconds")
         if review.dry_run:
@@ -49,7 +49,7 @@ class Case:
         return written(review.uid, self.change.ref, review.old_object, review.object, review.user.name, at)
 
 
-def case(review: Review, configuration: Configuration, cache: Snapshot | None = None) -> Case | None:
+def case(review: Review, configuration: Configuration, cache: Snapshot | None = None) -> JudgedRequest | None:
     """The request as the rules see it; None where the object is of a kind that carries no quota.
 
     The object before is not read again where the cache has it in the same version.
@@ -58,7 +58,7 @@ def case(review: Review, configuration: Configuration, cache: Snapshot | None = 
     change = review.change(cache.holding(old) if cache is not None and old is not None else None)
     if change is None:
         return None
-    return Case(review, change, configuration, Circumstances(now=datetime.now(UTC), user=review.user))
+    return JudgedRequest(review, change, configuration, Circumstances(now=datetime.now(UTC), user=review.user))
 
 
 def judged(review: Review, forest: Forest, configuration: Configuration) -> Judgement | None:

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from cluster.resource import Resource
-from cluster.store import ObjectCache
+from cluster.store import ManifestCache
 from cluster.stream import Manifest
 from cluster.tracing.ids import trace_id
 from cluster.tracing.span import SpanRecorder
@@ -30,8 +30,8 @@ from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
 from webhook.ledger.clerk import LedgerUnavailable
-from webhook.ledger.ledger import Order
-from webhook.metrics import Metrics
+from webhook.ledger.ledger import ChangeOrder
+from webhook.metrics import WebhookMetrics
 from webhook.owners import OwnerMissing, OwnerUnknown, owners
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
@@ -65,7 +65,7 @@ _POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
 class MustWait(Exception):
     """The answer waits for others: for the ledger, the API server, or news of the cluster. `Desk.go_on` gives it."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: KnownRequest) -> None:
         super().__init__(asked.path)
         self.asked = asked
 
@@ -82,7 +82,7 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Asked:
+class KnownRequest:
     """What is known of a request so far."""
 
     __slots__ = ("body", "case", "outcome", "path", "review", "started", "trace", "waits")
@@ -91,7 +91,7 @@ class Asked:
         self.path, self.body, self.waits = path, body, waits
         self.started = time.perf_counter()
         self.review: Review | None = None
-        self.case: decision.Case | None = None
+        self.case: decision.JudgedRequest | None = None
         self.outcome = ""
         self.trace = trace
 
@@ -116,9 +116,9 @@ class Desk:
     def __init__(
         self,
         settings: WebhookSettings,
-        cache: Callable[[], ObjectCache],
-        metrics: Metrics,
-        order: Order | None,
+        cache: Callable[[], ManifestCache],
+        metrics: WebhookMetrics,
+        order: ChangeOrder | None,
         spans: SpanRecorder | None = None,
     ) -> None:
         self.traced = spans is not None
@@ -146,14 +146,14 @@ class Desk:
         `parent`: the header `traceparent`. Raises MustWait where the answer would have to wait and `waits` is false.
         """
         trace = ReviewTrace(parent) if self._spans is not None else None
-        return self._answer(Asked(path, body, waits=waits, trace=trace))
+        return self._answer(KnownRequest(path, body, waits=waits, trace=trace))
 
-    def go_on(self, asked: Asked) -> Reply:
+    def go_on(self, asked: KnownRequest) -> Reply:
         """The answer to what had to wait, which now may; it is not read again."""
         asked.waits = True
         return self._answer(asked)
 
-    def _answer(self, asked: Asked) -> Reply:
+    def _answer(self, asked: KnownRequest) -> Reply:
         try:
             reply = self._decide(asked)
         except BadReview as error:
@@ -172,9 +172,9 @@ class Desk:
 
     def refused(self, path: str, status: int) -> None:
         """Count a request that somebody else answered with an error."""
-        self._count(Asked(path, b"", waits=True), status)
+        self._count(KnownRequest(path, b"", waits=True), status)
 
-    def _count(self, asked: Asked, status: int) -> None:
+    def _count(self, asked: KnownRequest, status: int) -> None:
         review = asked.review
         outcome = asked.outcome if status == HTTPStatus.OK and asked.outcome else f"http-{int(status)}"
         self._metrics.answered(
@@ -188,7 +188,7 @@ class Desk:
             failed = outcome if status != HTTPStatus.OK or outcome == "unavailable" else ""
             record(self._spans, asked.trace.spans(review, asked.path, outcome, failed, asked.started))
 
-    def _decide(self, asked: Asked) -> Reply:
+    def _decide(self, asked: KnownRequest) -> Reply:
         """Raises what `_answer` turns into a reply."""
         review = asked.review = asked.review or parse(asked.body)
         if review.kind.group not in self._groups[asked.path]:
@@ -206,7 +206,7 @@ class Desk:
             self._decided(asked, review, "denied", why=[str(error)])
             return _json(answer.denied(review, HTTPStatus.FORBIDDEN, str(error)))
 
-    def _validate(self, asked: Asked, review: Review) -> Reply:
+    def _validate(self, asked: KnownRequest, review: Review) -> Reply:
         try:
             judgement = self._judged(asked, review)
         except LedgerUnavailable as error:
@@ -218,7 +218,7 @@ class Desk:
         self._decided(asked, review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
         return _json(answer.validated(review, verdict, self._configuration.profile))
 
-    def _mutate(self, asked: Asked, review: Review) -> Reply:
+    def _mutate(self, asked: KnownRequest, review: Review) -> Reply:
         forest = self._forest().put_all(self._owners(asked, review))
         about = (forest, self._configuration, review.operation, review.user)
         demanded = asked.path == DEMANDING
@@ -226,7 +226,7 @@ class Desk:
         self._decided(asked, review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
         return _json(answer.mutated(review, operations))
 
-    def _judged(self, asked: Asked, review: Review) -> Judgement | None:
+    def _judged(self, asked: KnownRequest, review: Review) -> Judgement | None:
         """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
         forest, above = self._forest(), self._owners(asked, review)
         if asked.case is None:
@@ -260,7 +260,7 @@ class Desk:
             time.sleep(_POLL_INTERVAL)
         return None
 
-    def _owners(self, asked: Asked, review: Review) -> list[QueuedJob]:
+    def _owners(self, asked: KnownRequest, review: Review) -> list[QueuedJob]:
         def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
             _wait(asked)
             return self._cache().fetch(resource, namespace, name)
@@ -273,7 +273,7 @@ class Desk:
             raise _NotReady("; ".join(lacks))
         return cache.forest()
 
-    def _decided(self, asked: Asked, review: Review, outcome: str, **more: list[str]) -> None:
+    def _decided(self, asked: KnownRequest, review: Review, outcome: str, **more: list[str]) -> None:
         """Log the decision; of requests without findings only a sample."""
         asked.outcome = outcome
         if asked.trace is not None:
@@ -309,7 +309,7 @@ def _json(body: bytes) -> Reply:
     return Reply(HTTPStatus.OK, JSON, body)
 
 
-def _wait(asked: Asked) -> None:
+def _wait(asked: KnownRequest) -> None:
     if not asked.waits:
         raise MustWait(asked)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from prometheus_client import CollectorRegistry
 
 from cluster.metrics import Family, Type
-from cluster.store import ObjectCache
+from cluster.store import ManifestCache
 from policies.conversion import VERSIONS
 from policies.judging.verdict import Verdict
 
@@ -86,10 +86,10 @@ FAMILIES = (
     CERTIFICATE_EXPIRY,
     LEDGER_ENTRIES,
 )
-"""All of them. `Metrics` says where their values come from."""
+"""All of them. `WebhookMetrics` says where their values come from."""
 
 
-class Metrics:
+class WebhookMetrics:
     """All metrics of one process, in a registry of its own."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Metrics:
         """Also show how many entries the ledger has."""
         LEDGER_ENTRIES.gauge(self.registry).set_function(entries)
 
-    def watch(self, world: Callable[[], ObjectCache], expiry: Callable[[], float | None] | None = None) -> None:
+    def watch(self, world: Callable[[], ManifestCache], expiry: Callable[[], float | None] | None = None) -> None:
         """Also show the state of the caches and, in Unix seconds, when the serving certificate ends."""
         nan = float("nan")
         age, synced = CACHE_AGE.gauge(self.registry), CACHE_SYNCED.gauge(self.registry)

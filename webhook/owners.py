@@ -14,7 +14,7 @@ from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob, job_reade
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import mapping, metadata, texts
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from webhook.review import Review
 
 Fetch = Callable[[Resource, str, str], Manifest | None]
@@ -63,7 +63,7 @@ def _asks(review: Review, configuration: Configuration) -> bool:
     settings = configuration.kueue
     if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
         return False
-    if review.kind == POD and review.operation is not Operation.CREATE:
+    if review.kind == POD and review.operation is not ChangeOperation.CREATE:
         return False
     known = review.kind == POD or review.kind in KINDS or review.kind in configuration.reconciler.jobs
     return known and bool(texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME))

@@ -13,7 +13,7 @@ from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
 from policies.dialects.reading import Manifest, mapping, text
 from policies.judging.changes import changed
-from policies.model.change import Change, Operation, User
+from policies.model.change import Change, ChangeOperation, User
 from policies.model.objects import GroupKind, KubeObject
 
 API_VERSION = "admission.k8s.io/v1"
@@ -37,7 +37,7 @@ class Review:
     """
 
     uid: str
-    operation: Operation
+    operation: ChangeOperation
     kind: GroupKind
     namespace: str = ""
     name: str = ""
@@ -85,12 +85,12 @@ def parse(body: bytes) -> Review:
     return _review(request, _operation(request))
 
 
-def _review(request: Mapping[str, Any], operation: Operation) -> Review:
+def _review(request: Mapping[str, Any], operation: ChangeOperation) -> Review:
     namespace, name = _text(request, "namespace"), _text(request, "name")
-    new = _object(request, "object", namespace, needed=operation is not Operation.DELETE)
-    old = _object(request, "oldObject", namespace, needed=operation is not Operation.CREATE)
+    new = _object(request, "object", namespace, needed=operation is not ChangeOperation.DELETE)
+    old = _object(request, "oldObject", namespace, needed=operation is not ChangeOperation.CREATE)
     user = _mapping(request, "userInfo", "request.", needed=False)
-    manifest = old if operation is Operation.DELETE else new
+    manifest = old if operation is ChangeOperation.DELETE else new
     assert manifest is not None
     return Review(
         uid=_text(request, "uid"),
@@ -101,19 +101,21 @@ def _review(request: Mapping[str, Any], operation: Operation) -> Review:
         subresource=_text(request, "subResource"),
         dry_run=request.get("dryRun") is True,
         user=User(_text(user, "username", "request.userInfo."), _groups(user)),
-        object=new if operation is not Operation.DELETE else None,
-        old_object=old if operation is not Operation.CREATE else None,
+        object=new if operation is not ChangeOperation.DELETE else None,
+        old_object=old if operation is not ChangeOperation.CREATE else None,
     )
 
 
-_OPERATIONS = {str(operation): operation for operation in Operation}
+_OPERATIONS = {str(operation): operation for operation in ChangeOperation}
 
 
-def _operation(request: Mapping[str, Any]) -> Operation:
+def _operation(request: Mapping[str, Any]) -> ChangeOperation:
     text = _text(request, "operation")
     operation = _OPERATIONS.get(text)
     if operation is None:
-        raise BadReview(f"request.operation is {text!r}; it must be one of {', '.join(Operation)}", "request.operation")
+        raise BadReview(
+            f"request.operation is {text!r}; it must be one of {', '.join(ChangeOperation)}", "request.operation"
+        )
     return operation
 
 

@@ -17,14 +17,14 @@ from certs.tls import ReloadingContext
 from cluster.addresses import url_of, write_address
 from cluster.gunicorn_server import OneWorker, run, start_health
 from cluster.health import Guard, HealthServer
-from cluster.store import ObjectCache
+from cluster.store import ManifestCache
 from cluster.tracing.span import SpanRecorder
 from webhook.app import create_app, unready
 from webhook.decision import warm_up
 from webhook.desk import Desk
-from webhook.ledger.ledger import Order
+from webhook.ledger.ledger import ChangeOrder
 from webhook.logs import log_as_json
-from webhook.metrics import Metrics
+from webhook.metrics import WebhookMetrics
 from webhook.settings import TLS_VERSIONS, WebhookSettings
 from webhook.worker import FrontWorker
 
@@ -45,10 +45,10 @@ class Addresses:
 
 def serve(
     settings: WebhookSettings,
-    open_cache: Callable[[], ObjectCache],
+    open_cache: Callable[[], ManifestCache],
     announce: Callable[[Addresses], None] | None = None,
     metrics_guard: Callable[[], Guard] | None = None,
-    open_order: Callable[[], Order | None] = lambda: None,
+    open_order: Callable[[], ChangeOrder | None] = lambda: None,
     open_spans: Callable[[], SpanRecorder] | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
@@ -69,25 +69,25 @@ class _Application(OneWorker):
     def __init__(
         self,
         settings: WebhookSettings,
-        open_cache: Callable[[], ObjectCache],
+        open_cache: Callable[[], ManifestCache],
         tls: ReloadingContext,
         announce: Callable[[Addresses], None] | None,
         metrics_guard: Callable[[], Guard] | None,
-        open_order: Callable[[], Order | None],
+        open_order: Callable[[], ChangeOrder | None],
         open_spans: Callable[[], SpanRecorder] | None,
     ) -> None:
         self.settings = settings
         self.draining = threading.Event()
         self._open_cache = open_cache
         self._open_order = open_order
-        self._order: Order | None = None
+        self._order: ChangeOrder | None = None
         self._open_spans = open_spans
         self._spans: SpanRecorder | None = None
         self.tls = tls
         self._announce = announce
         self._metrics_guard = metrics_guard
-        self._cache: ObjectCache | None = None
-        self.metrics = Metrics()
+        self._cache: ManifestCache | None = None
+        self.metrics = WebhookMetrics()
         self._health: HealthServer | None = None
         super().__init__()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from cluster.tracing.ids import trace_id
-from cluster.tracing.span import Attribute, Parent, Span, SpanContext, SpanRecorder
+from cluster.tracing.span import Attribute, Parent, SpanContext, SpanRecorder, TraceSpan
 from webhook.review import Review
 
 P = ParamSpec("P")
@@ -21,7 +21,7 @@ _STEPS = 16
 """Of one review: a change beside many open ones is judged some hundred times."""
 
 
-class Step(NamedTuple):
+class TimedStep(NamedTuple):
     """A part of the work; moments in seconds of `perf_counter`."""
 
     name: str
@@ -38,7 +38,7 @@ class ReviewTrace:
         self._given = found[1] if found else ""
         self._parent = Parent(found[2], sampled=bool(int(found[3], 16) & 1)) if found else None
         self._id = secrets.token_hex(8)
-        self._steps: list[Step] = []
+        self._steps: list[TimedStep] = []
 
     def id(self, review: Review) -> str:
         """The trace: the API server's, else that of the request's uid."""
@@ -53,11 +53,11 @@ class ReviewTrace:
                 return work(*args, **kwargs)
             finally:
                 if len(self._steps) < _STEPS:
-                    self._steps.append(Step(name, began, time.perf_counter()))
+                    self._steps.append(TimedStep(name, began, time.perf_counter()))
 
         return do
 
-    def spans(self, review: Review, endpoint: str, verdict: str, failed: str, started: float) -> Iterator[Span]:
+    def spans(self, review: Review, endpoint: str, verdict: str, failed: str, started: float) -> Iterator[TraceSpan]:
         """The review, which is over now, and its steps. `started` in seconds of `perf_counter`."""
         ended, now = time.time_ns(), time.perf_counter()
 
@@ -67,14 +67,14 @@ class ReviewTrace:
         trace = self.id(review)
         context = SpanContext(trace, self._id)
         about = _attributes(review, endpoint, verdict, self.rules)
-        yield Span("review", context, moment(started), ended, about, self._parent, (), failed, serves=True)
+        yield TraceSpan("review", context, moment(started), ended, about, self._parent, (), failed, serves=True)
         sampled = self._parent.sampled if self._parent is not None else None
         for step in self._steps:
             own = SpanContext(trace, secrets.token_hex(8))
-            yield Span(step.name, own, moment(step.began), moment(step.ended), parent=Parent(self._id, sampled))
+            yield TraceSpan(step.name, own, moment(step.began), moment(step.ended), parent=Parent(self._id, sampled))
 
 
-def record(recorder: SpanRecorder, spans: Iterator[Span]) -> None:
+def record(recorder: SpanRecorder, spans: Iterator[TraceSpan]) -> None:
     for span in spans:
         recorder.record(span)
 

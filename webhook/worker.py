@@ -11,7 +11,7 @@ from typing import Any
 from gunicorn.workers.base import Worker
 
 from webhook.app import CONVERTING
-from webhook.front.gate import Gate
+from webhook.front.gate import ClientGate
 from webhook.front.loop import Front
 from webhook.front.quick import Quick
 
@@ -76,7 +76,7 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             self.wsgi,
             Quick(self.app.desk),
             settings,
-            gate=Gate(
+            gate=ClientGate(
                 settings.client_ca is not None,
                 frozenset(settings.client_names),
                 frozenset({CONVERTING} if settings.converts_for_all else ()),

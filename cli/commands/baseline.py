@@ -10,10 +10,10 @@ import click
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline
-from cli.input.question import Question, asked
-from cli.input.selection import Selection, selected_in_roots
+from cli.input.question import ValidationQuestion, asked
+from cli.input.selection import InputSelection, selected_in_roots
 from cli.output import emit
-from cli.report.answering import Answer, answer, note_problems
+from cli.report.answering import Answered, answer, note_problems
 from cli.report.baselined import stale
 from policies.judging.proposal import Proposal
 from policies.model.findings import Severity
@@ -45,7 +45,7 @@ def _into(command: click.decorators.FC) -> click.decorators.FC:
 @asked
 @_into
 @click.option("--overwrite", is_flag=True, help="Replace a baseline that exists.")
-def create(selection: Selection, question: Question, file: str, overwrite: bool) -> None:
+def create(selection: InputSelection, question: ValidationQuestion, file: str, overwrite: bool) -> None:
     """Write all errors and warnings of the manifests in PATH... into the baseline.
 
     \b
@@ -67,7 +67,7 @@ def create(selection: Selection, question: Question, file: str, overwrite: bool)
 @selected_in_roots
 @asked
 @_into
-def prune(selection: Selection, question: Question, file: str) -> None:
+def prune(selection: InputSelection, question: ValidationQuestion, file: str) -> None:
     """Remove from the baseline what the manifests in PATH... no longer have.
 
     Name the inputs and options that `validate` gets. Nothing is removed while an input cannot be read.
@@ -86,7 +86,7 @@ def prune(selection: Selection, question: Question, file: str) -> None:
     click.get_current_context().exit(_code(answered))
 
 
-def _answered(selection: Selection, question: Question) -> tuple[Answer, Sequence[Proposal]]:
+def _answered(selection: InputSelection, question: ValidationQuestion) -> tuple[Answered, Sequence[Proposal]]:
     """Raises OutOfReach: what cannot be judged has no findings to write down."""
     answered = answer(selection, question)
     note_problems(answered.report)
@@ -95,7 +95,7 @@ def _answered(selection: Selection, question: Question) -> tuple[Answer, Sequenc
     return answered, answered.proposals
 
 
-def _code(answered: Answer) -> Exit:
+def _code(answered: Answered) -> Exit:
     return Exit.UNREADABLE if answered.report.unreadable else Exit.CLEAN
 
 

@@ -15,7 +15,7 @@ from cli.input.reconciler_api import options as reconciler_options
 from cli.output import note
 
 if TYPE_CHECKING:
-    from dashboard.reading.backend import Reader
+    from dashboard.reading.backend import UserReader
     from dashboard.reading.remote import Getter
     from dashboard.what_if.port import WhatIf
 
@@ -61,13 +61,13 @@ def dashboard(
 
 
 def _what_if(against: Against) -> Callable[[], WhatIf]:
-    from cli.serving.connection import Connection
+    from cli.serving.connection import UserConnection
     from cli.serving.file_reader import NoWhatIf
     from cli.what_if.processes import Processes
 
     if against.kind == "files":
         return NoWhatIf
-    own = Connection(login=against.login)
+    own = UserConnection(login=against.login)
     return lambda: Processes(lambda _: own)
 
 
@@ -81,26 +81,26 @@ def _audit(against: Against) -> Getter:
     return OwnAudit(lambda: audited(against, configuration).audit)
 
 
-def _of_cluster(against: Against, server: Server | None, audit: Getter) -> Reader:
+def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserReader:
     """Raises OutOfReach where the cluster does not answer."""
     from cli.exits import OutOfReach
     from cli.report.whole_trees import of_cluster
     from cli.serving import own_dashboard
-    from cluster.client import Cluster
+    from cluster.client import ClusterClient
     from cluster.errors import ClusterError
 
     try:
         cluster = against.login.connect()
         cluster.get("/version")
         if server is not None:
-            return own_dashboard.of_cluster(cluster, Cluster(endpoint(server, against.login)), audit)
+            return own_dashboard.of_cluster(cluster, ClusterClient(endpoint(server, against.login)), audit)
         once = own_dashboard.ReadOnce(cluster, lambda: of_cluster(against))
         return own_dashboard.of_cluster(cluster, once, audit)
     except ClusterError as error:
         raise OutOfReach(f"the dashboard cannot start: {error}") from error
 
 
-def _of_files(against: Against, audit: Getter) -> Reader:
+def _of_files(against: Against, audit: Getter) -> UserReader:
     from cli.input.context import DECLARED
     from cli.input.given import gather
     from cli.input.options import EngineOptions

@@ -9,12 +9,12 @@ import click
 
 from cli.exits import Exit, Misused, OutOfReach, strongest
 from cli.input.installed import quotree_namespace
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.options import output
 from cli.output import emit, json_text, paint
 from policies.model.printing import plain
-from policies.takeover.objects import Names
+from policies.takeover.objects import ReleaseNames
 
 if TYPE_CHECKING:
     from cli.doctor.diagnosis import Diagnosis
@@ -39,7 +39,7 @@ _FAILING = {"failure": ("failure",), "warning": ("failure", "warning"), "never":
 )
 @output
 def doctor(
-    login: Login,
+    login: ClusterLogin,
     namespace: str,
     webhook: str | None,
     metrics: str | None,
@@ -60,14 +60,14 @@ def doctor(
     """
     from cli.doctor.checks import CHECKS  # here, since these take long to load
     from cli.doctor.diagnosis import diagnose
-    from cli.doctor.target import Target
+    from cli.doctor.target import CheckedCluster
     from cluster.errors import NotConfigured
 
     if webhook is not None and not webhook.rpartition(":")[2].isdecimal():
         raise Misused(f"--webhook {webhook}: write HOST:PORT")
     try:
         with login.connect() as cluster:
-            found = diagnose(Target(cluster, Names(namespace=namespace), webhook, metrics), CHECKS)
+            found = diagnose(CheckedCluster(cluster, ReleaseNames(namespace=namespace), webhook, metrics), CHECKS)
             host = cluster.host
     except NotConfigured as error:
         raise OutOfReach(str(error)) from error

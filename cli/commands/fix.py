@@ -16,7 +16,7 @@ from cli.input.given import noted
 from cli.input.options import against as against_option
 from cli.input.options import configured, input_paths, inputs
 from cli.input.roots import context_of
-from cli.input.selection import Selection
+from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.surveyed import contexts_of, survey_roots, together
 from cli.links import owned
@@ -60,7 +60,7 @@ def fix(
     if write and "-" in every:
         raise Misused("--write changes files; standard input is none")
     configuration = settings(config, every, profile)
-    found = survey_roots(Selection(tuple(every)), config, render=False)
+    found = survey_roots(InputSelection(tuple(every)), config, render=False)
     given = together(noted(root.given) for each in found for root in each.roots)
     contexts = contexts_of(found, against, configuration, given)
     unreadable = [*given.unreadable, *(item for each in contexts.values() for item in each.unreadable)]

@@ -11,15 +11,15 @@ import yaml
 
 from cli.exits import Exit, Misused
 from cli.input.installed import installed, step_timeout
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.output import emit, write
 from policies.model.printing import plain
-from policies.takeover.objects import Found, Names, Plan, Write
+from policies.takeover.objects import FoundCluster, PlannedWrite, ReleaseNames, TakeoverPlan
 from policies.vap.admission_policies import policies
 
 if TYPE_CHECKING:
-    from cluster.client import Cluster
+    from cluster.client import ClusterClient
     from policies.configuration.settings import ReconcilerSettings
     from policies.dialects.reading import Manifest
 
@@ -91,8 +91,8 @@ def take_over(
     applied: bool,
     undo: bool,
     shown: bool,
-    names: Names,
-    login: Login,
+    names: ReleaseNames,
+    login: ClusterLogin,
     timeout: int,
 ) -> None:
     """Take a cluster over from Kueue's manager, or with --undo give it back.
@@ -108,11 +108,11 @@ def take_over(
     """
     if applied and (undo or shown):
         raise Misused("--apply goes with neither --undo nor --plan")
-    from cluster.takeover import Reader  # here, since it takes long to load
+    from cluster.takeover import PlanReader  # here, since it takes long to load
 
     planned = _giving(names) if undo else _taking(names)
     with login.connected() as cluster:
-        reader = Reader(cluster, names)
+        reader = PlanReader(cluster, names)
         plan = planned(reader.read())
         if plan.steps and (applied or (undo and not shown)):
             plan = carry_out(cluster, reader.read, planned, float(timeout))
@@ -122,7 +122,7 @@ def take_over(
     click.get_current_context().exit(Exit.FINDINGS if plan.refusals else Exit.CLEAN)
 
 
-def _taking(names: Names) -> Callable[[Found], Plan]:
+def _taking(names: ReleaseNames) -> Callable[[FoundCluster], TakeoverPlan]:
     from policies.takeover.plan import take_over as planned
     from reconciler.configured import read_configured
     from reconciler.jobs.kinds import frameworks_run_here
@@ -134,20 +134,25 @@ def _taking(names: Names) -> Callable[[Found], Plan]:
     return lambda found: planned(found, names, kinds, judge, lambda manifest: _yaml_of([dict(manifest)]))
 
 
-def _giving(names: Names) -> Callable[[Found], Plan]:
+def _giving(names: ReleaseNames) -> Callable[[FoundCluster], TakeoverPlan]:
     from policies.takeover.plan import give_back
 
     return lambda found: give_back(found, names)
 
 
-def carry_out(cluster: Cluster, read: Callable[[], Found], planned: Callable[[Found], Plan], longest: float) -> Plan:
+def carry_out(
+    cluster: ClusterClient,
+    read: Callable[[], FoundCluster],
+    planned: Callable[[FoundCluster], TakeoverPlan],
+    longest: float,
+) -> TakeoverPlan:
     """Says each step as it begins."""
     from cluster.takeover import carry_out as carried_out
 
     return carried_out(cluster, read, planned, lambda step: emit(plain(f"{step.title} ...")), longest=longest)
 
 
-def _outcome(plan: Plan, undo: bool) -> Iterator[str]:
+def _outcome(plan: TakeoverPlan, undo: bool) -> Iterator[str]:
     if plan.refusals:
         yield "stopped here; call it again when this is in order:"
         yield from _refusals(plan)
@@ -157,7 +162,7 @@ def _outcome(plan: Plan, undo: bool) -> Iterator[str]:
         yield "Quotree has the cluster; quotree install take-over --undo gives it back"
 
 
-def plan_lines(plan: Plan, most: int | None = None) -> Iterator[str]:
+def plan_lines(plan: TakeoverPlan, most: int | None = None) -> Iterator[str]:
     """The plan for people; `most`: so many writes of each step, all for None."""
     yield from _refusals(plan)
     for number, step in enumerate(plan.steps, start=1):
@@ -168,11 +173,11 @@ def plan_lines(plan: Plan, most: int | None = None) -> Iterator[str]:
     yield from (plain(f"note: {note}") for note in plan.notes)
 
 
-def _refusals(plan: Plan) -> Iterator[str]:
+def _refusals(plan: TakeoverPlan) -> Iterator[str]:
     yield from (plain(f"refused: {refusal}") for refusal in plan.refusals)
 
 
-def _write(write: Write) -> str:
+def _write(write: PlannedWrite) -> str:
     if write.body is None:
         return f"delete {write.ref}"
     return f"{'change' if write.version else 'create'} {write.ref}"

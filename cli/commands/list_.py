@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.options import namespaces
 from cli.input.switching import OfKinds, versions
@@ -80,7 +80,7 @@ def cluster_queue(active: tuple[str, ...], **asked: Any) -> None:
 @_CLUSTER_QUEUE
 @namespaces
 @_listing
-def local_queue(clusterqueue: str, namespace: str | None, everywhere: bool, login: Login, **asked: Any) -> None:
+def local_queue(clusterqueue: str, namespace: str | None, everywhere: bool, login: ClusterLogin, **asked: Any) -> None:
     """List the LocalQueues of a namespace, or of all.
 
     \b
@@ -114,7 +114,7 @@ def workload(
     states: tuple[str, ...],
     namespace: str | None,
     everywhere: bool,
-    login: Login,
+    login: ClusterLogin,
     **asked: Any,
 ) -> None:
     """List the workloads of a namespace, or of all, with their job, queues and state.
@@ -142,7 +142,7 @@ def workload(
     _show(kueue.WORKLOAD, listings.workloads, wanted, within, login=login, **asked)
 
 
-def _local_queues_of(login: Login, cluster_queue: str, namespace: str | None) -> dict[tuple[Any, str], str]:
+def _local_queues_of(login: ClusterLogin, cluster_queue: str, namespace: str | None) -> dict[tuple[Any, str], str]:
     """The LocalQueues that lead to it, by namespace and name."""
     with login.connected() as cluster:
         found = list(cluster.list(cluster.newest(versions(kueue.LOCAL_QUEUE)), namespace=namespace))
@@ -184,7 +184,7 @@ def _show(
     wanted: Callable[[Manifest], bool],
     namespace: str | None,
     *,
-    login: Login,
+    login: ClusterLogin,
     selector: str | None,
     field_selector: str | None,
     output: str,

@@ -15,7 +15,7 @@ from cli.output import emit, note
 from cli.report.migration_json import migration_json
 from cli.report.migration_text import migration_text
 from policies.dialects.labels import is_domain
-from policies.migration import Wish
+from policies.migration import MigrationWish
 
 
 @click.command()
@@ -56,7 +56,7 @@ def migrate(
     if not is_domain(flavor):
         raise Misused(f"--flavor {flavor}: the name of an object has lower-case letters, digits, - and .")
     every = tuple(dict.fromkeys([*paths, *filenames]))
-    found = migrated(Origin(origin), every, against, Wish(totals(total), flavor))
+    found = migrated(Origin(origin), every, against, MigrationWish(totals(total), flavor))
     for item in found.unreadable:
         note(str(item))
     if not found.migration.objects and not found.migration.lost and output == "text":

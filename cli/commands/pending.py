@@ -9,22 +9,22 @@ from urllib.parse import quote
 
 import click
 
-from cli.exits import Misused, NotAllowed
+from cli.exits import AccessDenied, Misused
 from cli.input import snapshot
 from cli.input.against import Against
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.options import EngineOptions, against_of, namespaces, output
 from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.visibility import Ask, asked, local_queues, understood
 from cli.output import emit, json_text
-from cli.report.simulations.beside import Pending
+from cli.report.simulations.beside import PendingWork
 from cli.report.simulations.waiting_text import job_text
 from cli.watching.again import watchable
 from policies.model.printing import plain
 from policies.model.suggestion import close
-from reconciler.api.pending import Row, homeless, item, local_rows, rows
+from reconciler.api.pending import PendingRow, homeless, item, local_rows, rows
 from scheduling.visibility.as_json import owners_job
 from scheduling.world.world import World
 
@@ -81,7 +81,7 @@ def pending(
         try:
             _from_world(queue, against, namespace, limit, output, engine)
             return
-        except NotAllowed as error:
+        except AccessDenied as error:
             if everywhere:
                 raise
             refused = error
@@ -93,9 +93,9 @@ def pending(
 def _from_world(
     queue: str, against: Against, namespace: str | None, limit: int, output: str, engine: EngineOptions
 ) -> None:
-    """Raises NotAllowed where the cluster may not be read."""
+    """Raises AccessDenied where the cluster may not be read."""
     found = snapshot.take(against, engine)
-    others = Pending(found.others if namespace is None else None, queue)
+    others = PendingWork(found.others if namespace is None else None, queue)
     of_others = others.named and queue not in found.world.queues.pending
     queues = [] if of_others else list(_queues(found.world, queue, namespace, limit))
 
@@ -140,7 +140,7 @@ def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iter
         yield from [_Queue("", "", list(map(item, lost[:limit])), len(lost))] if lost else []
 
 
-def _is_lost(world: World, row: Row, namespace: str | None) -> bool:
+def _is_lost(world: World, row: PendingRow, namespace: str | None) -> bool:
     """Whether no queue lists it: of a namespace its LocalQueues do, also where they have no ClusterQueue."""
     if namespace is None:
         return True
@@ -167,7 +167,7 @@ def _local_queue(world: World, name: str, limit: int) -> _Queue:
     return _Queue("LocalQueue", name, shown, sum(1 for _ in world.queues.waiting_at(name)))
 
 
-def _answered(ask: Ask, login: Login, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
+def _answered(ask: Ask, login: ClusterLogin, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
     """What a reconciler says of one queue, or of the LocalQueues of a namespace."""
     if queue and "/" not in queue:
         items = ask(f"/v1/clusterqueues/{quote(queue, safe='')}/pendingworkloads?limit={limit}")["items"]

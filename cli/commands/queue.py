@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cli.exits import Exit, Misused
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.settings import settings as read_settings
 from cli.output import emit
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
-    from cluster.client import Cluster
+    from cluster.client import ClusterClient
     from reconciler.controllers.volcano.by_hand import ByHand
-    from scheduling.volcano_queues.plans import Plan
-    from scheduling.volcano_queues.tree import QueueTree
+    from scheduling.volcano_queues.plans import OperationPlan
+    from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -147,12 +147,12 @@ def move_queue(name: str, target: str, config: str | None, **options: Any) -> No
 
 def _run(
     name: str,
-    planned: Callable[[QueueTree], Plan],
+    planned: Callable[[VolcanoQueueTree], OperationPlan],
     *,
     dry_run: bool,
     timeout: float,
     namespace: str,
-    login: Login,
+    login: ClusterLogin,
     config: str | None,
 ) -> None:
     from reconciler.controllers.volcano.by_hand import ByHand  # here, since it takes long to load
@@ -169,8 +169,8 @@ def _run(
             _carry_out(hand, tree, name, plan)
 
 
-def _carry_out(hand: ByHand, tree: QueueTree, name: str, plan: Plan) -> None:
-    from scheduling.volcano_queues.operations import Kind
+def _carry_out(hand: ByHand, tree: VolcanoQueueTree, name: str, plan: OperationPlan) -> None:
+    from scheduling.volcano_queues.operations import OperationKind
 
     if plan.command is not None:
         hand.command(tree.queues[name], plan.command)
@@ -178,7 +178,8 @@ def _carry_out(hand: ByHand, tree: QueueTree, name: str, plan: Plan) -> None:
     elif plan.operation is not None:
         hand.carry_out(name, plan.operation)
         moved = (
-            plan.operation.kind is not Kind.MOVE or hand.read(work=False).queues[name].parent == plan.operation.target
+            plan.operation.kind is not OperationKind.MOVE
+            or hand.read(work=False).queues[name].parent == plan.operation.target
         )
         emit("done" if moved else f"refused: {plain(name)} is back below {plain(plan.operation.source)}")
         if not moved:
@@ -189,7 +190,7 @@ def _carry_out(hand: ByHand, tree: QueueTree, name: str, plan: Plan) -> None:
 
 
 @contextmanager
-def _asked(login: Login, request: Callable[[], T]) -> Iterator[tuple[Cluster, T]]:
+def _asked(login: ClusterLogin, request: Callable[[], T]) -> Iterator[tuple[ClusterClient, T]]:
     """The cluster and what is asked of it. Raises Misused for what vcctl refuses, before anything is opened."""
     from scheduling.volcano_queues.vcctl import BadRequest
 
@@ -203,7 +204,7 @@ def _asked(login: Login, request: Callable[[], T]) -> Iterator[tuple[Cluster, T]
 
 @queue.command("list")
 @login_option
-def list_queues(login: Login) -> None:
+def list_queues(login: ClusterLogin) -> None:
     """List all queues with their PodGroups by phase, as vcctl queue list does.
 
     \b
@@ -223,7 +224,7 @@ def list_queues(login: Login) -> None:
 @click.option("-a", "--action", default="", help="open, close or update.")
 @click.option("-w", "--weight", type=int, default=0, help="The weight, for update.")
 @login_option
-def operate_queue(name: str, action: str, weight: int, login: Login) -> None:
+def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> None:
     """Open or close a queue, or update its weight, as vcctl queue operate does.
 
     \b
@@ -235,11 +236,11 @@ def operate_queue(name: str, action: str, weight: int, login: Login) -> None:
     from policies.configuration.settings import Configuration
     from reconciler.controllers.volcano.by_hand import ByHand
     from reconciler.controllers.volcano.queue_writes import patch
-    from scheduling.volcano_queues.states import Action
+    from scheduling.volcano_queues.states import QueueAction
     from scheduling.volcano_queues.vcctl import requested
 
     with _asked(login, partial(requested, name, action, weight)) as (cluster, wanted):
-        if isinstance(wanted, Action):
+        if isinstance(wanted, QueueAction):
             hand = ByHand(cluster, Configuration(), "default", 0, emit)
             found = hand.read().queues.get(name)
             if found is None:
@@ -252,7 +253,7 @@ def operate_queue(name: str, action: str, weight: int, login: Login) -> None:
 @queue.command("delete")
 @click.option("-n", "--name", default="", help="The queue.")
 @login_option
-def delete_queue(name: str, login: Login) -> None:
+def delete_queue(name: str, login: ClusterLogin) -> None:
     """Delete a queue, as vcctl queue delete does.
 
     \b

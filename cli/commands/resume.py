@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.exits import OF_ACTS
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.options import namespace as namespace_option
 from cli.input.switching import NONE, OfKinds, acting, active, stop_policy, switch
 from cli.output import emit
@@ -26,7 +26,7 @@ def resume() -> None:
 
 @resume.command("clusterqueue")
 @acting
-def cluster_queue(name: str, dry_run: str, login: Login) -> None:
+def cluster_queue(name: str, dry_run: str, login: ClusterLogin) -> None:
     """Resume the ClusterQueue NAME: spec.stopPolicy.
 
     \b
@@ -40,7 +40,7 @@ def cluster_queue(name: str, dry_run: str, login: Login) -> None:
 @resume.command("localqueue")
 @acting
 @namespace_option
-def local_queue(name: str, dry_run: str, login: Login, namespace: str | None) -> None:
+def local_queue(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
     """Resume the LocalQueue NAME: spec.stopPolicy.
 
     \b
@@ -54,7 +54,7 @@ def local_queue(name: str, dry_run: str, login: Login, namespace: str | None) ->
 @resume.command("workload")
 @acting
 @namespace_option
-def workload(name: str, dry_run: str, login: Login, namespace: str | None) -> None:
+def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
     """Resume the Workload NAME: spec.active.
 
     \b

@@ -16,7 +16,7 @@ from cli.input.options import configured, output
 from cli.input.settings import settings
 from cli.output import emit, json_text, note
 from policies.configuration.settings import Configuration
-from policies.judge import State, stored_state
+from policies.judge import Before, stored_state
 
 if TYPE_CHECKING:
     from webhook.replay import Replay
@@ -92,7 +92,7 @@ def _answer(asked: Review, much: str, context: Context, configuration: Configura
 
     world = context.world
     if context.against.kind == "files":  # what was read from a cluster is stored already
-        world = stored_state(State(world, context.manifests), configuration).world
+        world = stored_state(Before(world, context.manifests), configuration).world
 
     with ExitStack() as stack:
 

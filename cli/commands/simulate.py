@@ -7,7 +7,7 @@ import click
 from cli.input.options import EngineOptions, input_paths, inputs, output
 from cli.input.options import engine as engine_options
 from cli.input.simulation import Simulations, start
-from cli.input.simulation_events import CommandWithEvents, Event, events, play
+from cli.input.simulation_events import CommandWithEvents, EventOption, events, play
 from cli.output import emit, json_text
 from cli.progress import progress
 from cli.report.simulations.beside import as_json, texts
@@ -22,7 +22,7 @@ from cli.report.simulations.simulation_text import simulation_text
 @events
 @engine_options
 def simulate(
-    paths: tuple[str, ...], filenames: tuple[str, ...], output: str, events: list[Event], engine: EngineOptions
+    paths: tuple[str, ...], filenames: tuple[str, ...], output: str, events: list[EventOption], engine: EngineOptions
 ) -> None:
     """Simulate how Kueue, Volcano and YuniKorn would schedule the work in PATH... on their queues.
 

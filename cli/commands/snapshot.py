@@ -12,7 +12,7 @@ from cli.input.against import Against
 from cli.input.context import collect
 from cli.input.options import against_of
 from cli.input.settings import settings
-from cli.input.snapshot_file import MAX_SIZE, Snapshot
+from cli.input.snapshot_file import MAX_SIZE, SnapshotFile
 from cli.output import emit, note, replace
 from cli.progress import progress
 from cli.report.redaction import Redaction
@@ -51,7 +51,7 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
     now = datetime.now(UTC)
     complete = collect(against, yunikorn, keep)
     objects = tuple(manifest for _, manifest in sorted(found.items(), key=lambda each: each[0]))
-    text = snapshot_json(Snapshot(now, against.name, complete, objects, hash_names))
+    text = snapshot_json(SnapshotFile(now, against.name, complete, objects, hash_names))
     if len(text) > MAX_SIZE:
         raise OutOfReach(f"the snapshot is larger than {MAX_SIZE // 2**20} MiB, which no command would read")
     if file is None:

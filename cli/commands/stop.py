@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.exits import OF_ACTS
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.options import namespace as namespace_option
 from cli.input.switching import DRAIN, HOLD, OfKinds, acting, active, stop_policy, switch
 from cli.output import emit
@@ -36,7 +36,7 @@ def stop() -> None:
 @stop.command("clusterqueue")
 @acting
 @_drain
-def cluster_queue(name: str, dry_run: str, login: Login, drain: bool) -> None:
+def cluster_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool) -> None:
     """Stop the ClusterQueue NAME: spec.stopPolicy.
 
     \b
@@ -51,7 +51,7 @@ def cluster_queue(name: str, dry_run: str, login: Login, drain: bool) -> None:
 @acting
 @_drain
 @namespace_option
-def local_queue(name: str, dry_run: str, login: Login, drain: bool, namespace: str | None) -> None:
+def local_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool, namespace: str | None) -> None:
     """Stop the LocalQueue NAME: spec.stopPolicy.
 
     \b
@@ -65,7 +65,7 @@ def local_queue(name: str, dry_run: str, login: Login, drain: bool, namespace: s
 @stop.command("workload")
 @acting
 @namespace_option
-def workload(name: str, dry_run: str, login: Login, namespace: str | None) -> None:
+def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
     """Stop the Workload NAME: spec.active.
 
     \b

@@ -9,10 +9,10 @@ import click
 
 from cli.exits import Exit, Misused, strongest
 from cli.input.outputs import Output, outputs
-from cli.input.suites import BadSuite, Case, files, read
+from cli.input.suites import BadSuite, SuiteCase, files, read
 from cli.output import note
 from cli.report.formats import OF_SUITES, deliver
-from cli.report.suites.suite_outcomes import Outcome, run
+from cli.report.suites.suite_outcomes import SuiteOutcome, run
 
 
 @click.command()
@@ -52,9 +52,9 @@ def _pattern(text: str | None) -> re.Pattern[str]:
         raise Misused(f"--run {text!r} is not a regular expression: {error}") from error
 
 
-def _read(suites: tuple[str, ...], config: str | None) -> tuple[list[Case], list[BadSuite]]:
+def _read(suites: tuple[str, ...], config: str | None) -> tuple[list[SuiteCase], list[BadSuite]]:
     """The cases of all readable suites, and what is wrong with the others."""
-    cases: list[Case] = []
+    cases: list[SuiteCase] = []
     unreadable: list[BadSuite] = []
     for file in dict.fromkeys(files(suites)):
         try:
@@ -64,7 +64,7 @@ def _read(suites: tuple[str, ...], config: str | None) -> tuple[list[Case], list
     return cases, unreadable
 
 
-def _codes(outcomes: list[Outcome], unreadable: list[BadSuite]) -> Iterator[Exit]:
+def _codes(outcomes: list[SuiteOutcome], unreadable: list[BadSuite]) -> Iterator[Exit]:
     if unreadable:
         yield Exit.UNREADABLE
     if not all(outcome.holds for outcome in outcomes):

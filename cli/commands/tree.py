@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import click
 
-from cli.exits import Exit, Misused, NotAllowed, OutOfReach, strongest
+from cli.exits import AccessDenied, Exit, Misused, OutOfReach, strongest
 from cli.input.against import Against
 from cli.input.context import Context
 from cli.input.documents import expand
@@ -21,7 +21,7 @@ from cli.input.options import EngineOptions, against_of, input_paths, namespace,
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.roots import as_one
-from cli.input.selection import Selection
+from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.simulation import Simulations, has_work, play
 from cli.input.surveyed import survey_roots
@@ -33,7 +33,7 @@ from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.simulations.yunikorn_text import counts_notes, queues_text
 from cli.report.tree_json import DIALECTS
-from cli.report.tree_view import UnknownNode, View, Wanted, view_of, wanted
+from cli.report.tree_view import ShownTree, UnknownNode, WantedNode, view_of, wanted
 from cli.report.trees import walk
 from cli.report.whole_trees import answer, context_of, merged, users, users_of
 from cli.watching.again import watchable
@@ -127,7 +127,7 @@ def tree(
     if not of_reconciler:
         try:
             _from_world(files, every, children, against, output)
-        except NotAllowed as error:
+        except AccessDenied as error:
             if files:
                 raise
             refused = error
@@ -136,19 +136,19 @@ def tree(
 
 
 def _from_reconciler(
-    nodes: list[Wanted],
+    nodes: list[WantedNode],
     children: bool,
     namespace: str | None,
     against: Against,
     server: Server | None,
-    refused: NotAllowed | None,
+    refused: AccessDenied | None,
     output: str,
 ) -> None:
     """What a reconciler shows of all trees, or of those that the LocalQueues of a namespace lead to."""
     with asked(against.login, server, refused) as ask, understood(), _named():
         try:
             found = ask("/v1/trees") if namespace is None else _of_namespace(ask, namespace)
-        except NotAllowed:
+        except AccessDenied:
             found = _of_namespace(ask, against.login.namespace())
         shown = chosen(found, nodes, children)
         text = json_text(shown) if output == "json" else "\n".join(tree_lines(shown))
@@ -169,7 +169,7 @@ def _named() -> Iterator[None]:
 
 
 def _from_world(files: list[str], every: list[str], children: bool, against: Against, output: str) -> None:
-    """Raises NotAllowed where the cluster may not be read."""
+    """Raises AccessDenied where the cluster may not be read."""
     roots = _roots(files, against)
     context = _context(against, every)
     drawings = [_drawn(root, files, context) for root in roots]
@@ -198,7 +198,7 @@ def _roots(files: list[str], against: Against) -> list[tuple[str, Given]]:
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     if not files and against.kind != "nothing":
         return [("", held)]
-    selection = Selection(tuple(input_paths(files, ())))
+    selection = InputSelection(tuple(input_paths(files, ())))
     if against.of_cluster:  # its use is read once
         return [("", as_one(selection, render=False))]
     found = survey_roots(selection, None, render=False)
@@ -220,7 +220,7 @@ def _drawn(root: tuple[str, Given], files: list[str], context: Context) -> _Draw
     return _Drawing(name, forest, users(against, forest), Exit.UNREADABLE if held.unreadable else Exit.CLEAN)
 
 
-def _shown(drawings: list[_Drawing], nodes: list[Wanted], children: bool) -> list[tuple[_Drawing, View]]:
+def _shown(drawings: list[_Drawing], nodes: list[WantedNode], children: bool) -> list[tuple[_Drawing, ShownTree]]:
     """What of each root is shown: those that have the nodes. Raises UnknownNode where none has them."""
     found, unknown = [], None
     for each in drawings:
@@ -233,7 +233,7 @@ def _shown(drawings: list[_Drawing], nodes: list[Wanted], children: bool) -> lis
     return found
 
 
-def _texts(shown: list[tuple[_Drawing, View]]) -> Iterator[str]:
+def _texts(shown: list[tuple[_Drawing, ShownTree]]) -> Iterator[str]:
     """Several roots have a heading each; those without trees are left out."""
     texts = [(each.name, list(_text(each.forest, each.use, view))) for each, view in shown]
     filled = [each for each in texts if each[1]]
@@ -249,7 +249,7 @@ def _context(against: Against, nodes: list[str]) -> Context:
     """Raises OutOfReach; where the cluster is asked because no file was named, it says so."""
     try:
         return context_of(against)
-    except NotAllowed:
+    except AccessDenied:
         raise
     except OutOfReach as error:
         missing = [each for each in nodes if not Path(each).exists()]
@@ -266,7 +266,7 @@ def _played(files: Given, paths: list[str]) -> Simulations:
     return play(files, settings(None, places, None), EngineOptions())
 
 
-def _text(forest: Forest, use: Users, view: View) -> Iterator[str]:
+def _text(forest: Forest, use: Users, view: ShownTree) -> Iterator[str]:
     shapes, heading = glyphs(), ""
     drawn = view.drawn(forest)
     quotas = use.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
@@ -283,7 +283,7 @@ def _text(forest: Forest, use: Users, view: View) -> Iterator[str]:
         yield from ("YuniKorn", *of_yunikorn)
 
 
-def _yunikorn_text(forest: Forest, use: Users, view: View) -> Iterator[str]:
+def _yunikorn_text(forest: Forest, use: Users, view: ShownTree) -> Iterator[str]:
     if use.yunikorn is not None:
         for top in view.tops_of_yunikorn:
             yield from queues_text(use.yunikorn, top, view.shows_queue)

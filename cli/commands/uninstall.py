@@ -9,10 +9,10 @@ import click
 from cli.commands.install import carry_out, plan_lines
 from cli.exits import Exit, Misused
 from cli.input.installed import installed, step_timeout
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.output import emit
-from policies.takeover.objects import Found, Names, Plan
+from policies.takeover.objects import FoundCluster, ReleaseNames, TakeoverPlan
 from policies.takeover.removal import Wishes, remove
 
 _SHOWN = 10
@@ -32,8 +32,8 @@ def uninstall(
     yes: bool,
     resume_jobs: bool,
     crds: bool,
-    names: Names,
-    login: Login,
+    names: ReleaseNames,
+    login: ClusterLogin,
     timeout: int,
 ) -> None:
     """Remove Quotree from a cluster, however it was installed.
@@ -56,7 +56,7 @@ def uninstall(
 
     wishes = Wishes(resume_jobs, crds)
 
-    def planned(found: Found) -> Plan:
+    def planned(found: FoundCluster) -> TakeoverPlan:
         return remove(found, names, wishes)
 
     with login.connected() as cluster:

@@ -11,8 +11,8 @@ from cli.input import baseline as baselines
 from cli.input.exit_options import ExitOptions
 from cli.input.exit_options import exits as exit_options
 from cli.input.outputs import Output, outputs
-from cli.input.question import Question, asked
-from cli.input.selection import Selection, selected_in_roots
+from cli.input.question import ValidationQuestion, asked
+from cli.input.selection import InputSelection, selected_in_roots
 from cli.progress import progress
 from cli.report.answering import answer, note_problems
 from cli.report.baselined import without_old
@@ -33,8 +33,8 @@ from cli.watching.again import watchable
     help="Old findings, which do not fail; `quotree baseline create` writes them. One that is gone is a finding.",
 )
 def validate(
-    selection: Selection,
-    question: Question,
+    selection: InputSelection,
+    question: ValidationQuestion,
     outputs: tuple[Output, ...],
     exits: ExitOptions,
     baseline: str | None,

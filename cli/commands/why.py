@@ -9,16 +9,16 @@ from urllib.parse import quote
 
 import click
 
-from cli.exits import Misused, NotAllowed
+from cli.exits import AccessDenied, Misused
 from cli.input import snapshot
 from cli.input.against import Against
-from cli.input.login import Login
-from cli.input.named import Named, named
+from cli.input.login import ClusterLogin
+from cli.input.named import NamedWork, named
 from cli.input.options import EngineOptions, against_of, namespace, output
 from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
-from cli.input.simulation import Others, Simulations, start
+from cli.input.simulation import OtherQueues, Simulations, start
 from cli.input.visibility import asked, find_workload, understood
 from cli.output import emit, json_text
 from cli.report.simulations import beside
@@ -68,7 +68,7 @@ def why(
         try:
             emit(_from_cluster(workload, wanted, against, output, engine))
             return
-        except NotAllowed as error:
+        except AccessDenied as error:
             refused = error
     emit(_shown(_from_reconciler(wanted, against.login, reconciler, refused), output))
 
@@ -84,8 +84,8 @@ def _namespace(against: Against) -> str:
     return against.login.namespace()
 
 
-def _from_cluster(written: str, wanted: Named, against: Against, output: str, engine: EngineOptions) -> str:
-    """With the rights of the caller. Raises NotAllowed where these do not suffice."""
+def _from_cluster(written: str, wanted: NamedWork, against: Against, output: str, engine: EngineOptions) -> str:
+    """With the rights of the caller. Raises AccessDenied where these do not suffice."""
     from reconciler.api.explanation import explanation_json
     from reconciler.api.placement import placement_json  # here, since files do not need them
 
@@ -97,7 +97,9 @@ def _from_cluster(written: str, wanted: Named, against: Against, output: str, en
     return _shown({**explanation_json(found.world, key, time.time_ns()), **placement_json(found.world, key)}, output)
 
 
-def _from_reconciler(wanted: Named, login: Login, server: Server | None, refused: NotAllowed | None) -> dict[str, Any]:
+def _from_reconciler(
+    wanted: NamedWork, login: ClusterLogin, server: Server | None, refused: AccessDenied | None
+) -> dict[str, Any]:
     with asked(login, server, refused) as ask:
         name = find_workload(login, wanted)
         return ask(f"/v1/namespaces/{quote(wanted.namespace, safe='')}/workloads/{quote(name, safe='')}/explanation")
@@ -127,7 +129,7 @@ def _text_of(simulations: Simulations, workload: str) -> str:
         raise Misused(str(error)) from error
 
 
-def _of_others(others: Others, name: str, output: str) -> str:
+def _of_others(others: OtherQueues, name: str, output: str) -> str:
     """Empty where no such work is in the queues of others than Kueue."""
     if output != "json":
         return beside.why_text(others, name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cli.doctor.result import Check, Result, State, failure, skipped
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, DoctorCheck, HealthState, failure, skipped
+from cli.doctor.target import CheckedCluster
 from cluster.errors import ClusterError, Forbidden, NotConfigured, Unauthorized, Unreachable
 
 _NO_ANSWER = (Unreachable, NotConfigured, Unauthorized)
@@ -17,17 +17,17 @@ _NO_ANSWER = (Unreachable, NotConfigured, Unauthorized)
 class Diagnosis:
     """Each result with its check; a check has at least one. `answered`: the API server did, until the end."""
 
-    results: tuple[tuple[Check, Result], ...]
+    results: tuple[tuple[DoctorCheck, CheckResult], ...]
     answered: bool
 
     @property
-    def counts(self) -> dict[State, int]:
+    def counts(self) -> dict[HealthState, int]:
         states = [result.state for _, result in self.results]
-        return {state: states.count(state) for state in State}
+        return {state: states.count(state) for state in HealthState}
 
 
-def diagnose(target: Target, checks: Iterable[Check]) -> Diagnosis:
-    found: list[tuple[Check, Result]] = []
+def diagnose(target: CheckedCluster, checks: Iterable[DoctorCheck]) -> Diagnosis:
+    found: list[tuple[DoctorCheck, CheckResult]] = []
     answered = True
     for check in checks:
         if not answered:
@@ -42,7 +42,7 @@ def diagnose(target: Target, checks: Iterable[Check]) -> Diagnosis:
     return Diagnosis(tuple(found), answered)
 
 
-def _results(check: Check, target: Target) -> Iterator[Result]:
+def _results(check: DoctorCheck, target: CheckedCluster) -> Iterator[CheckResult]:
     try:
         yield from check.run(target)
     except _NO_ANSWER:

@@ -8,18 +8,18 @@ from datetime import datetime
 
 from policies.dialects.kueue import read_cluster_queue, read_cohort
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from reconciler.parts.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, Claim, read_claim
+from reconciler.parts.claims import CONDITION, DEFAULT, LABEL, UNCLAIMED, TreeClaim, read_claim
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PartNode:
     """A Cohort or a ClusterQueue. `parent` is a Cohort, empty for a root. `asked` is since when a part asks for it."""
 
     kind: str
     name: str
     parent: str = ""
     label: str = ""
-    claim: Claim = UNCLAIMED
+    claim: TreeClaim = UNCLAIMED
     asked: datetime | None = None
 
     def __str__(self) -> str:
@@ -31,31 +31,31 @@ class PartTree:
     """`root` is None where that has no object, or is a cycle. `wanted`: the part that is to decide, None on a cycle."""
 
     name: str
-    root: Node | None
+    root: PartNode | None
     wanted: str | None
-    queues: tuple[Node, ...]
+    queues: tuple[PartNode, ...]
 
     @property
     def holders(self) -> set[str]:
         return {each.claim.part for each in self.queues}
 
 
-def read_node(manifest: Manifest) -> Node:
+def read_node(manifest: Manifest) -> PartNode:
     kind, meta = str(manifest.get("kind")), metadata(manifest)
     read = read_cohort if kind == "Cohort" else read_cluster_queue
     above = read(manifest, checked=False).parent
     status = mapping(manifest.get("status"))
     claim = read_claim(status) if kind == "ClusterQueue" else UNCLAIMED
     label = texts(meta.get("labels")).get(LABEL, "")
-    return Node(kind, str(meta.get("name")), above.name if above else "", label, claim, _asked(status))
+    return PartNode(kind, str(meta.get("name")), above.name if above else "", label, claim, _asked(status))
 
 
-def trees(nodes: Iterable[Node]) -> Iterator[PartTree]:
+def trees(nodes: Iterable[PartNode]) -> Iterator[PartTree]:
     """Those with a ClusterQueue, and those whose root names a part; by name."""
     every = list(nodes)
     cohorts = {each.name: each for each in every if each.kind == "Cohort"}
-    queues: dict[str, list[Node]] = {}
-    roots: dict[str, tuple[Node | None, str | None]] = {}
+    queues: dict[str, list[PartNode]] = {}
+    roots: dict[str, tuple[PartNode | None, str | None]] = {}
     for each in every:
         top, root, wanted = _root(each, cohorts)
         if each.kind == "ClusterQueue" or (each is root and each.label):
@@ -65,7 +65,7 @@ def trees(nodes: Iterable[Node]) -> Iterator[PartTree]:
         yield PartTree(top, root, wanted, tuple(queues[top]))
 
 
-def _root(node: Node, cohorts: Mapping[str, Node]) -> tuple[str, Node | None, str | None]:
+def _root(node: PartNode, cohorts: Mapping[str, PartNode]) -> tuple[str, PartNode | None, str | None]:
     """Of the tree of a node: what it is called, its object, and the part that is to decide."""
     here, passed = node, {node.name} if node.kind == "Cohort" else set()
     while here.parent:
@@ -79,7 +79,7 @@ def _root(node: Node, cohorts: Mapping[str, Node]) -> tuple[str, Node | None, st
     return str(here), here, here.label or DEFAULT
 
 
-def _cycle(node: Node, cohorts: Mapping[str, Node]) -> set[str]:
+def _cycle(node: PartNode, cohorts: Mapping[str, PartNode]) -> set[str]:
     """The names on the cycle that this Cohort is on."""
     names: set[str] = set()
     while node.name not in names:

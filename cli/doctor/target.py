@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ApiError, Forbidden, NotFound
 from cluster.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
 from policies.configuration.file import read_configuration
@@ -16,7 +16,7 @@ from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.rules import registry
-from policies.takeover.objects import Names, Ref, pod_spec
+from policies.takeover.objects import ObjectRef, ReleaseNames, pod_spec
 from policies.text.positions import BadText
 from policies.text.yaml_values import single
 from reconciler.parts.claims import DEFAULT
@@ -30,19 +30,19 @@ def _now() -> datetime:
 
 
 @dataclass
-class Target:
+class CheckedCluster:
     """What the checks share of one cluster, each part read once.
 
     `webhook` is the HOST:PORT at which the webhook is reached from here, `metrics` the URL of its metrics; both are for
     a port-forward.
     """
 
-    cluster: Cluster
-    names: Names = field(default_factory=Names)
+    cluster: ClusterClient
+    names: ReleaseNames = field(default_factory=ReleaseNames)
     webhook: str | None = None
     metrics: str | None = None
     now: Callable[[], datetime] = _now
-    _deployments: dict[Ref, Manifest | None] = field(default_factory=dict, repr=False)
+    _deployments: dict[ObjectRef, Manifest | None] = field(default_factory=dict, repr=False)
 
     def get(self, path: str) -> Manifest | None:
         """None where it does not exist. Raises ClusterError."""
@@ -51,7 +51,7 @@ class Target:
         except NotFound:
             return None
 
-    def deployment(self, ref: Ref) -> Manifest | None:
+    def deployment(self, ref: ObjectRef) -> Manifest | None:
         """None where it is not installed. Raises ClusterError."""
         if ref not in self._deployments:
             self._deployments[ref] = self.get(DEPLOYMENTS.item(ref.name, ref.namespace))
@@ -66,14 +66,14 @@ class Target:
         return self.deployment(self.names.reconciler)
 
     @cached_property
-    def part_deployments(self) -> dict[Ref, Manifest]:
+    def part_deployments(self) -> dict[ObjectRef, Manifest]:
         """The reconcilers for parts of the cluster, whatever their names are. Raises ClusterError."""
         found = self.cluster.list(DEPLOYMENTS, namespace=self.names.namespace)
-        parts = {Ref("Deployment", str(metadata(each).get("name")), self.names.namespace): each for each in found}
+        parts = {ObjectRef("Deployment", str(metadata(each).get("name")), self.names.namespace): each for each in found}
         return {ref: each for ref, each in sorted(parts.items()) if part_of(each)}
 
     @property
-    def installed(self) -> dict[Ref, Manifest]:
+    def installed(self) -> dict[ObjectRef, Manifest]:
         """All Deployments of Quotree's that there are. Raises ClusterError."""
         every = {ref: self.deployment(ref) for ref in self.names.processes.values()} | self.part_deployments
         return {ref: each for ref, each in every.items() if each is not None}

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from cli.exits import Misused
 from cli.input.contexts import complete_context
-from cli.input.login import Login, read_login
+from cli.input.login import ClusterLogin, read_login
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Against:
 
     kind: str = "nothing"
     name: str = ""
-    login: Login = field(default=Login(), compare=False)
+    login: ClusterLogin = field(default=ClusterLogin(), compare=False)
 
     @property
     def of_cluster(self) -> bool:
@@ -45,7 +45,7 @@ def reached(against: Against, options: Mapping[str, Any]) -> Against:
     """With the login of the other options, as click has them. Raises Misused where they contradict --against."""
     login = read_login(options)
     if against.kind != "cluster":
-        if login != Login():
+        if login != ClusterLogin():
             raise Misused(f"{_first(login)} is for a cluster: use it with --against cluster, not with {against}")
         return against
     if against.name and login.context not in (None, against.name):
@@ -54,7 +54,7 @@ def reached(against: Against, options: Mapping[str, Any]) -> Against:
     return replace(against, name=context or "", login=replace(login, context=context))
 
 
-def _first(login: Login) -> str:
+def _first(login: ClusterLogin) -> str:
     """The first option that was given."""
     given = {
         "--context": login.context,

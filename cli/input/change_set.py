@@ -17,7 +17,7 @@ from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import against as against_option
 from cli.input.pruning import missing
 from cli.input.roots import as_one
-from cli.input.selection import Selection, selected
+from cli.input.selection import InputSelection, selected
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
@@ -30,7 +30,7 @@ _FILES = "files:"
 class ChangeRequest:
     """The command line of a change. `base` says what its files were before; None where only a context is named."""
 
-    selection: Selection
+    selection: InputSelection
     against: Against
     base: str | None
     prune: bool
@@ -68,7 +68,7 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_request(
         *arguments: Any,
-        selection: Selection,
+        selection: InputSelection,
         against: Against,
         base: str | None,
         prune: bool,
@@ -90,7 +90,7 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return selected(base(against_option(prune(with_request))))
 
 
-def _proposed(selection: Selection) -> str:
+def _proposed(selection: InputSelection) -> str:
     """What to type; two files without an option are the state before and the state after, as for diff(1)."""
     if len(selection.paths) == 2 and not selection.kustomizations and not selection.charts:
         old, new = selection.paths

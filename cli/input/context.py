@@ -12,7 +12,7 @@ from cli.input.against import Against
 from cli.input.documents import Unreadable
 from cli.input.given import gather
 from cli.input.login import unavailable
-from cli.input.snapshot_file import WORK, Snapshot
+from cli.input.snapshot_file import WORK, SnapshotFile
 from cli.progress import stage, tick
 from policies import dialects
 from policies.configuration.settings import YuniKornSettings
@@ -23,8 +23,8 @@ from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
 
 if TYPE_CHECKING:
-    from cluster.client import Cluster
-    from cluster.sources import Source
+    from cluster.client import ClusterClient
+    from cluster.sources import WatchSource
 
 DECLARED = (
     kueue.COHORT,
@@ -65,7 +65,7 @@ class Context:
     world: Forest
     unreadable: tuple[Unreadable, ...] = ()
     manifests: Mapping[Ref, Manifest] = field(default_factory=dict)
-    snapshot: Snapshot | None = None
+    snapshot: SnapshotFile | None = None
     as_of: datetime | None = None
 
 
@@ -125,7 +125,7 @@ def _of_cluster(
         raise unavailable(error, f"cannot read {against}") from error
 
 
-def followed(cluster: Cluster, following: Iterable[Source], keep: Keep) -> Forest:
+def followed(cluster: ClusterClient, following: Iterable[WatchSource], keep: Keep) -> Forest:
     """All objects of these kinds, as they are now; `keep` is shown each manifest. Raises ClusterError."""
     from cluster.store import load as read_all  # here, since it takes long to load
 
@@ -147,18 +147,18 @@ def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozens
         raise unavailable(error, f"cannot read {against}") from error
 
 
-def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[Source]:
+def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
     """All kinds of a cluster that rules or decisions read."""
-    from cluster.sources import Source, sources  # here, since these take long to load
+    from cluster.sources import WatchSource, sources  # here, since these take long to load
     from reconciler.core.watched import WATCHED_KINDS
 
     followed = [*sources(yunikorn)]
     kinds = {source.kind for source in followed}
     watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
-    return followed + [Source(kind, (resource,)) for kind, resource in watched if kind not in kinds]
+    return followed + [WatchSource(kind, (resource,)) for kind, resource in watched if kind not in kinds]
 
 
-def _noticed(source: Source, keep: Keep) -> Source:
+def _noticed(source: WatchSource, keep: Keep) -> WatchSource:
     """The source; it passes each manifest to `keep`, so that the cluster is read once."""
     trim, namespaced = source.trim, source.versions[0].namespaced
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeAlias
 
-from cli.input.folders import EXTENSIONS, Folder, PassedOver, Reason, is_ours, look, may_hold_objects
+from cli.input.folders import EXTENSIONS, Folder, PassedOver, PassedOverReason, is_ours, look, may_hold_objects
 from cli.input.paths import tidy
 from cli.input.placeholders import TEXT, has_placeholder
 from cli.input.queue_config import QueuesRegion, as_config_map, is_queue_config, names_queues, within_config_map
@@ -21,7 +21,7 @@ from cli.progress import counted
 from policies.dialects.reading import text as text_of
 from policies.text import json_values, yaml_values
 from policies.text.field_paths import Region, Steps
-from policies.text.positions import BadText, Lines, Position, Root, Span, position
+from policies.text.positions import BadText, DocumentRoot, Position, TextLines, TextSpan, position
 
 MAX_SIZE = 64 * 2**20
 """Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
@@ -184,7 +184,7 @@ class Files:
         try:
             data = self._data(source)
         except OSError as error:
-            yield PassedOver(source, Reason.NO_FILE) if error.errno in _NOT_HERE else _failed(source, error)
+            yield PassedOver(source, PassedOverReason.NO_FILE) if error.errno in _NOT_HERE else _failed(source, error)
             return
         if data is not None:
             yield from triaged(source, data)
@@ -208,26 +208,26 @@ def triaged(source: str, data: bytes) -> Iterator[Found]:
     projects and is not a template.
     """
     if not may_hold_objects(data):
-        yield PassedOver(source, Reason.NO_MANIFEST)
+        yield PassedOver(source, PassedOverReason.NO_MANIFEST)
         return
     template = TEXT.search(data) is not None
     for found in parse(source, data):
         if isinstance(found, Unreadable):
             yield _unreadable(found, data, template)
         elif template and has_placeholder(found.manifest):
-            yield PassedOver(source, Reason.TEMPLATE)
+            yield PassedOver(source, PassedOverReason.TEMPLATE)
         elif is_object(found.manifest) and (not isinstance(found.region, QueuesRegion) or names_queues(found.region)):
             yield found
         else:
-            yield PassedOver(source, Reason.NO_MANIFEST)
+            yield PassedOver(source, PassedOverReason.NO_MANIFEST)
 
 
 def _unreadable(found: Unreadable, data: bytes, template: bool) -> Unreadable | PassedOver:
     if found.well_formed:
-        return PassedOver(found.place.file, Reason.NO_MANIFEST)
+        return PassedOver(found.place.file, PassedOverReason.NO_MANIFEST)
     if template:
-        return PassedOver(found.place.file, Reason.TEMPLATE)
-    return found if is_ours(data) else PassedOver(found.place.file, Reason.BROKEN)
+        return PassedOver(found.place.file, PassedOverReason.TEMPLATE)
+    return found if is_ours(data) else PassedOver(found.place.file, PassedOverReason.BROKEN)
 
 
 def is_object(manifest: Mapping[str, Any]) -> bool:
@@ -268,7 +268,7 @@ def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
     json_only = source.lower().endswith(".json")
     if json_only or text.lstrip().startswith("{"):
         root = json_values.read(text)
-        if json_only or isinstance(root, Root):
+        if json_only or isinstance(root, DocumentRoot):
             yield from _documents(source, text, [root], json_values.steps)
             return
     yield from _documents(source, text, yaml_values.read_shared(text), yaml_values.steps)
@@ -283,9 +283,9 @@ def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable
 
 
 def _documents(
-    source: str, text: str, roots: Iterable[Root | BadText], steps: Steps
+    source: str, text: str, roots: Iterable[DocumentRoot | BadText], steps: Steps
 ) -> Iterator[Document | Unreadable]:
-    lines = Lines(text)
+    lines = TextLines(text)
     for root in roots:
         if isinstance(root, BadText):
             yield Unreadable(Place(source, *lines.position(root.offset)), root.message)
@@ -293,7 +293,7 @@ def _documents(
             yield from _flattened(source, root.value, Region.of(text, steps, root.span, lines), root.items)
 
 
-def _flattened(source: str, value: Any, region: Region, spans: Sequence[Span]) -> Iterator[Document | Unreadable]:
+def _flattened(source: str, value: Any, region: Region, spans: Sequence[TextSpan]) -> Iterator[Document | Unreadable]:
     """The manifest; of a List its items, at any depth of Lists."""
     if not isinstance(value, dict):
         place = Place(source, *region.locate(""))

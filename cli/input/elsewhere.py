@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.exits import OutOfReach
 from cli.input.against import Against
-from cli.input.simulation import Others
+from cli.input.simulation import OtherQueues
 from cli.output import note
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano, yunikorn
@@ -20,23 +20,23 @@ from policies.dialects.core import VOLCANO_SCHEDULER
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.dialects.yunikorn_config.configmap import refs
 from policies.dialects.yunikorn_gangs import PLACEHOLDER, TASK_GROUP, TASK_GROUPS
-from scheduling.volcano.play.simulation import Simulation as Volcano
-from scheduling.yunikorn.simulation import Simulation as YuniKorn
+from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano
+from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 
 if TYPE_CHECKING:
-    from cluster.client import Cluster
+    from cluster.client import ClusterClient
     from cluster.resource import Resource
 
 _OF_CONTAINERS = ("name", "resources", "restartPolicy")
 _NOT_READ = ("volumes", "ephemeralContainers")
 
 
-def of_cluster(against: Against, configuration: Configuration) -> Others:
+def of_cluster(against: Against, configuration: Configuration) -> OtherQueues:
     """Raises OutOfReach where the cluster cannot be reached; what may not be read is noted, and left out."""
     from cluster.errors import ClusterError  # here, since it takes long to load and files need none of it
 
     now = time.time_ns()
-    found = Others(Volcano(now), YuniKorn(now, strict=False))  # as YuniKorn decides, not as it should
+    found = OtherQueues(Volcano(now), YuniKorn(now, strict=False))  # as YuniKorn decides, not as it should
     try:
         with against.login.connect() as cluster:
             around = cache(partial(_surroundings, cluster))
@@ -59,14 +59,14 @@ def _noted(project: str, manifests: Iterator[Manifest]) -> list[Manifest]:
         return []
 
 
-def _surroundings(cluster: Cluster) -> list[Manifest]:
+def _surroundings(cluster: ClusterClient) -> list[Manifest]:
     """The objects that both schedulers read."""
     from cluster.resource import NAMESPACES, NODES, PRIORITY_CLASSES
 
     return [each for resource in (NODES, PRIORITY_CLASSES, NAMESPACES) for each in _listed(cluster, resource)]
 
 
-def _of_volcano(cluster: Cluster, around: Callable[[], list[Manifest]]) -> Iterator[Manifest]:
+def _of_volcano(cluster: ClusterClient, around: Callable[[], list[Manifest]]) -> Iterator[Manifest]:
     """Empty if Volcano is not installed. Jobs are left out: their PodGroups and Pods stand for them."""
     from cluster.sources import FOLLOWED
 
@@ -80,7 +80,7 @@ def _of_volcano(cluster: Cluster, around: Callable[[], list[Manifest]]) -> Itera
     yield from _pods(cluster, VOLCANO_SCHEDULER)
 
 
-def _of_yunikorn(cluster: Cluster, around: Callable[[], list[Manifest]], namespace: str) -> Iterator[Manifest]:
+def _of_yunikorn(cluster: ClusterClient, around: Callable[[], list[Manifest]], namespace: str) -> Iterator[Manifest]:
     """Empty if no Pod is YuniKorn's."""
     from cluster.resource import CONFIG_MAPS
 
@@ -93,7 +93,7 @@ def _of_yunikorn(cluster: Cluster, around: Callable[[], list[Manifest]], namespa
     yield from map(_alone, pods)
 
 
-def _pods(cluster: Cluster, scheduler: str) -> list[Manifest]:
+def _pods(cluster: ClusterClient, scheduler: str) -> list[Manifest]:
     from cluster.resource import PODS
 
     at_work = f"spec.schedulerName={scheduler},status.phase!=Succeeded,status.phase!=Failed"
@@ -101,7 +101,7 @@ def _pods(cluster: Cluster, scheduler: str) -> list[Manifest]:
 
 
 def _listed(
-    cluster: Cluster,
+    cluster: ClusterClient,
     resource: Resource,
     namespace: str | None = None,
     where: str = "",

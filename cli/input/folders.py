@@ -65,7 +65,7 @@ def may_hold_objects(data: bytes) -> bool:
     return _OBJECT.search(data) is not None or mentions_ours(data)
 
 
-class Reason(StrEnum):
+class PassedOverReason(StrEnum):
     """Why a file of a folder is not judged, as the summary counts it."""
 
     CHART = "of Helm charts"
@@ -81,7 +81,7 @@ class Reason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class PassedOver:
     file: str
-    reason: Reason
+    reason: PassedOverReason
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusion:
+class PathExclusion:
     """Patterns of --exclude, in the syntax of .gitignore. `start` is the folder that they start from; "" is here.
 
     `apart` are absolute paths that are read on their own. `top` is the folder up to which a .quotreeignore counts; ""
@@ -110,9 +110,9 @@ class Exclusion:
     top: str = ""
 
 
-def look(path: str, exclusion: Exclusion | None = None) -> Folder:
+def look(path: str, exclusion: PathExclusion | None = None) -> Folder:
     """The files with a manifest's ending below a folder, in the order of their names, without hidden folders."""
-    found, ignored = Folder(), _Ignored(path, exclusion or Exclusion())
+    found, ignored = Folder(), _Ignored(path, exclusion or PathExclusion())
     for directory, inner, names in os.walk(path, onerror=found.failures.append):
         directory = tidy(directory)
         ignored.enter(directory, names)
@@ -148,9 +148,9 @@ def _is_of_chart(path: str) -> bool:
 
 def _sort_in(found: Folder, file: str, ignored: _Ignored) -> None:
     if ignored.file(file):
-        found.passed.append(PassedOver(file, Reason.EXCLUDED))
+        found.passed.append(PassedOver(file, PassedOverReason.EXCLUDED))
     elif os.path.islink(file) and not os.path.exists(file):  # noqa: PTH110, PTH114, a Path for each costs more than the look
-        found.passed.append(PassedOver(file, Reason.NO_FILE))
+        found.passed.append(PassedOver(file, PassedOverReason.NO_FILE))
     else:
         found.files.append(file)
 
@@ -159,7 +159,7 @@ def _without_patches(found: Folder) -> None:
     """A patch has the kind and name of its target, but is not an object."""
     resources = {_normal(each) for it in found.kustomizations for each in it.resources}
     patches = {_normal(each) for it in found.kustomizations for each in it.others} - resources
-    found.passed += [PassedOver(file, Reason.PATCH) for file in found.files if _normal(file) in patches]
+    found.passed += [PassedOver(file, PassedOverReason.PATCH) for file in found.files if _normal(file) in patches]
     found.files = [file for file in found.files if _normal(file) not in patches]
 
 
@@ -170,7 +170,7 @@ def _normal(path: str) -> str:
 class _Ignored:
     """The patterns of --exclude, and of each .quotreeignore in the folder, below it, and above it in the checkout."""
 
-    def __init__(self, path: str, exclusion: Exclusion) -> None:
+    def __init__(self, path: str, exclusion: PathExclusion) -> None:
         self._specs: list[tuple[str, GitIgnoreSpec]] = []
         self._apart = exclusion.apart
         start = Path(path).absolute()

@@ -21,10 +21,10 @@ from policies.impact.volcano_quotas import resources, volcano_quotas
 from policies.impact.yunikorn_quotas import yunikorn_quotas
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject
-from scheduling.impact.elsewhere import Elsewhere, Played, WorkChange, predict_elsewhere
+from scheduling.impact.elsewhere import Elsewhere, PlayedElsewhere, WorkChange, predict_elsewhere
 from scheduling.impact.prediction import Prediction, predict
-from scheduling.simulation.settings import Settings
-from scheduling.simulation.simulation import Simulation, begin
+from scheduling.simulation.settings import SimulationSettings
+from scheduling.simulation.simulation import KueueSimulation, begin
 from scheduling.world.world import World
 
 _OTHER_TREES = frozenset({volcano.QUEUE, core.NAMESPACE, CONFIG_MAP})
@@ -41,7 +41,7 @@ class Impact:
     change: ChangeSet
     nodes: tuple[NodeChange, ...]
     prediction: Prediction
-    simulation: Simulation
+    simulation: KueueSimulation
     files: SimulatedFiles
     elsewhere: tuple[Elsewhere, ...] = ()
 
@@ -66,7 +66,9 @@ def impact(change: ChangeSet, configuration: Configuration, engine: EngineOption
     return played(change, simulation, files, _beside(simulation, files) if not change.against.of_cluster else [])
 
 
-def played(change: ChangeSet, simulation: Simulation, files: SimulatedFiles, others: Iterable[Played] = ()) -> Impact:
+def played(
+    change: ChangeSet, simulation: KueueSimulation, files: SimulatedFiles, others: Iterable[PlayedElsewhere] = ()
+) -> Impact:
     """The same on top of a simulation at rest, which goes on; `others` are those beside it."""
     manifests, deleted = files.accept(change.applied), [each.ref for each in change.deleted]
     prediction = predict(simulation, manifests, deleted)
@@ -76,7 +78,7 @@ def played(change: ChangeSet, simulation: Simulation, files: SimulatedFiles, oth
     return Impact(change, tuple(nodes), prediction, simulation, files, elsewhere)
 
 
-def _beside(kueue: Simulation, files: SimulatedFiles) -> list[Played]:
+def _beside(kueue: KueueSimulation, files: SimulatedFiles) -> list[PlayedElsewhere]:
     """The simulations of Volcano's and YuniKorn's queues, at rest before the change."""
     others = beside(kueue.start, files.configuration)
     manifests = files.take_others()
@@ -86,7 +88,7 @@ def _beside(kueue: Simulation, files: SimulatedFiles) -> list[Played]:
     return [*others]
 
 
-def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions) -> Simulation:
+def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions) -> KueueSimulation:
     """The state before the change, at rest."""
     settings = engine_settings(engine, files.configuration)
     if change.against.of_cluster:
@@ -95,15 +97,15 @@ def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions) -
         return simulation
     manifests = files.accept(change.before)
     applied = (placed.document.manifest for placed in change.applied.objects.values())
-    simulation = Simulation(settings, begin([*manifests, *applied]))
+    simulation = KueueSimulation(settings, begin([*manifests, *applied]))
     simulation.add(manifests)
     return simulation
 
 
-def of_cluster(world: World, forest: Forest, settings: Settings, files: SimulatedFiles) -> Simulation:
+def of_cluster(world: World, forest: Forest, settings: SimulationSettings, files: SimulatedFiles) -> KueueSimulation:
     """A simulation of the cluster, from now on; `settings` are those of `world`."""
     files.forest = forest.knowing(DECLARED)
-    return Simulation(settings, time.time_ns(), world)
+    return KueueSimulation(settings, time.time_ns(), world)
 
 
 def _other_quotas(change: ChangeSet) -> tuple[Quotas, Quotas]:

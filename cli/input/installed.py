@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from policies.takeover.objects import Names
+from policies.takeover.objects import ReleaseNames
 
-DEFAULT = Names()
+DEFAULT = ReleaseNames()
 quotree_namespace = click.option(
     "-n", "--namespace", default=DEFAULT.namespace, show_default=True, help="Where Quotree is."
 )
@@ -21,7 +21,7 @@ def installed(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_names(*arguments: Any, kueue_namespace: str, kueue_name: str, namespace: str, **others: Any) -> Any:
-        return command(*arguments, names=Names(kueue_namespace, kueue_name, namespace), **others)
+        return command(*arguments, names=ReleaseNames(kueue_namespace, kueue_name, namespace), **others)
 
     decorated: Callable[..., Any] = with_names
     for option in (

@@ -90,7 +90,7 @@ def _local(folder: str, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class KustomizeBuild:
     """A kustomization that no other one uses, and all of its parts."""
 
     top: Kustomization
@@ -112,7 +112,7 @@ class Build:
         return frozenset(os.path.normpath(it.folder) for it in self.parts if it is not self.top and not it.component)
 
 
-def builds(found: list[Kustomization]) -> list[Build]:
+def builds(found: list[Kustomization]) -> list[KustomizeBuild]:
     """One build for each kustomization that no other one uses. Bases outside of the folder are parts of it, too."""
     known = {os.path.normpath(each.folder): each for each in found}
     used = {path for each in found for path in each.resources}
@@ -120,7 +120,7 @@ def builds(found: list[Kustomization]) -> list[Build]:
     return [_build(top, known) for top in tops]
 
 
-def _build(top: Kustomization, known: dict[str, Kustomization]) -> Build:
+def _build(top: Kustomization, known: dict[str, Kustomization]) -> KustomizeBuild:
     parts: dict[str, Kustomization] = {}
     files: set[str] = set()
     left = [top]
@@ -136,7 +136,7 @@ def _build(top: Kustomization, known: dict[str, Kustomization]) -> Build:
                 files.add(path)
             elif inner := known.get(path) or _elsewhere(path):
                 left.append(inner)
-    return Build(top, tuple(parts.values()), frozenset(files))
+    return KustomizeBuild(top, tuple(parts.values()), frozenset(files))
 
 
 def _elsewhere(folder: str) -> Kustomization | None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.exits import Misused, NotAllowed, OutOfReach
+from cli.exits import AccessDenied, Misused, OutOfReach
 from cli.input.contexts import complete_context
 
 if TYPE_CHECKING:
-    from cluster.client import Cluster
+    from cluster.client import ClusterClient
     from cluster.endpoint import Endpoint
     from cluster.errors import ClusterError
 
@@ -24,7 +24,7 @@ LOGIN = ("context", "kubeconfig", "as_user", "as_groups", "request_timeout")
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class ClusterLogin:
     """A context of a kubeconfig, by default the current one, in a pod its service account; and as whom to act.
 
     `timeout` is in seconds for one request; None: as long as the client waits by itself.
@@ -42,18 +42,18 @@ class Login:
         named = [("Impersonate-User", self.user)] if self.user is not None else []
         return (*named, *(("Impersonate-Group", group) for group in self.groups))
 
-    def connect(self) -> Cluster:
+    def connect(self) -> ClusterClient:
         """Raises ClusterError."""
-        from cluster.client import Cluster  # here, since it takes long to load and files need none of it
+        from cluster.client import ClusterClient  # here, since it takes long to load and files need none of it
         from cluster.wire import Timeouts
 
         timeouts = Timeouts()
         if self.timeout is not None:
             timeouts = replace(timeouts, connect=min(self.timeout, timeouts.connect), read=self.timeout)
-        return Cluster.connect(self.context, self.kubeconfig, timeouts, headers=self.headers)
+        return ClusterClient.connect(self.context, self.kubeconfig, timeouts, headers=self.headers)
 
     @contextmanager
-    def connected(self) -> Iterator[Cluster]:
+    def connected(self) -> Iterator[ClusterClient]:
         """Raises OutOfReach for whatever the cluster refuses or does not answer."""
         from cluster.errors import ClusterError
 
@@ -86,7 +86,7 @@ def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
     """What a command says of the error; NotAllowed where it is a matter of rights. `what`: what could not be done."""
     from cluster.errors import Forbidden
 
-    kind = NotAllowed if isinstance(error, Forbidden) else OutOfReach
+    kind = AccessDenied if isinstance(error, Forbidden) else OutOfReach
     return kind(f"{what}: {error}" if what else str(error))
 
 
@@ -140,9 +140,9 @@ def login_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def read_login(options: Mapping[str, Any]) -> Login:
+def read_login(options: Mapping[str, Any]) -> ClusterLogin:
     """Of parameters as click has them. Raises Misused."""
-    found = Login(*(options[name] for name in LOGIN))
+    found = ClusterLogin(*(options[name] for name in LOGIN))
     if found.groups and found.user is None:
         raise Misused("--as-group needs --as USER")
     return replace(found, timeout=found.timeout or None)

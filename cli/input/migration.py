@@ -18,7 +18,7 @@ from policies import dialects
 from policies.dialects import core, kueue_kinds, volcano
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.migration import Migration, Wish, migrate_kueue, migrate_volcano, migrate_yunikorn
+from policies.migration import Migration, MigrationWish, migrate_kueue, migrate_volcano, migrate_yunikorn
 from policies.model.objects import GroupKind, Ref
 from policies.model.pools import count
 from policies.model.quantity import BadQuantity, Quantity
@@ -50,7 +50,7 @@ _KINDS: Final[Mapping[Origin, frozenset[GroupKind]]] = {
     },
 }
 """What is read of a cluster or a snapshot; of files every kind that the migration knows is read."""
-_MIGRATE: Final[Mapping[Origin, Callable[[Sequence[Manifest], Wish], Migration]]] = {
+_MIGRATE: Final[Mapping[Origin, Callable[[Sequence[Manifest], MigrationWish], Migration]]] = {
     Origin.VOLCANO: migrate_volcano,
     Origin.YUNIKORN: migrate_yunikorn,
     Origin.KUEUE: lambda manifests, _: migrate_kueue(manifests),
@@ -64,7 +64,7 @@ class Migrated:
     unreadable: tuple[Unreadable, ...]
 
 
-def migrated(origin: Origin, paths: Sequence[str], against: Against, wish: Wish) -> Migrated:
+def migrated(origin: Origin, paths: Sequence[str], against: Against, wish: MigrationWish) -> Migrated:
     """Raises Misused without any input, and OutOfReach where a cluster or a snapshot cannot be read.
 
     In a cluster YuniKorn's configuration is where Quotree's says that it is.

@@ -15,7 +15,7 @@ _NO_WORKLOAD = "a job without the label kueue.x-k8s.io/queue-name has no Workloa
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedWork:
     """A Workload, or the job of one; `kind` is empty where none is named."""
 
     namespace: str
@@ -31,7 +31,7 @@ class Named:
         return self.name == name and self.kind in ("", kind)
 
 
-def named(written: str, namespace: str | None, default: Callable[[], str]) -> Named:
+def named(written: str, namespace: str | None, default: Callable[[], str]) -> NamedWork:
     """`namespace` is that of -n, `default` gives the one that counts without it. Raises Misused.
 
     The first part of A/B is a kind if there is such a kind, and always with -n; else it is a namespace.
@@ -40,20 +40,20 @@ def named(written: str, namespace: str | None, default: Callable[[], str]) -> Na
     if not first or "/" in name or (slash and not name):
         raise Misused(f"{written!r} names no workload; write NAME, KIND/NAME or NAMESPACE/NAME")
     if not slash:
-        return Named(namespace or default(), first)
+        return NamedWork(namespace or default(), first)
     kind = _kinds().get(first.lower())
     if kind is not None:
-        return Named(namespace or default(), name, kind)
+        return NamedWork(namespace or default(), name, kind)
     if namespace not in (None, first):
         raise Misused(f"{first} is not a kind of job that is known here, and another namespace than -n {namespace}")
-    return Named(first, name)
+    return NamedWork(first, name)
 
 
 Owners = Iterable[tuple[str, str]]
 """Kind and name of each."""
 
 
-def workload_of(workloads: Mapping[str, Owners], wanted: Named) -> str:
+def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
     """The name of the Workload among those of the namespace: its own, or that of its job. Raises Misused."""
     if wanted.kind in ("", _WORKLOAD_KIND) and wanted.name in workloads:
         return wanted.name

@@ -16,7 +16,7 @@ from cli.input.options import configured
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ValidationQuestion:
     """The context, the configuration, and whether the change deletes objects. `revision` is that of --base."""
 
     against: Against
@@ -43,7 +43,7 @@ def asked(command: Callable[..., Any]) -> Callable[..., Any]:
             raise Misused("--prune: --base says what the change deletes; leave one of them out")
         if prune and against.kind == "nothing":
             raise Misused("--prune deletes objects of the context: name it with --against")
-        question = Question(against, config, profile, prune, revision)
+        question = ValidationQuestion(against, config, profile, prune, revision)
         return command(*arguments, question=question, **others)
 
     for option in (

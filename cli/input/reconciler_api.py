@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import click
 
 from cli.exits import Misused, OutOfReach
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_server
 
 
-def get(server: Server, path: str, login: Login) -> dict[str, Any]:
+def get(server: Server, path: str, login: ClusterLogin) -> dict[str, Any]:
     """Its answer. Raises Misused, OutOfReach."""
-    from cluster.client import Cluster  # here, since these take long to load
+    from cluster.client import ClusterClient  # here, since these take long to load
     from cluster.errors import ClusterError, NotFound
 
     try:
-        with Cluster(endpoint(server, login)) as client:
+        with ClusterClient(endpoint(server, login)) as client:
             return client.get(path)
     except NotFound as error:
         raise Misused(plain(error.message)) from error
@@ -73,7 +73,7 @@ def get(server: Server, path: str, login: Login) -> dict[str, Any]:
         raise OutOfReach(f"cannot ask the reconciler at {server.url}: {error}") from error
 
 
-def endpoint(server: Server, login: Login) -> Endpoint:
+def endpoint(server: Server, login: ClusterLogin) -> Endpoint:
     """Where it is asked, with a token. Raises Misused and ClusterError."""
     from cluster.endpoint import Endpoint  # here, since it takes long to load
 
@@ -116,7 +116,7 @@ def _from_file(name: str) -> str:
     return f"Bearer {token}"
 
 
-def _of_kubeconfig(login: Login) -> str:
+def _of_kubeconfig(login: ClusterLogin) -> str:
     """Raises ClusterError."""
     header = login.endpoint().authorization()
     if header is None:

@@ -8,7 +8,7 @@ import sys
 from cli.exits import Misused
 from cli.input.documents import Document, Place, Unreadable, read
 from policies.text import json_values
-from policies.text.positions import Root
+from policies.text.positions import DocumentRoot
 from webhook.bounds import crowded
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
@@ -46,7 +46,7 @@ def recorded(file: str) -> tuple[Review, str]:
 def _body(document: Document) -> bytes:
     """JSON as it is written; YAML as JSON, with numbers as the API server holds them."""
     text = document.region.outline.text
-    if isinstance(json_values.read(text), Root):
+    if isinstance(json_values.read(text), DocumentRoot):
         return text.encode()
     return json.dumps(document.manifest, default=float).encode()
 

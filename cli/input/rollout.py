@@ -10,7 +10,7 @@ from cli.input.change_set import ChangeSet
 from cli.input.context import DECLARED
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Parsed
-from policies.judge import State, judge, stored_state
+from policies.judge import Before, judge, stored_state
 from policies.judging.changes import change as change_of
 from policies.judging.verdict import Judged, Verdict
 from policies.model.change import Circumstances
@@ -19,8 +19,8 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.mutation.stored import stored
 from policies.rollout.edits import Edit, Site
-from policies.rollout.order import Order, arrange
-from policies.rollout.waves import Step, steps
+from policies.rollout.order import ApplyOrder, arrange
+from policies.rollout.waves import Sync, steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Rollout:
 
     change: ChangeSet
     verdict: Verdict
-    order: Order
-    steps: tuple[Step, ...]
+    order: ApplyOrder
+    steps: tuple[Sync, ...]
 
     @property
     def refusals(self) -> tuple[Judged, ...]:
@@ -43,21 +43,21 @@ def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
     site = Site(state.world, configuration, Circumstances(now=datetime.now(UTC)))
     edits = list(_edits(change, state, configuration))
     whole = judge(site.world, [change_of(it.before, it.after) for it in edits], configuration, site.circumstances)
-    order = arrange(site, edits) if whole.verdict.allowed else Order(())
+    order = arrange(site, edits) if whole.verdict.allowed else ApplyOrder(())
     return Rollout(change, whole.verdict, order, tuple(steps(site.world, order.edits)))
 
 
-def _state(change: ChangeSet, configuration: Configuration) -> State:
+def _state(change: ChangeSet, configuration: Configuration) -> Before:
     """The state before the change; files are completed as a cluster would store them."""
     if change.against.of_cluster:
         written = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
         world = change.cluster.world.put_all(placed.obj for placed in change.before.objects.values())
-        return State(world, {**change.cluster.manifests, **written})
+        return Before(world, {**change.cluster.manifests, **written})
     manifests = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
-    return stored_state(State(Forest.of(change.existing(), DECLARED), manifests), configuration)
+    return stored_state(Before(Forest.of(change.existing(), DECLARED), manifests), configuration)
 
 
-def _edits(change: ChangeSet, state: State, configuration: Configuration) -> Iterator[Edit]:
+def _edits(change: ChangeSet, state: Before, configuration: Configuration) -> Iterator[Edit]:
     written = [Parsed(placed.obj, placed.document.manifest) for placed in change.applied.objects.values()]
     for after in stored(written, state.world, configuration):
         yield Edit(_held(state, after.object.ref), after)
@@ -65,6 +65,6 @@ def _edits(change: ChangeSet, state: State, configuration: Configuration) -> Ite
         yield Edit(_held(state, found.ref) or Parsed(found, None), None)
 
 
-def _held(state: State, ref: Ref) -> Parsed | None:
+def _held(state: Before, ref: Ref) -> Parsed | None:
     found = state.world.get(ref)
     return Parsed(found, state.manifests.get(ref)) if found is not None else None

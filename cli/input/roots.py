@@ -20,11 +20,11 @@ from cli.input.documents import Document, Unreadable
 from cli.input.given import NO_FILES, Given, Placed, identify, is_numbered, noted
 from cli.input.paths import HERE, path_within
 from cli.input.queue_config import QueuesRegion
-from cli.input.selection import Selection
-from cli.input.survey import Survey, Unit, survey
+from cli.input.selection import InputSelection
+from cli.input.survey import ReadUnit, Survey, survey
 from cli.output import note
 from policies.configuration.settings import Configuration
-from policies.judge import State, stored_state
+from policies.judge import Before, stored_state
 from policies.model.objects import GroupKind, Ref
 
 _MOST_NAMED = 8
@@ -32,7 +32,7 @@ _MOST_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class FoundRoot:
     """`path` is the folder or the file; "" for the files that no other file contradicts, which come first.
 
     `given` has the objects, `documents` are all manifests, file by file. `around` are the objects of the first root
@@ -50,18 +50,18 @@ class Root:
 class _Read:
     """A unit with its objects; `versions` has for each object a number that equal manifests share."""
 
-    unit: Unit
+    unit: ReadUnit
     given: Given
     versions: dict[Ref, int] = field(default_factory=dict)
 
 
-def whole(found: Survey) -> list[Root]:
+def whole(found: Survey) -> list[FoundRoot]:
     """All of it as one root, also where it contradicts itself."""
     documents = tuple(found.documents())
-    return [Root("", identify(documents, found.unreadable), documents)]
+    return [FoundRoot("", identify(documents, found.unreadable), documents)]
 
 
-def as_one(selection: Selection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True) -> Given:
+def as_one(selection: InputSelection, known: Mapping[Ref, Placed] | None = None, *, render: bool = True) -> Given:
     """Everything that is selected, as one organisation; a note says so where there are several.
 
     `known` as for `identify`. Raises OutOfReach where a renderer that was asked for is not installed.
@@ -82,7 +82,7 @@ def _note_roots(paths: Sequence[str]) -> None:
         note(f"several organisations are taken as one: {named}; name one of them instead")
 
 
-def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[Root]:
+def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list[FoundRoot]:
     """The roots of what was found: one with all of it where nothing contradicts. `known` as for `identify`."""
     read = [_Read(unit, identify(unit.documents, (), known)) for unit in found.units]
     _number(read)
@@ -102,7 +102,7 @@ def find_roots(found: Survey, known: Mapping[Ref, Placed] | None = None) -> list
     ]
 
 
-def context_of(root: Root, context: Context, configuration: Configuration) -> Context:
+def context_of(root: FoundRoot, context: Context, configuration: Configuration) -> Context:
     """What is there before the root is applied: the context, and `around` as it would be stored.
 
     In files a name is unknown only if no other root has it.
@@ -110,23 +110,23 @@ def context_of(root: Root, context: Context, configuration: Configuration) -> Co
     if root.around.objects:
         manifests = {ref: placed.document.manifest for ref, placed in root.around.objects.items()}
         world = context.world.put_all(placed.obj for placed in root.around.objects.values())
-        state = stored_state(State(world, manifests), configuration)
+        state = stored_state(Before(world, manifests), configuration)
         context = replace(context, world=state.world, manifests={**context.manifests, **state.manifests})
     if not root.elsewhere or context.against.of_cluster:
         return context
     return replace(context, world=replace(context.world, known=context.world.known - root.elsewhere))
 
 
-def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> Root:
+def _root(path: str, members: Iterable[_Read], unreadable: Sequence[Unreadable]) -> FoundRoot:
     """The documents once more, as one organisation."""
     objects: dict[Ref, Placed] = {}
     for each in members:
         objects.update(each.given.objects)
     documents = tuple(document for each in members for document in each.unit.documents)
-    return Root(path, identify(documents, unreadable, objects), documents)
+    return FoundRoot(path, identify(documents, unreadable, objects), documents)
 
 
-def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:
+def _by_name(roots: Iterable[FoundRoot]) -> dict[str, set[Ref]]:
     """Objects of the kinds that people keep in files, by name."""
     found: dict[str, set[Ref]] = defaultdict(set)
     for root in roots:
@@ -136,7 +136,7 @@ def _by_name(roots: Iterable[Root]) -> dict[str, set[Ref]]:
     return found
 
 
-def _around(root: Root, rest: Root, common: Mapping[str, set[Ref]]) -> Given:
+def _around(root: FoundRoot, rest: FoundRoot, common: Mapping[str, set[Ref]]) -> Given:
     """Objects of the rest that the root names, directly or through others."""
     taken: dict[Ref, Placed] = {}
     new: Iterable[Placed] = root.given.objects.values()
@@ -147,7 +147,7 @@ def _around(root: Root, rest: Root, common: Mapping[str, set[Ref]]) -> Given:
     return replace(NO_FILES, objects=taken)
 
 
-def _placed(root: Root, apart: Mapping[str, set[Ref]]) -> Root:
+def _placed(root: FoundRoot, apart: Mapping[str, set[Ref]]) -> FoundRoot:
     """The root with `elsewhere`: the kinds of the names that only other roots have."""
     lacking = (ref for text in _texts(root.given.objects.values()) for ref in apart.get(text, ()))
     known = root.given.objects.keys() | root.around.objects.keys()
@@ -222,7 +222,7 @@ def _paths(read: Sequence[_Read], named: Sequence[str]) -> dict[int, str]:
     for each in apart:
         tops.add([each.unit.path, *(folder for folder in _upward(each.unit, named) if folder in sound)][-1])
 
-    def root(unit: Unit) -> str:
+    def root(unit: ReadUnit) -> str:
         return next((path for path in (unit.path, *_upward(unit, named)) if path in tops), "")
 
     return {id(each): "" if each.unit.named else root(each.unit) for each in read}
@@ -251,7 +251,7 @@ def _sound(apart: Sequence[_Read], contested: Mapping[Ref, object], named: Seque
     return versions.keys() - torn
 
 
-def _upward(unit: Unit, named: Sequence[str]) -> Iterator[str]:
+def _upward(unit: ReadUnit, named: Sequence[str]) -> Iterator[str]:
     """The folders that hold the unit, from the inner to the outer, up to the one that the user named."""
     top = next((folder for folder in named if path_within(unit.path, folder) is not None), None)
     path = unit.path

@@ -11,12 +11,12 @@ import click
 
 from cli.exits import Misused
 from cli.input.documents import STDIN
-from cli.input.folders import Exclusion
+from cli.input.folders import PathExclusion
 from cli.input.options import inputs
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class InputSelection:
     """`values` are the files with values for all charts, `exclusion` leaves files of folders out.
 
     Each file or folder in `each` is an organisation of its own. `only` are the files whose findings
@@ -28,7 +28,7 @@ class Selection:
     charts: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     stdin_name: str = STDIN
-    exclusion: Exclusion = field(default_factory=Exclusion)
+    exclusion: PathExclusion = field(default_factory=PathExclusion)
     each: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
 
@@ -72,7 +72,9 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
             raise Misused("--values -: helm reads values from files; write them into one")
         if stdin_filename and "-" not in files:
             raise Misused("--stdin-filename: standard input is not read; name it with -")
-        selection = Selection(files, kustomizations, charts, values, stdin_filename or STDIN, Exclusion(exclude), each)
+        selection = InputSelection(
+            files, kustomizations, charts, values, stdin_filename or STDIN, PathExclusion(exclude), each
+        )
         if within is not None:
             selection = replace(selection, paths=(within,), only=files)
         return command(*arguments, selection=selection, **others)

@@ -14,7 +14,7 @@ from cli.input.documents import Document, Unreadable, read
 from cli.input.given import Given, Placed, Repeated, gather
 from cli.input.options import EngineOptions
 from cli.input.roots import as_one
-from cli.input.selection import Selection
+from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.output import note
 from cli.progress import stage
@@ -31,14 +31,14 @@ from policies.model.objects import Node
 from policies.mutation.stored import stored
 from scheduling.objects.submission import kind_of
 from scheduling.simulation.intake import has_no_schema, is_played
-from scheduling.simulation.settings import Settings, read_settings
-from scheduling.simulation.simulation import Simulation, begin
+from scheduling.simulation.settings import SimulationSettings, read_settings
+from scheduling.simulation.simulation import KueueSimulation, begin
 from scheduling.simulation.submissions import is_submission
 from scheduling.simulation.validation import faults
 from scheduling.volcano.play.intake import is_volcanos
-from scheduling.volcano.play.simulation import Simulation as Volcano
+from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano
 from scheduling.yunikorn.intake import is_yunikorns
-from scheduling.yunikorn.simulation import Simulation as YuniKorn
+from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 
 _NOT_KUEUES = ("metadata.annotations",)
 """Fields whose defects Kueue ignores."""
@@ -154,7 +154,7 @@ class Beside(Protocol):
 
 
 @dataclass(slots=True)
-class Others:
+class OtherQueues:
     """What there is in the queues of others than Kueue."""
 
     volcano: Volcano
@@ -170,11 +170,11 @@ class Others:
 
 
 @dataclass(slots=True)
-class Simulations(Others):
+class Simulations(OtherQueues):
     """The same files in the queues of Kueue, of Volcano and of YuniKorn, at the same time."""
 
     files: SimulatedFiles
-    kueue: Simulation
+    kueue: KueueSimulation
 
     def note_problems(self) -> None:
         note_problems(self.files, self.kueue, self.beside)
@@ -194,7 +194,9 @@ class Simulations(Others):
 
 def start(paths: Sequence[str], engine: EngineOptions) -> Simulations:
     """The simulations of these files when nothing moves any more. Raises Misused."""
-    return play(as_one(Selection(tuple(paths)), render=False), settings(engine.config, paths, engine.profile), engine)
+    return play(
+        as_one(InputSelection(tuple(paths)), render=False), settings(engine.config, paths, engine.profile), engine
+    )
 
 
 def play(given: Given, configuration: Configuration, engine: EngineOptions) -> Simulations:
@@ -203,7 +205,7 @@ def play(given: Given, configuration: Configuration, engine: EngineOptions) -> S
     files = SimulatedFiles(configuration)
     decisions = engine_settings(engine, files.configuration)
     manifests = files.accept(given)
-    simulation = Simulation(decisions, begin([*manifests, *files.others]))
+    simulation = KueueSimulation(decisions, begin([*manifests, *files.others]))
     simulation.add(manifests)
     simulations = Simulations(*beside(simulation.start, configuration), files, simulation)
     simulations.bring()
@@ -226,7 +228,7 @@ def beside(start: int, configuration: Configuration) -> tuple[Volcano, YuniKorn]
     return Volcano(start), YuniKorn(start, strict=configuration.profile is Profile.STRICT)
 
 
-def note_problems(files: SimulatedFiles, simulation: Simulation, beside: Sequence[Beside] = ()) -> None:
+def note_problems(files: SimulatedFiles, simulation: KueueSimulation, beside: Sequence[Beside] = ()) -> None:
     """Write to standard error what cannot be read and what is not simulated."""
     for item in files.unreadable:
         note(str(item))
@@ -240,7 +242,7 @@ def note_problems(files: SimulatedFiles, simulation: Simulation, beside: Sequenc
         note("the simulation was stopped, since it never settles: the workloads at its end take turns without end")
 
 
-def exit_codes(files: SimulatedFiles, simulation: Simulation, beside: Sequence[Beside] = ()) -> Iterator[Exit]:
+def exit_codes(files: SimulatedFiles, simulation: KueueSimulation, beside: Sequence[Beside] = ()) -> Iterator[Exit]:
     if files.unreadable:
         yield Exit.UNREADABLE
     if files.refused or any(each.problems for each in beside):
@@ -249,7 +251,7 @@ def exit_codes(files: SimulatedFiles, simulation: Simulation, beside: Sequence[B
         yield Exit.UNJUDGED
 
 
-def engine_settings(engine: EngineOptions, configuration: Configuration) -> Settings:
+def engine_settings(engine: EngineOptions, configuration: Configuration) -> SimulationSettings:
     """From Kueue's Configuration, and the section `kueue` of Quotree's. Raises Misused, naming the key."""
     document = _kueue_configuration(engine.kueue_config) if engine.kueue_config else None
     manifest: Manifest = document.manifest if document else {}

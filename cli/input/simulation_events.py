@@ -12,7 +12,7 @@ from cli.input.simulation import Simulations
 from policies.configuration.kueue.durations import duration
 from policies.model.errors import BadConfiguration, PolicyError
 from scheduling.objects import times
-from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.simulation import KueueSimulation
 
 _STATES = ("Ready", "Pending", "Rejected")
 EVENTS = {
@@ -25,7 +25,7 @@ EVENTS = {
 _ORDERED = "--event"
 
 
-class Event(NamedTuple):
+class EventOption(NamedTuple):
     """`option` is one of EVENTS."""
 
     option: str
@@ -65,11 +65,11 @@ def events(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(_ORDERED, "events", multiple=True, hidden=True, callback=_split)(command)
 
 
-def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[Event]:  # noqa: ARG001, click's
-    return [Event(option, value) for option, _, value in (each.partition("=") for each in values)]
+def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[EventOption]:  # noqa: ARG001, click's
+    return [EventOption(option, value) for option, _, value in (each.partition("=") for each in values)]
 
 
-def play(simulations: Simulations, event: Event) -> None:
+def play(simulations: Simulations, event: EventOption) -> None:
     """Raises Misused where the event is not possible now."""
     option, value = event
     simulation = simulations.kueue
@@ -93,7 +93,7 @@ def play(simulations: Simulations, event: Event) -> None:
     simulations.bring()
 
 
-def _time(value: str, simulation: Simulation) -> int:
+def _time(value: str, simulation: KueueSimulation) -> int:
     """Raises BadConfiguration."""
     later = value.startswith("+")
     time = simulation.start + duration(value.removeprefix("+"), "") if later else times.parse(value)
@@ -104,7 +104,7 @@ def _time(value: str, simulation: Simulation) -> int:
     return time
 
 
-def _check(value: str, simulation: Simulation) -> tuple[str, str]:
+def _check(value: str, simulation: KueueSimulation) -> tuple[str, str]:
     """Raises BadConfiguration."""
     name, _, state = value.partition("=")
     if state not in _STATES:

@@ -12,28 +12,28 @@ from cli.exits import Exit, Misused
 from cli.input import elsewhere, snapshot_file
 from cli.input.against import Against
 from cli.input.login import unavailable
-from cli.input.named import Named, workload_of
+from cli.input.named import NamedWork, workload_of
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
-from cli.input.simulation import Others, engine_settings, start
+from cli.input.simulation import OtherQueues, engine_settings, start
 from cli.progress import stage
-from scheduling.simulation.settings import Settings
+from scheduling.simulation.settings import SimulationSettings
 from scheduling.visibility.as_json import job_of
 from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class LoadedSnapshot:
     """`job` names the job of a Workload (`namespace/name`). `exit` says how well it could be read. `others`: the work
     in other queues than Kueue's; None if unknown."""
 
     world: World
     job: Callable[[str], str]
     exit: Exit = Exit.CLEAN
-    others: Others | None = None
+    others: OtherQueues | None = None
 
 
-def take(against: Against, engine: EngineOptions) -> Snapshot:
+def take(against: Against, engine: EngineOptions) -> LoadedSnapshot:
     """The cluster now, or the files of a folder once nothing moves any more. Raises Misused, OutOfReach."""
     if against.kind == "files":
         return _of_files(against.name, engine)
@@ -45,13 +45,13 @@ def take(against: Against, engine: EngineOptions) -> Snapshot:
     return _of_cluster(world, others)
 
 
-def read(against: Against, settings: Settings | None = None) -> World:
+def read(against: Against, settings: SimulationSettings | None = None) -> World:
     """What decisions read, in a cluster or in a snapshot of one. Raises OutOfReach."""
     from cluster.errors import ClusterError  # here, since these take long to load and files need none of them
     from reconciler.api.snapshot import of_manifests, snapshot
-    from reconciler.process import Settings as ReconcilerSettings
+    from reconciler.process import DecisionSettings as ReconcilerSettings
 
-    chosen = settings or Settings()
+    chosen = settings or SimulationSettings()
     decisions = ReconcilerSettings(chosen.options, chosen.ordering, chosen.counting, chosen.waiting)
     if against.kind == "snapshot":
         return of_manifests(snapshot_file.read(against.name).objects, decisions)
@@ -63,7 +63,7 @@ def read(against: Against, settings: Settings | None = None) -> World:
         raise unavailable(error, f"cannot read {against}") from error
 
 
-def _of_cluster(world: World, others: Others | None) -> Snapshot:
+def _of_cluster(world: World, others: OtherQueues | None) -> LoadedSnapshot:
     def job(key: str) -> str:
         workload = world.workloads.get(key)
         if workload is None:
@@ -71,17 +71,17 @@ def _of_cluster(world: World, others: Others | None) -> Snapshot:
         found = job_of(workload)
         return f"{found['kind']} {found['namespace']}/{found['name']}"
 
-    return Snapshot(world, job, others=others)
+    return LoadedSnapshot(world, job, others=others)
 
 
-def _of_files(folder: str, engine: EngineOptions) -> Snapshot:
+def _of_files(folder: str, engine: EngineOptions) -> LoadedSnapshot:
     simulations = start([folder], engine)
     simulations.note_problems()
     simulation = simulations.kueue
-    return Snapshot(simulation.world, lambda key: str(simulation.names[key]), simulations.exit, simulations)
+    return LoadedSnapshot(simulation.world, lambda key: str(simulation.names[key]), simulations.exit, simulations)
 
 
-def key_of(world: World, wanted: Named) -> str:
+def key_of(world: World, wanted: NamedWork) -> str:
     """The Workload `namespace/name` that is meant. Raises Misused."""
     there = [each for each in world.workloads.values() if each.namespace == wanted.namespace]
     owners = {each.name: [(owner.kind, owner.name) for owner in each.owners] for each in there}

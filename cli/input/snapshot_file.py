@@ -29,7 +29,7 @@ _AGAIN = "take it again with `quotree snapshot`"
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotFile:
     """`cluster` names what it was taken of. Of the kinds in `complete` every object is in `objects`."""
 
     taken: datetime
@@ -39,7 +39,7 @@ class Snapshot:
     names_hashed: bool = False
 
 
-def read(file: str) -> Snapshot:
+def read(file: str) -> SnapshotFile:
     """Raises OutOfReach, which says why and what to do: a part of a snapshot is never used."""
     try:
         data, _ = read_regular(file, MAX_SIZE + 1)
@@ -58,8 +58,8 @@ def read(file: str) -> Snapshot:
     return _snapshot(root.value)
 
 
-def _snapshot(value: Mapping[str, Any]) -> Snapshot:
-    return Snapshot(
+def _snapshot(value: Mapping[str, Any]) -> SnapshotFile:
+    return SnapshotFile(
         taken=_moment(value["takenAt"]) or datetime.fromtimestamp(0, UTC),
         cluster=value["cluster"],
         complete=frozenset(map(_kind, value["complete"])),

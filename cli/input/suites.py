@@ -27,7 +27,7 @@ from policies.model.suggestion import suggest
 from policies.rules import find, registry
 from policies.text import yaml_values
 from policies.text.field_paths import Region
-from policies.text.positions import BadText, Lines, Root, position
+from policies.text.positions import BadText, DocumentRoot, TextLines, position
 
 _CASE = ("name", "given", "apply", "delete", "profile", "configuration", "now", "findings")
 _FINDING = ("rule", "object", "field", "severity", "says")
@@ -54,7 +54,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SuiteCase:
     """`existing` are the objects before the change. `now` is None where the case does not set the time."""
 
     name: str
@@ -87,7 +87,7 @@ def files(paths: Iterable[str]) -> Iterator[File]:
                 yield File(file, named=False)
 
 
-def read(file: File, config: str | None) -> list[Case]:
+def read(file: File, config: str | None) -> list[SuiteCase]:
     """The cases of one file. Raises BadSuite, or Misused for an invalid configuration."""
     text = _text_of(file.path)
     roots = list(yaml_values.read(text))
@@ -95,11 +95,11 @@ def read(file: File, config: str | None) -> list[Case]:
         if isinstance(bad, BadText):
             raise BadSuite(Place(str(file.path), *position(text, bad.offset)), bad.message)
     root = roots[0] if len(roots) == 1 else None
-    if not isinstance(root, Root) or not isinstance(root.value, list):
+    if not isinstance(root, DocumentRoot) or not isinstance(root.value, list):
         if not file.named:
             return []
         raise BadSuite(Place(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
-    region = Region.of(text, yaml_values.steps, root.span, Lines(text))
+    region = Region.of(text, yaml_values.steps, root.span, TextLines(text))
     return list(_Reader(file.path, root.value, config).cases(region))
 
 
@@ -126,7 +126,7 @@ class _Reader:
     objects: dict[str, tuple[Parsed, ...]] = field(default_factory=dict)
     configurations: dict[str | None, Configuration] = field(default_factory=dict)
 
-    def cases(self, region: Region) -> Iterator[Case]:
+    def cases(self, region: Region) -> Iterator[SuiteCase]:
         names: set[str] = set()
         for i, value in enumerate(self.value):
             step = _Step(self.file, region, f"[{i}]")
@@ -136,13 +136,13 @@ class _Reader:
             names.add(case.name)
             yield case
 
-    def _case(self, step: _Step, value: Mapping[str, Any]) -> Case:
+    def _case(self, step: _Step, value: Mapping[str, Any]) -> SuiteCase:
         name = _text(step.at("name"), value.get("name"))
         if not name:
             raise step.bad("a case needs a name: what holds, as a sentence")
         if "findings" not in value:
             raise step.bad("a case needs its findings; write [] for none")
-        return Case(
+        return SuiteCase(
             name=name,
             place=step.place(),
             existing=self._objects(step.at("given"), value.get("given"), once=False),

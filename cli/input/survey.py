@@ -25,10 +25,10 @@ from cli.input.documents import (
     matching,
     standard_input,
 )
-from cli.input.folders import JUDGED, Folder, PassedOver, Reason, look
-from cli.input.kustomizations import Build, builds
+from cli.input.folders import JUDGED, Folder, PassedOver, PassedOverReason, look
+from cli.input.kustomizations import KustomizeBuild, builds
 from cli.input.regular_file import read_regular
-from cli.input.selection import Selection
+from cli.input.selection import InputSelection
 from cli.progress import stage, tick
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ _MOST_SAID = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ReadUnit:
     """The manifests of one file, or what was `rendered` of a kustomization or chart, whose folder is then `path`.
 
     `named`: the user named it, so it belongs to all that they named. `bases` are the folders that a kustomization is
@@ -59,7 +59,7 @@ class Survey:
     """`folders` are those that the user named; `notes` say what could not be rendered. `files` counts what was looked
     at."""
 
-    units: list[Unit] = field(default_factory=list)
+    units: list[ReadUnit] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     passed: list[PassedOver] = field(default_factory=list)
@@ -82,10 +82,10 @@ class Survey:
             else:
                 self.passed.append(each)
         for source, of_file in groupby(documents, key=lambda document: document.source):
-            self.units.append(Unit(source, tuple(of_file), named))
+            self.units.append(ReadUnit(source, tuple(of_file), named))
 
 
-def survey(selection: Selection, *, render: bool = True) -> Survey:
+def survey(selection: InputSelection, *, render: bool = True) -> Survey:
     """Without `render` the files of kustomizations are read as they are, and charts are passed over.
 
     Raises OutOfReach where a renderer that was asked for is not installed.
@@ -117,7 +117,9 @@ def _below(made: Survey, folder: Folder, files: Files, render: bool) -> None:
     made.take(files.below(folder), named=False)
     if render:
         _charts(made, folder)
-    made.passed += [PassedOver(file, Reason.CHART) for of_chart in folder.charts.values() for file in of_chart]
+    made.passed += [
+        PassedOver(file, PassedOverReason.CHART) for of_chart in folder.charts.values() for file in of_chart
+    ]
 
 
 def _built(made: Survey, folder: Folder) -> set[str]:
@@ -128,12 +130,12 @@ def _built(made: Survey, folder: Folder) -> set[str]:
         if isinstance(result, str):
             made.notes.append(f"{build.top.folder}: not built: {result}; its files are read as they are")
             continue
-        made.units.append(Unit(build.top.folder, tuple(result), rendered=True, bases=build.bases))
+        made.units.append(ReadUnit(build.top.folder, tuple(result), rendered=True, bases=build.bases))
         used |= build.files
     return used
 
 
-def _build(build: Build) -> list[Document] | str:
+def _build(build: KustomizeBuild) -> list[Document] | str:
     from cli.input.external.rendering import kustomize  # here, since what runs programs loads slowly
 
     return build.hindrance or _rendered(lambda: kustomize(build.top.folder))
@@ -145,7 +147,7 @@ def _charts(made: Survey, folder: Folder) -> None:
         if isinstance(result, str):
             made.notes.append(f"{chart}: not rendered: {result}")
         else:
-            made.units.append(Unit(chart, tuple(result), rendered=True))
+            made.units.append(ReadUnit(chart, tuple(result), rendered=True))
 
 
 def _chart(chart: str) -> list[Document] | str:
@@ -185,7 +187,7 @@ def _mentioned(file: str) -> bool:
         return False
 
 
-def _asked_for(made: Survey, selection: Selection) -> None:
+def _asked_for(made: Survey, selection: InputSelection) -> None:
     """What --kustomize and --helm name must be rendered."""
     if not selection.kustomizations and not selection.charts:
         return

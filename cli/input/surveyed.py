@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from cli.input.against import Against
 from cli.input.context import Context, load
 from cli.input.given import NO_FILES, Given, joined
-from cli.input.roots import Root, find_roots, whole
-from cli.input.selection import Selection
+from cli.input.roots import FoundRoot, find_roots, whole
+from cli.input.selection import InputSelection
 from cli.input.survey import Survey, survey
 from cli.input.workspace import Organisation, organisations
 from policies.configuration.settings import Configuration
@@ -21,7 +21,7 @@ class Surveyed:
 
     organisation: Organisation
     found: Survey
-    roots: Sequence[Root]
+    roots: Sequence[FoundRoot]
 
     def against(self, named: Against) -> Against:
         """The context: that of the command line, else that of the configuration."""
@@ -29,16 +29,16 @@ class Surveyed:
         return own if own is not None and named.kind == "nothing" else named
 
     @property
-    def filled(self) -> list[Root]:
+    def filled(self) -> list[FoundRoot]:
         """The roots with objects or unreadable files; at least one."""
         return [root for root in self.roots if root.given.objects or root.given.unreadable] or list(self.roots[:1])
 
-    def name(self, root: Root) -> str:
+    def name(self, root: FoundRoot) -> str:
         """The path of the root, else the name of the organisation; "" for the files that no other file contradicts."""
         return root.path or self.organisation.name
 
 
-def survey_roots(selection: Selection, config: str | None, *, render: bool = True) -> list[Surveyed]:
+def survey_roots(selection: InputSelection, config: str | None, *, render: bool = True) -> list[Surveyed]:
     """`render`: build kustomizations and charts. Raises Misused, and OutOfReach as `survey` does."""
     return [_surveyed(each, render) for each in organisations(selection, config)]
 

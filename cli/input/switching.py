@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.exits import Misused
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from policies.dialects import kueue
 from policies.dialects.reading import mapping, metadata
@@ -18,7 +18,7 @@ from policies.model.printing import plain
 from policies.model.suggestion import close
 
 if TYPE_CHECKING:
-    from cluster.client import Cluster
+    from cluster.client import ClusterClient
     from cluster.resource import Resource
 
 MANAGER = "quotree"
@@ -27,7 +27,7 @@ HOLD, DRAIN, NONE = "Hold", "HoldAndDrain", "None"
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class SpecSwitch:
     """One field of `spec`: what it becomes, what it is where it is absent, and how that is said."""
 
     field: str
@@ -36,15 +36,15 @@ class Switch:
     done: str
 
 
-def stop_policy(value: str) -> Switch:
-    return Switch("stopPolicy", value, NONE, "resumed" if value == NONE else _STOPPED[value])
+def stop_policy(value: str) -> SpecSwitch:
+    return SpecSwitch("stopPolicy", value, NONE, "resumed" if value == NONE else _STOPPED[value])
 
 
 _STOPPED = {HOLD: "stopped; what runs goes on", DRAIN: "stopped; what runs is evicted"}
 
 
-def active(value: bool) -> Switch:
-    return Switch("active", value, True, "resumed" if value else "stopped; if it runs, it is evicted")
+def active(value: bool) -> SpecSwitch:
+    return SpecSwitch("active", value, True, "resumed" if value else "stopped; if it runs, it is evicted")
 
 
 class OfKinds(click.Group):
@@ -76,7 +76,9 @@ def acting(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("name")(dry_run(login_option(command)))
 
 
-def switch(login: Login, kind: GroupKind, name: str, wanted: Switch, dry_run: str, namespace: str | None = None) -> str:
+def switch(
+    login: ClusterLogin, kind: GroupKind, name: str, wanted: SpecSwitch, dry_run: str, namespace: str | None = None
+) -> str:
     """Set the field; the sentence for what was done. Raises Misused for an unknown name, and OutOfReach."""
     from cluster.actions import Patch  # here, since these take long to load
     from cluster.apply import perform
@@ -108,7 +110,7 @@ def versions(kind: GroupKind) -> tuple[Resource, ...]:
     return WORKLOADS if kind == kueue.WORKLOAD else FOLLOWED[kind]
 
 
-def _missing(cluster: Cluster, resource: Resource, kind: GroupKind, name: str, namespace: str | None) -> str:
+def _missing(cluster: ClusterClient, resource: Resource, kind: GroupKind, name: str, namespace: str | None) -> str:
     within = f" in namespace {namespace}" if namespace else ""
     near = close(name, _names(cluster.list(resource, namespace=namespace)))
     return f"there is no {kind.kind} {name}{within}" + (f"; did you mean {near}?" if near else "")

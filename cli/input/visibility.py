@@ -11,14 +11,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cli.exits import Misused, NotAllowed, OutOfReach
+from cli.exits import AccessDenied, Misused, OutOfReach
 from cli.input import reconciler_api
-from cli.input.login import Login, unavailable
-from cli.input.named import Named, workload_of
+from cli.input.login import ClusterLogin, unavailable
+from cli.input.named import NamedWork, workload_of
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
-    from cluster.client import Cluster
+    from cluster.client import ClusterClient
 
 Ask = Callable[[str], dict[str, Any]]
 """Gives the answer to a path of /v1. Raises Misused, OutOfReach."""
@@ -26,7 +26,7 @@ Ask = Callable[[str], dict[str, Any]]
 
 @contextmanager
 def asked(
-    login: Login, server: reconciler_api.Server | None = None, refused: NotAllowed | None = None
+    login: ClusterLogin, server: reconciler_api.Server | None = None, refused: AccessDenied | None = None
 ) -> Iterator[Ask]:
     """Of this cluster; `server` is that of --reconciler, `refused` why the cluster itself was not read.
 
@@ -53,7 +53,7 @@ def understood() -> Iterator[None]:
         raise OutOfReach("the answer is not that of a reconciler of Quotree, or of another version of it") from error
 
 
-def _passed_on(cluster: Cluster, path: str) -> dict[str, Any]:
+def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:
     from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
     from reconciler.api.aggregated import API_SERVICE, PREFIX
 
@@ -61,7 +61,7 @@ def _passed_on(cluster: Cluster, path: str) -> dict[str, Any]:
         return cluster.get(PREFIX + path.removeprefix("/v1"))
     except Forbidden as error:
         cure = "ask for the ClusterRole quotree-batch-user, by a RoleBinding in the namespace"
-        raise NotAllowed(f"{error.message}; {cure}") from error
+        raise AccessDenied(f"{error.message}; {cure}") from error
     except NotFound as error:
         if _served(cluster):
             raise Misused(plain(error.message)) from error
@@ -76,7 +76,7 @@ def _passed_on(cluster: Cluster, path: str) -> dict[str, Any]:
         raise unavailable(error) from error
 
 
-def _served(cluster: Cluster) -> bool:
+def _served(cluster: ClusterClient) -> bool:
     from cluster.errors import ClusterError, NotFound
     from reconciler.api.aggregated import PREFIX
 
@@ -89,7 +89,7 @@ def _served(cluster: Cluster) -> bool:
     return True
 
 
-def find_workload(login: Login, wanted: Named) -> str:
+def find_workload(login: ClusterLogin, wanted: NamedWork) -> str:
     """The name of the Workload that is meant, among those that the API server has. Raises Misused, OutOfReach."""
     from cluster.sources import WORKLOADS
     from policies.dialects.reading import listing, mapping, metadata
@@ -106,7 +106,7 @@ def find_workload(login: Login, wanted: Named) -> str:
     return workload_of(owners, wanted)
 
 
-def local_queues(login: Login, namespace: str) -> list[str]:
+def local_queues(login: ClusterLogin, namespace: str) -> list[str]:
     """The names of the LocalQueues there, and of those that Workloads name: one may be misspelt, or gone.
 
     Raises OutOfReach, also where there are none.

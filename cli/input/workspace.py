@@ -13,8 +13,8 @@ import click
 from cli.exits import Misused
 from cli.input.against import Against, AgainstType
 from cli.input.documents import expand
-from cli.input.folders import Exclusion
-from cli.input.selection import Selection
+from cli.input.folders import PathExclusion
+from cli.input.selection import InputSelection
 from cli.input.settings import configuration_file, named_configuration, read_file
 from cli.links import stays_below
 from policies.configuration.section import Section
@@ -30,12 +30,12 @@ class Organisation:
     `against` is its context where it has one of its own.
     """
 
-    selection: Selection
+    selection: InputSelection
     name: str = ""
     against: Against | None = None
 
 
-def organisations(selection: Selection, config: str | None) -> list[Organisation]:
+def organisations(selection: InputSelection, config: str | None) -> list[Organisation]:
     """Raises Misused."""
     if selection.each:
         return [*_each(selection)]
@@ -45,7 +45,7 @@ def organisations(selection: Selection, config: str | None) -> list[Organisation
     return [*_within(selection, declared)]
 
 
-def _each(selection: Selection) -> Iterator[Organisation]:
+def _each(selection: InputSelection) -> Iterator[Organisation]:
     roots = [root for each in selection.each for root in expand(each) or [each]]
     for root in roots:
         if not os.path.lexists(root):
@@ -54,10 +54,10 @@ def _each(selection: Selection) -> Iterator[Organisation]:
         apart = replace(selection.exclusion, apart=frozenset(str(Path(root).absolute()) for root in roots))
         yield Organisation(replace(selection, each=(), exclusion=apart))
     for root in dict.fromkeys(roots):
-        yield Organisation(Selection((root,), exclusion=selection.exclusion), root)
+        yield Organisation(InputSelection((root,), exclusion=selection.exclusion), root)
 
 
-def _within(selection: Selection, declared: Sequence[Organisation]) -> Iterator[Organisation]:
+def _within(selection: InputSelection, declared: Sequence[Organisation]) -> Iterator[Organisation]:
     """The roots that the inputs are in, and those in the inputs; files outside of all roots as they are."""
     names = [os.path.abspath(path) for path in selection.paths]  # noqa: PTH100, without `..`
     roots = {os.path.abspath(each.name): each for each in declared}  # noqa: PTH100
@@ -78,7 +78,7 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def _declared(selection: Selection, config: str | None) -> list[Organisation] | None:
+def _declared(selection: InputSelection, config: str | None) -> list[Organisation] | None:
     """The roots of the configuration file; None where it has none, or where the inputs are not in folders."""
     if not selection.paths or selection.kustomizations or selection.charts or "-" in selection.paths:
         return None
@@ -95,7 +95,7 @@ class _Declaring:
     """The folder of the configuration. `trusted`: the user named the file; one that was found may be anybody's."""
 
     folder: str
-    exclusion: Exclusion
+    exclusion: PathExclusion
     trusted: bool
 
 
@@ -124,7 +124,7 @@ def _root(section: Section, declaring: _Declaring) -> Iterator[Organisation]:
             raise BadConfiguration(f"{path}: a link leads out of the folder of this file", section.at("path"))
     context = _against(against, declaring, section.at("against")) if against is not None else None
     for each in found:
-        yield Organisation(Selection((each,), exclusion=declaring.exclusion), each, context)
+        yield Organisation(InputSelection((each,), exclusion=declaring.exclusion), each, context)
 
 
 def _against(text: str, declaring: _Declaring, at: str) -> Against:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cli.report.drawing import row_text
-from cli.report.quotas import Row
+from cli.report.quotas import QuotaRow
 from cli.report.simulations.layout import tree
 from cli.report.simulations.usage import counts_mark
-from cli.report.tree_view import UnknownNode, Wanted, unknown
+from cli.report.tree_view import UnknownNode, WantedNode, unknown
 from policies.model.printing import plain
 
 Found = Mapping[str, Any]
@@ -40,7 +40,7 @@ class _Branch:
             stack += here.children.values()
 
 
-def chosen(found: Found, nodes: Sequence[Wanted], children: bool) -> dict[str, Any]:
+def chosen(found: Found, nodes: Sequence[WantedNode], children: bool) -> dict[str, Any]:
     """The answer with these nodes, their ancestors and all below; without any, the whole. Raises UnknownNode."""
     every = [branch for root in _roots(found) for branch in root.below()]
     if not nodes:
@@ -78,5 +78,5 @@ def _rows(branch: _Branch) -> tuple[str, list[str]]:
     entry = branch.entry
     notes = [] if entry.get("exists", True) else ["no object here"]
     notes += [mark] if (mark := counts_mark(entry.get("workloads", {}))) else []
-    rows = [Row(each["flavor"], each["resource"], each["own"], each["children"]) for each in entry["quota"]]
+    rows = [QuotaRow(each["flavor"], each["resource"], each["own"], each["children"]) for each in entry["quota"]]
     return plain(branch.name + (f" ({'; '.join(notes)})" if notes else "")), list(map(row_text, rows))

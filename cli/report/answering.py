@@ -11,11 +11,11 @@ from pathlib import PurePath
 from cli.exits import OutOfReach
 from cli.input.context import Context, Revision
 from cli.input.documents import Document
-from cli.input.folders import Reason
+from cli.input.folders import PassedOverReason
 from cli.input.given import Given, identify
-from cli.input.question import Question
-from cli.input.roots import Root, context_of
-from cli.input.selection import Selection
+from cli.input.question import ValidationQuestion
+from cli.input.roots import FoundRoot, context_of
+from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.survey import survey
 from cli.input.surveyed import Surveyed, contexts_of, survey_roots, together
@@ -30,14 +30,14 @@ from policies.judging.proposal import Proposal
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answered:
     """`proposals` has one for each root; none where the context is out of reach, so that no rule could judge."""
 
     report: Report
     proposals: tuple[Proposal, ...]
 
 
-def answer(selection: Selection, question: Question) -> Answer:
+def answer(selection: InputSelection, question: ValidationQuestion) -> Answered:
     """The report about these inputs. What cannot be read is in it. Raises Misused, OutOfReach."""
     configuration = settings(question.config, selection.places, question.profile)
     found = survey_roots(selection, question.config)
@@ -51,13 +51,13 @@ def answer(selection: Selection, question: Question) -> Answer:
             for one in _judged(each, question, configuration, contexts[each.against(question.against)])
         ]
     except OutOfReach as error:
-        return Answer(replace(unjudged(every, question.against, configuration, error.message), looked=looked), ())
+        return Answered(replace(unjudged(every, question.against, configuration, error.message), looked=looked), ())
     whole = replace(merged([each for each, _ in answers]), looked=looked)
-    return Answer(_only(whole, selection.only), tuple(proposal for _, proposal in answers))
+    return Answered(_only(whole, selection.only), tuple(proposal for _, proposal in answers))
 
 
 def _judged(
-    surveyed: Surveyed, question: Question, configuration: Configuration, context: Context
+    surveyed: Surveyed, question: ValidationQuestion, configuration: Configuration, context: Context
 ) -> Iterator[tuple[Report, Proposal]]:
     """The report about each root."""
     bases = _bases(surveyed, question.revision)
@@ -96,7 +96,7 @@ def _bases(surveyed: Surveyed, name: str | None) -> tuple[Revision, Mapping[str,
         return base.revision, given
 
 
-def _root_of(path: str, roots: Mapping[str, Root]) -> str:
+def _root_of(path: str, roots: Mapping[str, FoundRoot]) -> str:
     around = (path, *map(str, PurePath(path).parents))
     return next((roots[each].path for each in around if each in roots), "")
 
@@ -104,7 +104,7 @@ def _root_of(path: str, roots: Mapping[str, Root]) -> str:
 def _looked(surveyed: Sequence[Surveyed]) -> Looked:
     every = [root.given for each in surveyed for root in each.roots]
     judged = {placed.document.source for given in every for placed in given.objects.values()}
-    reasons = {document.source: Reason.OTHER_KINDS for given in every for document in given.rest}
+    reasons = {document.source: PassedOverReason.OTHER_KINDS for given in every for document in given.rest}
     reasons |= {passed.file: passed.reason for each in surveyed for passed in each.found.passed}
     passed = Counter(str(reason) for file, reason in reasons.items() if file not in judged)
     kinds = Counter(ref.kind for given in every for ref in given.objects)

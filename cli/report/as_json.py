@@ -6,7 +6,7 @@ from typing import Any
 
 from cli.input.documents import Place, Unreadable
 from cli.output import json_text
-from cli.report.model import Entry, Identity, LocatedCause, Looked, Report
+from cli.report.model import LocatedCause, Looked, Report, ReportedObject, ReportEntry
 from cli.version import VERSION
 from policies.model.findings import Severity
 
@@ -83,7 +83,7 @@ def _summary(report: Report) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count or name not in ("info", "baselined")}
 
 
-def _finding(entry: Entry, fingerprint: str) -> dict[str, Any]:
+def _finding(entry: ReportEntry, fingerprint: str) -> dict[str, Any]:
     finding = entry.judged.finding
     fields = {
         **_said(entry),
@@ -95,7 +95,7 @@ def _finding(entry: Entry, fingerprint: str) -> dict[str, Any]:
     return {**fields, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else fields
 
 
-def _said(entry: Entry) -> dict[str, Any]:
+def _said(entry: ReportEntry) -> dict[str, Any]:
     """What is wrong, and where."""
     return {
         "rule": entry.judged.rule.id,
@@ -116,7 +116,7 @@ def _cause(cause: LocatedCause) -> dict[str, Any]:
     }
 
 
-def _object(identity: Identity) -> dict[str, str]:
+def _object(identity: ReportedObject) -> dict[str, str]:
     return {
         "apiVersion": identity.api_version,
         "kind": identity.kind,

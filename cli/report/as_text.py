@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from cli.input.documents import Place
 from cli.output import paint
-from cli.report.model import Entry, LocatedCause, Report, Subject
+from cli.report.model import LocatedCause, Report, ReportEntry, Subject
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity
@@ -87,7 +87,7 @@ def _as_of(moment: datetime, subject: Subject) -> str:
     return f" as of {moment:%Y-%m-%dT%H:%M:%SZ}{old}"
 
 
-def finding_lines(entry: Entry) -> Iterator[str]:
+def finding_lines(entry: ReportEntry) -> Iterator[str]:
     """The finding, its causes, its fix and what follows from it."""
     finding, severity = entry.judged.finding, entry.judged.severity
     word = paint(severity.value, COLOURS[severity])

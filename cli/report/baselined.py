@@ -8,7 +8,7 @@ from dataclasses import replace
 from cli.input import baseline as baselines
 from cli.input.baseline import Baseline, OldFinding
 from cli.input.documents import Place
-from cli.report.model import Entry, Report, identity, in_order
+from cli.report.model import Report, ReportEntry, identity, in_order
 from policies.judging.proposal import Proposal
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged
@@ -63,7 +63,7 @@ def stale(baseline: Baseline, report: Report, proposals: Sequence[Proposal]) -> 
     return [entry for entry in left if judged(entry)]
 
 
-def _finding(entry: OldFinding, place: Place, proposal: Proposal) -> Entry:
+def _finding(entry: OldFinding, place: Place, proposal: Proposal) -> ReportEntry:
     message = f"has {entry.rule} in the baseline, and no longer in the inputs"
     finding = Finding(entry.object, entry.field, message, "run `quotree baseline prune`", entry.fingerprint)
-    return Entry(Judged(STALE, Severity.ERROR, finding), identity(entry.object, proposal), place, ())
+    return ReportEntry(Judged(STALE, Severity.ERROR, finding), identity(entry.object, proposal), place, ())

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cli.report.quotas import Quotas, Row
+from cli.report.quotas import QuotaRow, Quotas
 from cli.report.trees import DrawnNode
 from policies.model.forest import Forest
 from policies.model.printing import plain
@@ -40,7 +40,7 @@ def lines(forest: Forest, quotas: Quotas, drawn: DrawnNode, glyphs: Glyphs) -> I
     yield from (margin + row_text(row) for row in quotas.rows(drawn.ref))
 
 
-def row_text(row: Row) -> str:
+def row_text(row: QuotaRow) -> str:
     name = f"{row.flavor}/{row.resource}" if row.flavor else row.resource
     own = _amounts(row.own) or "not set"
     return plain(f"{name}: {own}" + (f"; children: {_amounts(row.below)}" if row.below else ""))

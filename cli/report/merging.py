@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cli.report.model import Entry, Report, Subject, in_order
+from cli.report.model import Report, ReportEntry, Subject, in_order
 from policies.judging.verdict import Unjudged
 
 
@@ -23,11 +23,11 @@ def merged(reports: Sequence[Report]) -> Report:
     )
 
 
-def with_entries(report: Report, more: Iterable[Entry]) -> Report:
+def with_entries(report: Report, more: Iterable[ReportEntry]) -> Report:
     return replace(report, entries=in_order([*report.entries, *more]))
 
 
-def _once(entries: Iterable[Entry]) -> list[Entry]:
+def _once(entries: Iterable[ReportEntry]) -> list[ReportEntry]:
     """A fault of what several roots have in common is found in each of them."""
     return list({(it.judged.rule.id, it.place, it.judged.finding.message): it for it in entries}.values())
 

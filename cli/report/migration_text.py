@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cli.input.migration import Migrated, Origin
 from cli.report.formats.yaml import document
-from policies.migration import Lost
+from policies.migration import NotKept
 from policies.model.printing import plain
 
 _CALLED = {Origin.VOLCANO: "Volcano", Origin.YUNIKORN: "YuniKorn", Origin.KUEUE: "old versions of Kueue"}
@@ -34,7 +34,7 @@ def _comments(found: Migrated) -> Iterator[str]:
     yield from _lost(found.migration.lost)
 
 
-def _lost(every: tuple[Lost, ...]) -> Iterator[str]:
+def _lost(every: tuple[NotKept, ...]) -> Iterator[str]:
     """Entries that say the same of several objects are one."""
     same: dict[tuple[str, str, str], list[str]] = {}
     for each in every:

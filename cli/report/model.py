@@ -10,7 +10,7 @@ from cli.input.against import Against
 from cli.input.context import Context, Revision
 from cli.input.documents import Place, Unreadable
 from cli.input.given import NO_FILES, Given, joined
-from cli.report.places import Places
+from cli.report.places import InputPlaces
 from policies.configuration.settings import Configuration
 from policies.dialects.newest import newest_version
 from policies.judge import Judgement
@@ -23,7 +23,7 @@ from policies.rules import registry
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ReportedObject:
     """An object as a report names it. `namespace` is empty for cluster-scoped kinds."""
 
     api_version: str
@@ -37,19 +37,19 @@ class LocatedCause:
     """A cause; `place` is None where its object is not among the inputs."""
 
     cause: Cause
-    object: Identity
+    object: ReportedObject
     place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportEntry:
     """A finding; `consequences` are those that follow from it."""
 
     judged: Judged
-    object: Identity
+    object: ReportedObject
     place: Place
     causes: tuple[LocatedCause, ...]
-    consequences: tuple[Entry, ...] = ()
+    consequences: tuple[ReportEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Report:
     """
 
     subject: Subject
-    entries: tuple[Entry, ...]
+    entries: tuple[ReportEntry, ...]
     not_evaluated: tuple[Unjudged, ...]
     unreadable: tuple[Unreadable, ...]
     failing: frozenset[Severity] = frozenset({Severity.ERROR})
@@ -117,7 +117,7 @@ class Report:
         return fingerprints(entry.judged for entry in self.entries)
 
     @property
-    def every(self) -> tuple[Entry, ...]:
+    def every(self) -> tuple[ReportEntry, ...]:
         """The entries, each with what follows from it behind it."""
         return tuple(each for entry in self.entries for each in (entry, *entry.consequences))
 
@@ -138,7 +138,7 @@ def report(
     around: Given = NO_FILES,
 ) -> Report:
     """`base` is the revision that the change begins at, with the inputs there; `around` are files of other roots."""
-    places = Places(joined(around, inputs), judgement.proposal, base[1] if base else None)
+    places = InputPlaces(joined(around, inputs), judgement.proposal, base[1] if base else None)
     entries = in_order(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
@@ -153,12 +153,12 @@ def report(
     return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
 
 
-def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def in_order(entries: Iterable[ReportEntry]) -> tuple[ReportEntry, ...]:
     """Worst first, then from place to place, as one reads and mends files."""
     return tuple(sorted(entries, key=_rank))
 
 
-def _rank(entry: Entry) -> tuple[object, ...]:
+def _rank(entry: ReportEntry) -> tuple[object, ...]:
     place = entry.place
     return entry.judged.severity.rank, place.file, place.line, place.column, entry.judged.rank
 
@@ -183,16 +183,16 @@ def _subject(inputs: Given, against: Against, held: int, configuration: Configur
     )
 
 
-def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
+def _entry(judged: Judged, places: InputPlaces, proposal: Proposal) -> ReportEntry:
     finding = judged.finding
     causes = tuple(
         LocatedCause(cause, identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
     )
     consequences = tuple(_entry(each, places, proposal) for each in judged.consequences)
-    return Entry(judged, identity(finding.object, proposal), places.of(finding), causes, consequences)
+    return ReportEntry(judged, identity(finding.object, proposal), places.of(finding), causes, consequences)
 
 
-def identity(ref: Ref, proposal: Proposal) -> Identity:
+def identity(ref: Ref, proposal: Proposal) -> ReportedObject:
     """How reports name it: in its own version, else in the newest one of its kind."""
     found = proposal.after.get(ref) or proposal.before.get(ref)
-    return Identity(found.api_version if found else newest_version(ref), ref.kind, ref.namespace, ref.name)
+    return ReportedObject(found.api_version if found else newest_version(ref), ref.kind, ref.namespace, ref.name)

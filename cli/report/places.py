@@ -12,7 +12,7 @@ from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
 
 
-class Places:
+class InputPlaces:
     """Places in the input files, for findings about their objects and about objects that only the context has.
 
     The latter get the place of their first cause among the inputs, else of the nearest input object in the tree, else

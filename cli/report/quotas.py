@@ -17,7 +17,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuotaRow:
     """One resource, of one flavor where the dialect has flavors. An amount that is not set has no entry.
 
     `own` goes by the field's name in the manifest; `below` has the sums over the children by the same names.
@@ -42,13 +42,13 @@ class Quotas:
         self._formats = _formats(forest.nodes())
         self._below = _kueue_sums(forest, downward)
 
-    def rows(self, ref: Ref) -> list[Row]:
+    def rows(self, ref: Ref) -> list[QuotaRow]:
         """The quota of a node, and the sums over its children, also of resources that only the children have."""
         node = self._forest.node(ref)
-        own = _kueue(node) if isinstance(node, kueue.QuotaNode) else _volcano(node)
+        own = _kueue(node) if isinstance(node, kueue.KueueNode) else _volcano(node)
         summed = self._sums(ref)
         keys = [*own, *(key for key in sorted(summed) if key not in own)]
-        return [Row(*key, own.get(key, {}), summed.get(key, {})) for key in keys]
+        return [QuotaRow(*key, own.get(key, {}), summed.get(key, {})) for key in keys]
 
     def mark(self, ref: Ref) -> str:  # noqa: ARG002, for subclasses that know more than the quota
         """The text in parentheses after the name of a node; empty for none."""
@@ -72,7 +72,7 @@ class Quotas:
         return Quantity.of_nano(nano, self._formats.get(pair[1], "DecimalSI")).text
 
 
-def namespace_rows(namespace: Namespace, legacy: bool) -> list[Row]:
+def namespace_rows(namespace: Namespace, legacy: bool) -> list[QuotaRow]:
     """The YuniKorn annotations of a namespace, by the names that YuniKorn's queue configuration uses."""
     texts = {
         "max": yunikorn.quota_texts(namespace, legacy) or {},
@@ -80,7 +80,7 @@ def namespace_rows(namespace: Namespace, legacy: bool) -> list[Row]:
     }
     resources = dict.fromkeys(resource for amounts in texts.values() for resource in amounts)
     return [
-        Row("", resource, {word: amounts[resource] for word, amounts in texts.items() if resource in amounts}, {})
+        QuotaRow("", resource, {word: amounts[resource] for word, amounts in texts.items() if resource in amounts}, {})
         for resource in resources
     ]
 
@@ -99,7 +99,7 @@ def _kueue_sums(forest: Forest, downward: Sequence[Ref]) -> dict[Ref, dict[Pair,
     below: dict[Ref, dict[Pair, int]] = {}
     for ref in reversed(downward):
         node = forest.node(ref)
-        if not isinstance(node, kueue.QuotaNode) or node.parent is None or forest.on_cycle(ref):
+        if not isinstance(node, kueue.KueueNode) or node.parent is None or forest.on_cycle(ref):
             continue
         total = below.setdefault(node.parent, {})
         for flavor, resource in node.quotas():
@@ -115,7 +115,7 @@ def _written(node: Node) -> Iterable[tuple[str, Quantity]]:
     if isinstance(node, volcano.Queue):
         for amounts in (node.guarantee, node.deserved, node.capability):
             yield from amounts.items()
-    elif isinstance(node, kueue.QuotaNode):
+    elif isinstance(node, kueue.KueueNode):
         yield from ((resource.name, resource.nominal) for _, resource in node.quotas() if resource.nominal)
 
 
@@ -128,7 +128,7 @@ def _volcano(node: Node | None) -> dict[Pair, dict[str, str]]:
     return found
 
 
-def _kueue(node: kueue.QuotaNode) -> dict[Pair, dict[str, str]]:
+def _kueue(node: kueue.KueueNode) -> dict[Pair, dict[str, str]]:
     found: dict[Pair, dict[str, str]] = {}
     for flavor, resource in node.quotas():
         amounts = {
@@ -141,7 +141,7 @@ def _kueue(node: kueue.QuotaNode) -> dict[Pair, dict[str, str]]:
     return found
 
 
-def with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
+def with_quota(forest: Forest) -> list[tuple[Namespace, list[QuotaRow]]]:
     """The namespaces that have a YuniKorn quota, by name."""
     namespaces = [each for each in forest.objects() if isinstance(each, Namespace)]
     quotas = [(namespace, namespace_rows(namespace, legacy=True)) for namespace in namespaces]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from cli.input.given import Repeated
-from cli.report.model import Entry, LocatedCause, identity
+from cli.report.model import LocatedCause, ReportEntry, identity
 from policies.judging.proposal import Proposal
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged
@@ -27,7 +27,7 @@ GIVEN_TWICE = Rule("given-twice", "Quotree", frozenset(), Action.DENY, _page)
 """Not in the registry: only files can have an object twice."""
 
 
-def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collection[Ref]) -> Iterator[Entry]:
+def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collection[Ref]) -> Iterator[ReportEntry]:
     """An error where the two differ, a remark where they are equal. `before` were given twice before the change."""
     for each in repeated:
         ref, first = each.second.obj.ref, each.first.place()
@@ -36,7 +36,7 @@ def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collec
         cause = Cause(ref, "", "is given here first, which is judged")
         finding = Finding(ref, "", message, "keep one of the two", causes=(cause,))
         named = identity(ref, proposal)
-        yield Entry(
+        yield ReportEntry(
             Judged(GIVEN_TWICE, severity, finding, standing=ref in before),
             named,
             each.second.place(),

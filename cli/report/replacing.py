@@ -11,14 +11,14 @@ from pathlib import Path
 from cli.exits import OutOfReach
 from cli.input.documents import MAX_SIZE
 from cli.input.regular_file import read_regular
-from cli.links import Owned
+from cli.links import OwnedFile
 
 _MARK = b"\xef\xbb\xbf"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BY_FOLDER = os.open in os.supports_dir_fd  # Windows has no descriptors of folders
 
 
-def replace_text(file: Owned, before: str, after: str) -> None:
+def replace_text(file: OwnedFile, before: str, after: str) -> None:
     """The permissions stay. Raises OutOfReach, also where the file is no longer what it was.
 
     Each folder on the way is opened without following a link, and the file is read and replaced in the last of them:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from cli.input.snapshot_file import API_VERSION, KIND, Snapshot
+from cli.input.snapshot_file import API_VERSION, KIND, SnapshotFile
 from cli.report.redaction import selector_keys, without_labels
 from cli.version import VERSION
 from policies import dialects
@@ -15,7 +15,7 @@ from policies.dialects import core, kueue
 from policies.dialects.reading import Manifest
 
 
-def snapshot_json(snapshot: Snapshot) -> str:
+def snapshot_json(snapshot: SnapshotFile) -> str:
     """Namespaces keep the labels that ClusterQueues select by."""
     queues = [each for each in snapshot.objects if dialects.group_kind(each) == kueue.CLUSTER_QUEUE]
     keys = selector_keys(queues)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.report.quotas import Quotas, Row
+from cli.report.quotas import QuotaRow, Quotas
 from cli.report.trees import DrawnNode
 from policies.dialects import kueue, volcano
 from policies.model.forest import Forest
@@ -32,7 +32,7 @@ def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, An
 
 
 def namespace_entry(
-    ref: Ref, parent: str | None, quota: list[Row], applications: Applications | None = None
+    ref: Ref, parent: str | None, quota: list[QuotaRow], applications: Applications | None = None
 ) -> dict[str, Any]:
     """A Namespace with a quota of YuniKorn."""
     counts = {"applications": applications._asdict()} if applications is not None else {}
@@ -43,7 +43,7 @@ def _named(ref: Ref, dialect: str) -> dict[str, Any]:
     return {"dialect": dialect, "kind": ref.kind, "name": ref.name}
 
 
-def _rows(quota: list[Row]) -> list[dict[str, Any]]:
+def _rows(quota: list[QuotaRow]) -> list[dict[str, Any]]:
     return [
         {"flavor": row.flavor, "resource": row.resource, "own": dict(row.own), "children": dict(row.below)}
         for row in quota

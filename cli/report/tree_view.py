@@ -26,7 +26,7 @@ class UnknownNode(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedNode:
     """A node by its name, of that kind where one is named. A queue of YuniKorn has its path as its name."""
 
     written: str
@@ -37,15 +37,15 @@ class Wanted:
         return self.kind in ("", kind) and self.name == name
 
 
-def wanted(written: str) -> Wanted:
+def wanted(written: str) -> WantedNode:
     """Of NAME or KIND/NAME."""
     kind, slash, name = written.partition("/")
     kinds = [known for known, words in _KINDS.items() if kind.lower() in words]
-    return Wanted(written, kinds[0], name) if slash and kinds else Wanted(written, "", written)
+    return WantedNode(written, kinds[0], name) if slash and kinds else WantedNode(written, "", written)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ShownTree:
     """`only` are the nodes to show, with their ancestors and all below them; empty: all trees.
 
     `children`: nothing but each node and its direct children.
@@ -84,10 +84,10 @@ class View:
         return self.whole or name in self.namespaces
 
 
-ALL = View()
+ALL = ShownTree()
 
 
-def view_of(nodes: Sequence[Wanted], children: bool, forest: Forest, use: Users) -> View:
+def view_of(nodes: Sequence[WantedNode], children: bool, forest: Forest, use: Users) -> ShownTree:
     """Raises UnknownNode."""
     trees = set(forest.upward(node.ref for node in forest.nodes()))
     queues = set(use.yunikorn.scheduler.tree.queues) if use.yunikorn is not None else set()
@@ -102,10 +102,10 @@ def view_of(nodes: Sequence[Wanted], children: bool, forest: Forest, use: Users)
         only += found
         paths += path
         spaces += space
-    return View(tuple(only), tuple(paths), tuple(spaces), children)
+    return ShownTree(tuple(only), tuple(paths), tuple(spaces), children)
 
 
-def unknown(node: Wanted, known: list[str]) -> str:
+def unknown(node: WantedNode, known: list[str]) -> str:
     """That there is no such node, and which one may be meant."""
     what = f"{node.kind} named {node.name}" if node.kind else f"queue, Cohort or Namespace named {node.name}"
     hint = suggest(node.name, known) if known else "there are no trees here"

@@ -15,16 +15,16 @@ from cli.output import note
 from cli.report.quotas import with_quota
 from cli.report.simulations.usage import NamespacesInUse, Users
 from cli.report.tree_json import namespace_entry, node_entry
-from cli.report.tree_view import ALL, View
+from cli.report.tree_view import ALL, ShownTree
 from cli.report.trees import cycles, walk
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import kueue
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
-from scheduling.volcano.world import World as Volcano
+from scheduling.volcano.world import SessionWorld as Volcano
 from scheduling.world.world import World
 from scheduling.yunikorn.as_json import queue_node
-from scheduling.yunikorn.simulation import Simulation as YuniKorn
+from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 from scheduling.yunikorn.usage import applications_below
 
 
@@ -80,7 +80,7 @@ def _usage_of_others(against: Against) -> tuple[Volcano | None, YuniKorn | None]
     )
 
 
-def answer(forest: Forest, context: Context, use: Users, view: View = ALL) -> dict[str, Any]:
+def answer(forest: Forest, context: Context, use: Users, view: ShownTree = ALL) -> dict[str, Any]:
     """As docs/schemas/tree.schema.json has it."""
     drawn = view.drawn(forest)
     quotas = use.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
@@ -104,7 +104,7 @@ def merged(answers: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     return {**answers[0][1], "nodes": nodes, "cycles": [cycle for _, each in answers for cycle in each["cycles"]]}
 
 
-def _yunikorn_json(forest: Forest, use: Users, view: View) -> Iterator[dict[str, Any]]:
+def _yunikorn_json(forest: Forest, use: Users, view: ShownTree) -> Iterator[dict[str, Any]]:
     if use.yunikorn is not None:
         counts, queues = applications_below(use.yunikorn.scheduler), use.yunikorn.scheduler.tree.root.walk()
         yield from (queue_node(queue, counts[queue]) for queue in queues if view.shows_queue(queue.path))

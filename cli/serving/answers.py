@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.errors import from_status
 from cluster.reviews import Access, Caller
 from dashboard.reading.backend import Manifest
@@ -14,7 +14,7 @@ OTHERS = {"/v1/volcano/tree": "Volcano", "/v1/yunikorn/tree": "YuniKorn"}
 """The paths of /v1 for trees of other projects than Kueue."""
 
 
-class Allowed:
+class FileReviews:
     """In place of `Reviews`: whoever may read the files, or has read the cluster, may see what is in there."""
 
     def who(self, token: str) -> Caller:
@@ -29,7 +29,7 @@ def refused_as_by_a_server() -> Iterator[None]:
     """A refusal of /v1 becomes the error that a client would raise."""
     try:
         yield
-    except Refusal as refusal:
+    except HttpRefusal as refusal:
         raise from_status(refusal.body()) from refusal
 
 

@@ -16,7 +16,7 @@ from cli.serving.front_proxy import FollowedProxy
 from cluster.access import REVIEW_TIMEOUTS, Reviews
 from cluster.addresses import url_of
 from cluster.api.server import Answers, ApiServer, Passed, is_loopback
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.wire import Timeouts
 
 
@@ -39,7 +39,7 @@ class ApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class CallerIdentity:
     """What a server needs for callers with tokens: who asks the API server about them, and its own certificate."""
 
     reviews: Reviews
@@ -51,7 +51,7 @@ class Identity:
 
     @classmethod
     @contextmanager
-    def opened(cls, settings: ApiSettings, connect: Callable[[Timeouts], Cluster]) -> Iterator[Identity]:
+    def opened(cls, settings: ApiSettings, connect: Callable[[Timeouts], ClusterClient]) -> Iterator[CallerIdentity]:
         """Renews the certificate until the end of the block. Raises OSError, ClusterError or OutOfReach."""
         with ExitStack() as stack:
             cluster = stack.enter_context(connect(REVIEW_TIMEOUTS))
@@ -61,7 +61,9 @@ class Identity:
 
 
 @contextmanager
-def serving(answers: Answers, settings: ApiSettings, identity: Identity, passed: Passed | None = None) -> Iterator[str]:
+def serving(
+    answers: Answers, settings: ApiSettings, identity: CallerIdentity, passed: Passed | None = None
+) -> Iterator[str]:
     """Serve /v1 until the end of the block; yields its address. Raises OSError."""
     host = settings.host.strip("[]")
     server = ApiServer(host, settings.port, answers, identity.tls, passed)
@@ -72,7 +74,7 @@ def serving(answers: Answers, settings: ApiSettings, identity: Identity, passed:
         server.close()
 
 
-def _proxy(opened: ExitStack, settings: ApiSettings, cluster: Cluster) -> FollowedProxy | None:
+def _proxy(opened: ExitStack, settings: ApiSettings, cluster: ClusterClient) -> FollowedProxy | None:
     if not settings.aggregated or settings.certificates is None:
         return None
     folder = settings.certificates.folder
@@ -85,7 +87,7 @@ def _proxy(opened: ExitStack, settings: ApiSettings, cluster: Cluster) -> Follow
 
 
 def _tls(
-    opened: ExitStack, certificates: Certificates | None, cluster: Callable[[], Cluster], client_ca: Path | None
+    opened: ExitStack, certificates: Certificates | None, cluster: Callable[[], ClusterClient], client_ca: Path | None
 ) -> ReloadingContext | None:
     if certificates is None:
         return None

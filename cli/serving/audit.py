@@ -7,15 +7,15 @@ import threading
 from contextlib import ExitStack
 
 from audit import metrics as declared
-from audit.api import Api
+from audit.api import AuditApi
 from audit.auditor import Auditor
-from audit.metrics import Metrics
+from audit.metrics import AuditMetrics
 from audit.publisher import Publisher
 from cli.exits import Exit, OutOfReach
-from cli.serving.api import Identity, serving
+from cli.serving.api import CallerIdentity, serving
 from cli.serving.lifetime import signalled
 from cli.serving.process import ProcessSettings
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
@@ -55,7 +55,7 @@ def run(
             margin = times.duration - times.renew_deadline
             writing = opened.enter_context(process.connect(timeouts=_brief(margin), attempts=1))
             lease = process.open_lease(leasing, times)
-            store, metrics = Store(following=sources(configuration.yunikorn)), Metrics()
+            store, metrics = Store(following=sources(configuration.yunikorn)), AuditMetrics()
             auditor = Auditor(store, configuration, interval, metrics, baseline)
             publisher = Publisher(cluster, writing, lease, most, metrics, pacing=_REPORTS)
             _show(metrics, store, auditor, publisher, lease)
@@ -69,7 +69,7 @@ def _brief(seconds: float) -> Timeouts:
     return Timeouts(connect=seconds / 3, read=seconds / 2)
 
 
-def _show(metrics: Metrics, store: Store, auditor: Auditor, publisher: Publisher, lease: Lease) -> None:
+def _show(metrics: AuditMetrics, store: Store, auditor: Auditor, publisher: Publisher, lease: Lease) -> None:
     metrics.findings(lambda: auditor.last)
     metrics.show(declared.AGE, auditor.age)
     metrics.show(declared.REPORTS, publisher.count)
@@ -82,7 +82,13 @@ class _Running:
     """An audit with its probes, metrics and /v1."""
 
     def __init__(
-        self, cluster: Cluster, store: Store, auditor: Auditor, publisher: Publisher, lease: Lease, metrics: Metrics
+        self,
+        cluster: ClusterClient,
+        store: Store,
+        auditor: Auditor,
+        publisher: Publisher,
+        lease: Lease,
+        metrics: AuditMetrics,
     ) -> None:
         self._cluster = cluster
         self._store = store
@@ -96,14 +102,16 @@ class _Running:
     def until_signalled(self, process: ProcessSettings) -> Exit:
         """Serve until a signal arrives or the thread fails. Raises OSError where an address is not available."""
         with ExitStack() as opened:
-            identity = opened.enter_context(Identity.opened(process.api, process.connect)) if process.api else None
+            identity = (
+                opened.enter_context(CallerIdentity.opened(process.api, process.connect)) if process.api else None
+            )
             notes, registry = self._publisher.notes, self._metrics.registry
             server = process.open_health(identity, self.live, self.ready, registry, notes)
             opened.callback(server.close)
             opened.enter_context(signalled(self._ended))
             api = None
             if process.api and identity:
-                answers = Api(lambda: self._auditor.last, identity.reviews)
+                answers = AuditApi(lambda: self._auditor.last, identity.reviews)
                 api = opened.enter_context(serving(answers, process.api, identity))
             self._begin()
             process.announce(server, api)

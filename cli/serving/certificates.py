@@ -14,7 +14,7 @@ from certs.renewal import Renewal
 from certs.rotate import Bundle
 from certs.watch import CertificateWatch
 from cli.exits import Misused
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """The names of a server that only this machine calls."""
@@ -37,7 +37,7 @@ class Certificates:
     conversion: Sequence[str] = ()
     aggregated: Sequence[str] = ()
 
-    def keeper(self, cluster: Callable[[], Cluster]) -> Keeper | None:
+    def keeper(self, cluster: Callable[[], ClusterClient]) -> Keeper | None:
         """Raises Misused, or ClusterError where it needs a cluster and none is configured."""
         if self.secret and self.supplied:
             raise Misused("--secret and --supplied exclude each other")
@@ -67,7 +67,7 @@ def _in_folder(folder: Path, names: Sequence[str]) -> bool:
 class _InSecret:
     """Keeps a copy of the Secret in the folder, without the key of the certificate authority."""
 
-    def __init__(self, cluster: Cluster, settings: secrets.SecretSettings, folder: Path) -> None:
+    def __init__(self, cluster: ClusterClient, settings: secrets.SecretSettings, folder: Path) -> None:
         self._cluster = cluster
         self._settings = settings
         self._folder = folder

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cli.exits import Misused
-from cli.input.login import Login
+from cli.input.login import ClusterLogin
 from cluster.api.server import is_loopback
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class UserConnection:
     """One person's way to the API server: with a header `Authorization`, and others that go along.
 
     `address` None: the API server of the pod. `login`, of a kubeconfig, takes the place of all this.
@@ -52,14 +52,16 @@ class Connection:
     address: Address | None = None
     authorization: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = ()
-    login: Login | None = None
+    login: ClusterLogin | None = None
 
-    def open(self) -> Cluster:
+    def open(self) -> ClusterClient:
         """Raises ClusterError, Misused."""
         if self.login is not None:
             return self.login.connect()
         endpoint = self.address.endpoint() if self.address else from_service_account()
-        return Cluster(replace(endpoint, authorization=lambda: self.authorization, headers=self.headers), attempts=2)
+        return ClusterClient(
+            replace(endpoint, authorization=lambda: self.authorization, headers=self.headers), attempts=2
+        )
 
     def as_json(self) -> dict[str, Any]:
         address = self.address
@@ -72,12 +74,12 @@ class Connection:
         }
 
     @classmethod
-    def of_json(cls, found: dict[str, Any]) -> Connection:
+    def of_json(cls, found: dict[str, Any]) -> UserConnection:
         """Of `as_json`."""
         ca = Path(found["ca"]) if found["ca"] else None
         return cls(
             Address(found["url"], ca) if found["url"] else None,
             found["authorization"],
             tuple((name, value) for name, value in found["headers"]),
-            Login(**{**login, "groups": tuple(login["groups"])}) if (login := found["login"]) else None,
+            ClusterLogin(**{**login, "groups": tuple(login["groups"])}) if (login := found["login"]) else None,
         )

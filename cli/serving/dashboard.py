@@ -10,14 +10,14 @@ from pathlib import Path
 
 from cli.exits import Exit, Misused, OutOfReach
 from cli.serving.certificates import Certificates, Keeper, KeptCertificates
-from cli.serving.connection import Address, Connection
+from cli.serving.connection import Address, UserConnection
 from cluster.api.server import is_loopback
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_service_account
 from cluster.errors import ClusterError
 from dashboard.login.authenticators import Authenticator, ByProxy, ByToken
 from dashboard.login.sessions import Sessions, cookie_name
-from dashboard.reading.backend import Login
+from dashboard.reading.backend import UserLogin
 from dashboard.reading.remote import RemoteBackend, Servers
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
@@ -38,7 +38,7 @@ class SignIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class AskedServers:
     """The servers that are asked. `api` None: that of the pod's service account."""
 
     api: Address | None
@@ -73,10 +73,10 @@ def settings_of(
 
 def run(
     settings: DashboardSettings,
-    others: Others,
+    others: AskedServers,
     sign_in: SignIn,
     certificates: Certificates | None,
-    what_if: Callable[[Callable[[Login], Connection]], WhatIf],
+    what_if: Callable[[Callable[[UserLogin], UserConnection]], WhatIf],
 ) -> Exit:
     """Serve everybody until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
 
@@ -92,7 +92,7 @@ def run(
     log_as_json()
     try:
         servers()
-        keeper = certificates.keeper(Cluster.connect) if certificates else None
+        keeper = certificates.keeper(ClusterClient.connect) if certificates else None
         if keeper:
             keeper()
         code = serve(settings, lambda: _backend(servers, keeper, what_if(someone)), lambda _: None)
@@ -120,13 +120,13 @@ def _authenticator(sign_in: SignIn, cookie: str) -> tuple[Authenticator, Session
     return ByToken(sessions, cookie), sessions
 
 
-def as_someone(api: Address | None, own: Callable[[], str | None] | None) -> Callable[[Login], Connection]:
+def as_someone(api: Address | None, own: Callable[[], str | None] | None) -> Callable[[UserLogin], UserConnection]:
     """With the token of the login, or with our own in the name of who the proxy says it is."""
 
-    def connection(login: Login) -> Connection:
+    def connection(login: UserLogin) -> UserConnection:
         header = login.authorization if login.authorization is not None or own is None else own()
         headers = tuple(login.impersonated.headers()) if login.impersonated else ()
-        return Connection(api, header, headers)
+        return UserConnection(api, header, headers)
 
     return connection
 
@@ -144,7 +144,7 @@ class _Watched:
     A token of a caller must never travel with a client certificate of ours, since the API server would take that.
     """
 
-    def __init__(self, others: Others, own: Callable[[], str | None] | None) -> None:
+    def __init__(self, others: AskedServers, own: Callable[[], str | None] | None) -> None:
         self._others, self._own = others, own
         self._lock = threading.Lock()
         self._seen: tuple[object, ...] = ()

@@ -10,15 +10,15 @@ from urllib.parse import urlencode
 
 from cli.input.given import Given
 from cli.input.simulation import Simulations
-from cli.serving.answers import Allowed, only, refused_as_by_a_server
+from cli.serving.answers import FileReviews, only, refused_as_by_a_server
 from cluster.errors import NotFound
 from cluster.resource import Resource
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
-from dashboard.reading.backend import NO_PARAMS, Login, Manifest
+from dashboard.reading.backend import NO_PARAMS, Manifest, UserLogin
 from dashboard.reading.remote import FINDINGS, Getter
 from dashboard.what_if.port import Unanswered
-from reconciler.api.routes import Api
+from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from scheduling.objects.times import written
 from scheduling.objects.workload import Workload
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class FilesReader:
-    """See `dashboard.reading.backend.Reader`. `trees` are those of all projects, as `quotree tree -o json` has them;
+    """See `dashboard.reading.backend.UserReader`. `trees` are as `quotree tree -o json` has them;
     `audit` answers for findings.
     """
 
@@ -38,7 +38,7 @@ class FilesReader:
         # /v1 asks a core for its world and for controllers, which files have none of.
         core = SimpleNamespace(state=SimpleNamespace(world=self._world, complete=True), controllers=())
         self._core = cast("Core", core)
-        self._api = Api(self._ask, Allowed())  # type: ignore[arg-type]
+        self._api = ReconcilerApi(self._ask, FileReviews())  # type: ignore[arg-type]
 
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:
         if (found := only(self._trees, path)) is not None:
@@ -84,10 +84,10 @@ class FilesReader:
 class NoWhatIf:
     """See `dashboard.what_if.port.WhatIf`."""
 
-    def missing(self, login: Login) -> tuple[str, ...]:  # noqa: ARG002, as `WhatIf` has it
+    def missing(self, login: UserLogin) -> tuple[str, ...]:  # noqa: ARG002, as `WhatIf` has it
         return ()
 
-    def ask(self, login: Login, sources: Mapping[str, str]) -> Manifest:  # noqa: ARG002, as `WhatIf` has it
+    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> Manifest:  # noqa: ARG002, as `WhatIf` has it
         raise Unanswered("Files can be changed: edit them, and ask `quotree diff` what that does.")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.api.front_proxy import NAME, NAMESPACE, FrontProxy
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.reflector import Reflector
 from cluster.resource import CONFIG_MAPS
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class FollowedProxy:
     """From `start` to `stop`; `authority` is a file that always holds the authority of the API server's certificate."""
 
-    def __init__(self, cluster: Cluster, authority: Path) -> None:
+    def __init__(self, cluster: ClusterClient, authority: Path) -> None:
         self.authority = authority
         self._cluster = cluster
         self._known: FrontProxy | None = None

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
-from audit.api import Api
+from audit.api import AuditApi
 from audit.auditor import SHARE, SHORTEST
-from cli.exits import NotAllowed, OutOfReach
-from cli.serving.answers import Allowed, refused_as_by_a_server
+from cli.exits import AccessDenied, OutOfReach
+from cli.serving.answers import FileReviews, refused_as_by_a_server
 from cluster.errors import ClusterError, Forbidden, Unreachable
 from dashboard.reading.backend import Manifest
 from policies.audit.audited import Audit
@@ -30,7 +30,7 @@ class OwnAudit:
 
     def __init__(self, judge: Callable[[], Audit], patience: float = _PATIENCE) -> None:
         self._judge, self._patience = judge, patience
-        self._api = Api(lambda: self._last, Allowed())  # type: ignore[arg-type]
+        self._api = AuditApi(lambda: self._last, FileReviews())  # type: ignore[arg-type]
         self._last: Audit | None = None
         self._error: ClusterError | None = None
         self._rested = float("-inf")
@@ -59,7 +59,7 @@ class OwnAudit:
         began = time.monotonic()
         try:
             self._last, self._error = self._judge(), None
-        except NotAllowed as error:
+        except AccessDenied as error:
             self._error = Forbidden(403, "Forbidden", error.message)
         except OutOfReach as error:
             self._error = Unreachable("the audit", error.message, "reload this page to try again")

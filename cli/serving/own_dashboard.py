@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from cli.exits import Exit, OutOfReach
-from cli.serving.answers import OTHERS, Allowed, only, refused_as_by_a_server
-from cluster.client import Cluster
+from cli.serving.answers import OTHERS, FileReviews, only, refused_as_by_a_server
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from dashboard.login.authenticators import ByKey
-from dashboard.reading.backend import Login, Manifest, Reader
+from dashboard.reading.backend import Manifest, UserLogin, UserReader
 from dashboard.reading.remote import Getter, RemoteReader
 from dashboard.server import serve
 from dashboard.settings import DashboardSettings
 from dashboard.what_if.port import WhatIf
-from reconciler.api.routes import Api
+from reconciler.api.routes import ReconcilerApi
 from reconciler.api.snapshot import observed
 from reconciler.core.core import Core
 
@@ -36,7 +36,7 @@ OtherTrees = Callable[[], Manifest]
 
 def run_own(
     settings: DashboardSettings,
-    open_reader: Callable[[], Reader],
+    open_reader: Callable[[], UserReader],
     what_if: Callable[[], WhatIf],
     *,
     browser: bool,
@@ -67,14 +67,14 @@ class _OwnBackend:
 
     audited = True
 
-    def __init__(self, reader: Reader, what_if: WhatIf) -> None:
+    def __init__(self, reader: UserReader, what_if: WhatIf) -> None:
         self._reader, self.what_if = reader, what_if
 
-    def reader(self, _: Login) -> Reader:
+    def reader(self, _: UserLogin) -> UserReader:
         return self._reader
 
 
-def of_cluster(cluster: Cluster, v1: Getter, audit: Getter) -> Reader:
+def of_cluster(cluster: ClusterClient, v1: Getter, audit: Getter) -> UserReader:
     """With the rights of a kubeconfig."""
     return RemoteReader(cluster, v1, audit, v1.behind if isinstance(v1, ReadOnce) else lambda: 0.0)
 
@@ -82,10 +82,10 @@ def of_cluster(cluster: Cluster, v1: Getter, audit: Getter) -> Reader:
 class ReadOnce:
     """/v1 without a reconciler: a cluster is read, and answers for some seconds as its reconciler would."""
 
-    def __init__(self, cluster: Cluster, other_trees: OtherTrees) -> None:
+    def __init__(self, cluster: ClusterClient, other_trees: OtherTrees) -> None:
         self._cluster, self._other_trees = cluster, other_trees
         self._lock = threading.Lock()
-        self._api = Api(self._ask, Allowed())  # type: ignore[arg-type]
+        self._api = ReconcilerApi(self._ask, FileReviews())  # type: ignore[arg-type]
         self._core = _Aging(lambda: observed(self._cluster))
         self._others = _Aging(self._other_trees)
 

@@ -12,13 +12,13 @@ from prometheus_client import CollectorRegistry
 
 from cli.exits import Misused
 from cli.serving.lifetime import announce
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.health import HealthServer, Problems
 from cluster.lease import Lease, LeaseTimes
 from cluster.wire import Timeouts
 
 if TYPE_CHECKING:
-    from cli.serving.api import ApiSettings, Identity
+    from cli.serving.api import ApiSettings, CallerIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,21 @@ class ProcessSettings:
                 "--metrics-auth needs --api-port and --api-certs: tokens must not cross a network in the clear"
             )
 
-    def open_lease(self, cluster: Cluster, times: LeaseTimes) -> Lease:
+    def open_lease(self, cluster: ClusterClient, times: LeaseTimes) -> Lease:
         """Its Lease, with this process as another holder than any before."""
         namespace, _, name = self.lease.partition("/")
         return Lease(cluster, namespace, name, f"{socket.gethostname()}_{uuid.uuid4()}", times)
 
-    def connect(self, timeouts: Timeouts | None = None, attempts: int = 3) -> Cluster:
-        return Cluster.connect(self.context, self.kubeconfig, timeouts, attempts)
+    def connect(self, timeouts: Timeouts | None = None, attempts: int = 3) -> ClusterClient:
+        return ClusterClient.connect(self.context, self.kubeconfig, timeouts, attempts)
 
     def open_health(
-        self, identity: Identity | None, live: Problems, ready: Problems, registry: CollectorRegistry, notes: Problems
+        self,
+        identity: CallerIdentity | None,
+        live: Problems,
+        ready: Problems,
+        registry: CollectorRegistry,
+        notes: Problems,
     ) -> HealthServer:
         """Serves probes and metrics. Raises OSError where the address is not available."""
         more: dict[str, Any] = {}

@@ -13,14 +13,14 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from cli.exits import Exit, Misused, OutOfReach
 from cli.serving.lifetime import signalled
 from cli.serving.process import ProcessSettings
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.lease import LeaseTimes
 from cluster.reflector import Pacing
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.configuration.settings import Dialect
-from reconciler.configured import Configured
+from reconciler.configured import ReconcilerConfiguration
 from reconciler.controllers.volcano import MANAGER_LEASE
 from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.custom_labels import CustomLabels
@@ -50,7 +50,7 @@ _POLL = 0.5
 """Seconds between two checks that the loop still runs."""
 
 
-def run(configured: Configured, process: ProcessSettings) -> Exit:
+def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
     """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
     process.check()
     try:
@@ -110,7 +110,7 @@ def _permit(opened: ExitStack, process: ProcessSettings, times: LeaseTimes, riva
     return Manage(lease, Rival(cluster, name, pacing=_LEASE_WATCH, who=who))
 
 
-def _writing(process: ProcessSettings, times: LeaseTimes) -> Cluster:
+def _writing(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
     """Over connections that time out before another replica may write; the loop retries."""
     margin = times.duration - times.renew_deadline
     timeouts = Timeouts(connect=margin * 0.3, read=margin * 0.6)
@@ -133,9 +133,9 @@ class _Running:
         with ExitStack() as opened:
             settings, identity = process.api, None
             if settings:
-                from cli.serving.api import Identity  # here, since most processes serve no /v1
+                from cli.serving.api import CallerIdentity  # here, since most processes serve no /v1
 
-                identity = opened.enter_context(Identity.opened(settings, process.connect))
+                identity = opened.enter_context(CallerIdentity.opened(settings, process.connect))
                 if identity.expires:
                     export_certificate(self.registry, identity.expires)
             server = process.open_health(identity, self.live, self.ready, self.registry, self.notes)
@@ -145,9 +145,9 @@ class _Running:
             if settings and identity:
                 from cli.serving.api import serving
                 from cli.serving.front_proxy import PassedOn
-                from reconciler.api.routes import Api
+                from reconciler.api.routes import ReconcilerApi
 
-                answers = Api(self._reconciler.ask, identity.reviews)
+                answers = ReconcilerApi(self._reconciler.ask, identity.reviews)
                 passed = PassedOn(identity.proxy, answers.answer_to) if identity.proxy else None
                 api = opened.enter_context(serving(answers, settings, identity, passed))
             self._reconciler.start()

@@ -11,19 +11,19 @@ from cli.input.against import Against
 from cli.input.context import load
 from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.resource import Resource
 from cluster.sightings import Snapshot
 from cluster.sources import FOLLOWED, sources
-from cluster.store import FixedCache, ObjectCache, Store
+from cluster.store import FixedCache, ManifestCache, Store
 from cluster.stream import Manifest
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
 from webhook.ledger.book import ORDERED
 from webhook.ledger.keeping import KeptLedger
-from webhook.ledger.ledger import Ledger, Order
+from webhook.ledger.ledger import ChangeOrder, Ledger
 from webhook.ledger.shelf import ConfigMapShelf
 from webhook.server import serve
 from webhook.settings import WebhookSettings
@@ -44,7 +44,7 @@ def run(
     `metrics_auth`: the API server is asked who may read the metrics.
     """
     context = against.name if against.kind == "cluster" else ""
-    connect = partial(Cluster.connect, context or None, kubeconfig)
+    connect = partial(ClusterClient.connect, context or None, kubeconfig)
     try:
         open_spans = tracing("quotree-webhook")
         keeper = certificates.keeper(connect)
@@ -69,27 +69,27 @@ def run(
 class _World(Protocol):
     """What requests are judged against. Both are called in the worker process: threads do not survive a fork."""
 
-    def cache(self) -> ObjectCache:
+    def cache(self) -> ManifestCache:
         """The objects that a request does not carry."""
 
-    def order(self) -> Order | None:
+    def order(self) -> ChangeOrder | None:
         """What orders changes of trees; None where each request is judged on the cache alone. Called after `cache`."""
 
 
 class _Cluster:
     """A live cluster, with the ledger unless the configuration turns that off. Raises ClusterError."""
 
-    def __init__(self, settings: WebhookSettings, connect: Callable[..., Cluster]) -> None:
+    def __init__(self, settings: WebhookSettings, connect: Callable[..., ClusterClient]) -> None:
         self._settings = settings
         self._connect = connect
         self._cluster = connect()
         self._store = Store(following=sources(settings.configuration.yunikorn), sighted=ORDERED)
 
-    def cache(self) -> ObjectCache:
+    def cache(self) -> ManifestCache:
         self._store.start(self._cluster)
         return self._store
 
-    def order(self) -> Order | None:
+    def order(self) -> ChangeOrder | None:
         if not self._settings.configuration.ledger:
             return None
         shelf = ConfigMapShelf(self._connect(timeouts=_TIMEOUTS, attempts=1))
@@ -107,10 +107,10 @@ class _Files:
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
 
-    def cache(self) -> ObjectCache:
+    def cache(self) -> ManifestCache:
         return FixedCache(self._forest)
 
-    def order(self) -> Order | None:
+    def order(self) -> ChangeOrder | None:
         return None
 
 
@@ -125,7 +125,7 @@ def _forest(against: Against) -> Forest:
 class _WithRenewal:
     """A world; the certificates are renewed until it is closed."""
 
-    def __init__(self, world: ObjectCache, keeper: Keeper | None) -> None:
+    def __init__(self, world: ManifestCache, keeper: Keeper | None) -> None:
         self._world = world
         self._renewal = KeptCertificates(keeper) if keeper else None
         if self._renewal:

@@ -21,7 +21,7 @@ from cli.input.documents import expand
 from cli.input.login import LOGIN
 from cli.input.settings import configuration_file
 from cli.output import discard, note
-from cli.watching.followed import Changes, following
+from cli.watching.followed import ChangeCounter, following
 
 _LISTS = ("paths", "filenames", "kustomizations", "charts", "values", "each")
 _FILES = ("config", "kueue_config", "baseline", "within")
@@ -85,7 +85,7 @@ def _paced(look: Callable[[], object]) -> object:
     return found
 
 
-def _look(options: Mapping[str, Any], cluster: Changes) -> tuple[Look, int]:
+def _look(options: Mapping[str, Any], cluster: ChangeCounter) -> tuple[Look, int]:
     """Each file with what changes when it is written, and how much has changed in the cluster."""
     written = {str(Path(each.file).absolute()) for each in options.get("outputs") or () if each.file}
     found = {file: state for file, state in _states(options) if str(Path(file).absolute()) not in written}

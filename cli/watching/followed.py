@@ -14,14 +14,14 @@ from cli.input.against import Against
 from cli.input.context import read_kinds
 
 if TYPE_CHECKING:
-    from cluster.sources import Source
+    from cluster.sources import WatchSource
 
 _LISTED = 10.0
 """Seconds to wait for the first lists; what comes later counts as a change."""
 _LOOK = 0.05
 
 
-class Changes:
+class ChangeCounter:
     """Counts; for use by many threads."""
 
     def __init__(self) -> None:
@@ -34,9 +34,9 @@ class Changes:
 
 
 @contextmanager
-def following(against: Against) -> Iterator[Changes]:
+def following(against: Against) -> Iterator[ChangeCounter]:
     """Watches a cluster until the end of the block; without one nothing ever changes. Raises OutOfReach."""
-    changes = Changes()
+    changes = ChangeCounter()
     if against.kind != "cluster":
         yield changes
         return
@@ -59,7 +59,7 @@ def following(against: Against) -> Iterator[Changes]:
             store.close()
 
 
-def _counted(source: Source, changes: Changes) -> Source:
+def _counted(source: WatchSource, changes: ChangeCounter) -> WatchSource:
     """The source, of which only names are kept."""
 
     def count(manifest: Mapping[str, Any]) -> dict[str, Any]:

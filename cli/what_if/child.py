@@ -1,6 +1,6 @@
 """The process that holds a cluster for what-ifs of one login, and answers each in a copy of itself.
 
-Its standard input has lines of JSON: a `Connection`, then questions; its standard output has an answer to each. It
+Its standard input has lines of JSON: a `UserConnection`, then questions; its standard output has an answer to each. It
 has one thread, so a fork is a copy without locks that nobody opens. The copy is thrown away: the state is as before.
 """
 
@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from cli.exits import Misused
-from cli.serving.connection import Connection
+from cli.serving.connection import UserConnection
 from cli.what_if.rights import rights
-from cli.what_if.state import State
+from cli.what_if.state import Resting
 from cluster.errors import ApiError, ClusterError
 
 READING = 300
@@ -80,17 +80,17 @@ def _ended_with_who_asks() -> Iterator[None]:
     fcntl.fcntl(0, fcntl.F_SETFL, flags)
 
 
-def _read(connection: dict[str, Any]) -> tuple[State | None, dict[str, Any]]:
+def _read(connection: dict[str, Any]) -> tuple[Resting | None, dict[str, Any]]:
     try:
-        with Connection.of_json(connection).open() as cluster:
-            return State.read(cluster, rights(cluster)), {}
+        with UserConnection.of_json(connection).open() as cluster:
+            return Resting.read(cluster, rights(cluster)), {}
     except ApiError as error:
         return None, {"status": error.status, "reason": error.reason, "message": error.message or str(error)}
     except (ClusterError, Misused) as error:
         return None, {"status": 0, "reason": "", "message": str(error)}
 
 
-def _asked(state: State, sources: dict[str, str]) -> bytes:
+def _asked(state: Resting, sources: dict[str, str]) -> bytes:
     """The line of the answer, made in a copy of this process, which is ended where it takes too long."""
     incoming, outgoing = os.pipe()
     copy = os.fork()
@@ -109,7 +109,7 @@ def _asked(state: State, sources: dict[str, str]) -> bytes:
     return answer if answer.endswith(b"\n") else _line({"failed": True})
 
 
-def _answer_and_exit(state: State, sources: dict[str, str], outgoing: int) -> None:
+def _answer_and_exit(state: Resting, sources: dict[str, str], outgoing: int) -> None:
     """Never returns: a copy must not go on as this process would, nor for ever where this process is killed."""
     signal.alarm(int(THINKING) + 5)
     try:

@@ -17,12 +17,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from cli.serving.connection import Connection
+from cli.serving.connection import UserConnection
 from cli.what_if.child import READING, THINKING, UNREAD
 from cli.what_if.rights import rights
 from cluster.errors import Unreachable, from_status
-from dashboard.reading.backend import Login
-from dashboard.what_if.port import Later, NotAllowed, Reading, Unanswered
+from dashboard.reading.backend import UserLogin
+from dashboard.what_if.port import Later, MissingRights, ReadingCluster, Unanswered
 
 COMMAND = (sys.executable, "-P", "-m", "cli.what_if.child")
 """With -P, a folder `cli` where the dashboard was started is not taken for ours."""
@@ -36,7 +36,7 @@ _MARGIN = 1.0
 _DIED = "The process that had read the cluster has ended, perhaps for lack of memory. Try it again."
 
 
-class Process(Protocol):
+class WhatIfProcess(Protocol):
     """`busy` is held by who asks. `reading`: the cluster is not read yet. `over`: it is of no more use."""
 
     busy: threading.Lock
@@ -60,8 +60,8 @@ class Processes:
 
     def __init__(
         self,
-        connect: Callable[[Login], Connection],
-        start: Callable[[Connection], Process] | None = None,
+        connect: Callable[[UserLogin], UserConnection],
+        start: Callable[[UserConnection], WhatIfProcess] | None = None,
         *,
         most: int = KEPT,
     ) -> None:
@@ -69,19 +69,19 @@ class Processes:
         self._most = most
         self._start = start or _Process
         self._lock = threading.Lock()
-        self._kept: OrderedDict[bytes, Process] = OrderedDict()
+        self._kept: OrderedDict[bytes, WhatIfProcess] = OrderedDict()
 
-    def missing(self, login: Login) -> tuple[str, ...]:
+    def missing(self, login: UserLogin) -> tuple[str, ...]:
         """See `WhatIf.missing`."""
         with self._connect(login).open() as cluster:
             return rights(cluster).missing
 
-    def ask(self, login: Login, sources: Mapping[str, str]) -> dict[str, Any]:
+    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> dict[str, Any]:
         """See `WhatIf.ask`. Rights are asked for each time, so one that is taken away ends at once."""
         if not self._most:
             raise Unanswered("Nobody computes changes here: the dashboard runs with --what-ifs 0.")
         if missing := self.missing(login):
-            raise NotAllowed(missing)
+            raise MissingRights(missing)
         process = self._taken(login.digest(), self._connect(login))
         try:
             return process.ask(sources)
@@ -95,7 +95,7 @@ class Processes:
                 each.end()
             self._kept.clear()
 
-    def _taken(self, key: bytes, connection: Connection) -> Process:
+    def _taken(self, key: bytes, connection: UserConnection) -> WhatIfProcess:
         """The process of this login, busy from now on. Raises Later."""
         with self._lock:
             for old in [old for old, each in self._kept.items() if each.over]:
@@ -122,9 +122,9 @@ class Processes:
 
 
 class _Process:
-    """See `Process`."""
+    """See `WhatIfProcess`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: UserConnection) -> None:
         self.busy = threading.Lock()
         self._process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603, our own
         self._received = b""
@@ -176,7 +176,7 @@ class _Process:
                 self._until = 0.0
                 raise Unanswered(f"The cluster could not be read; that ends after {READING} s at the latest.")
             since = time.monotonic() - self._began
-            raise Reading(f"The cluster is being read, for {since:.0f} s now. Ask again in a moment.")
+            raise ReadingCluster(f"The cluster is being read, for {since:.0f} s now. Ask again in a moment.")
         self._until = 0.0 if "message" in first else first["until"] - _MARGIN  # this clock is that of all processes
         if "message" in first:
             if first["status"]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cli.input.context import read_kinds
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.resource import Resource
 from cluster.reviews import Access, may_i
-from cluster.sources import Source
+from cluster.sources import WatchSource
 from policies.dialects import core, kueue
 
 
@@ -20,13 +20,13 @@ class Rights:
     `left_out` are the kinds that are served and may not be listed, but that others can be told without.
     """
 
-    readable: tuple[Source, ...]
-    absent: tuple[Source, ...]
-    left_out: tuple[Source, ...]
+    readable: tuple[WatchSource, ...]
+    absent: tuple[WatchSource, ...]
+    left_out: tuple[WatchSource, ...]
     missing: tuple[str, ...]
 
 
-def rights(cluster: Cluster) -> Rights:
+def rights(cluster: ClusterClient) -> Rights:
     """Of who asks. Raises ClusterError."""
     every = read_kinds()
     served = _served(cluster, every)
@@ -43,15 +43,15 @@ def rights(cluster: Cluster) -> Rights:
     )
 
 
-def _served(cluster: Cluster, every: Iterable[Source]) -> set[Resource]:
+def _served(cluster: ClusterClient, every: Iterable[WatchSource]) -> set[Resource]:
     """What is not installed may not be listed by most people either, and is not missed."""
     return {resource for source in every for resource in source.versions if cluster.served(resource)}
 
 
-def _is_needed(source: Source) -> bool:
+def _is_needed(source: WatchSource) -> bool:
     return source.kind.group == kueue.GROUP or source.kind == core.NAMESPACE
 
 
-def _access(source: Source) -> Access:
+def _access(source: WatchSource) -> Access:
     resource = source.versions[0]
     return Access("list", resource.group, resource.plural, namespace=source.namespace or "", name=source.name or "")

@@ -25,16 +25,16 @@ from cli.report.as_json import report_json
 from cli.report.changes.impact_json import impact_answer
 from cli.report.model import report
 from cli.what_if.rights import Rights
-from cluster.client import Cluster
-from cluster.sources import FOLLOWED, Source
+from cluster.client import ClusterClient
+from cluster.sources import FOLLOWED, WatchSource
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from reconciler.api.explanation import explanation_json
 from reconciler.api.snapshot import snapshot
-from reconciler.process import Settings
+from reconciler.process import DecisionSettings
 from scheduling.simulation.intake import is_played
-from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.submissions import LeftOut
 from scheduling.world.world import World
 
@@ -45,7 +45,7 @@ _AGAINST = Against("cluster")
 
 
 @dataclass(slots=True)
-class State:
+class Resting:
     """A question changes `simulation`, which is at rest before: ask once, or each time in a copy.
 
     `manifests` are those of the kinds that people keep in files, as JSON, which takes a tenth of the memory.
@@ -53,13 +53,13 @@ class State:
 
     forest: Forest
     manifests: Mapping[Ref, bytes]
-    simulation: Simulation
+    simulation: KueueSimulation
     files: SimulatedFiles
     as_of: datetime
     left_out: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, cluster: Cluster, found: Rights) -> State:
+    def read(cls, cluster: ClusterClient, found: Rights) -> Resting:
         """What there is now, as far as the caller may list it. Raises ClusterError."""
         as_of, kept = datetime.now(UTC), dict[Ref, bytes]()
 
@@ -79,15 +79,15 @@ class State:
         cls,
         forest: Forest,
         manifests: Mapping[Ref, bytes],
-        read: Callable[[Settings], World],
+        read: Callable[[DecisionSettings], World],
         as_of: datetime,
         left_out: tuple[str, ...] = (),
-    ) -> State:
+    ) -> Resting:
         """What was read, once nothing moves any more; `read` gets the settings of decisions."""
         configuration = settings(None, ())
         engine = engine_settings(EngineOptions(), configuration)
         files = SimulatedFiles(configuration, trees=False)
-        world = read(Settings(engine.options, engine.ordering, engine.counting, engine.waiting))
+        world = read(DecisionSettings(engine.options, engine.ordering, engine.counting, engine.waiting))
         simulation = of_cluster(world, forest, engine, files)
         simulation.add(())  # what happens without the change happens first, as in `diff`, and once for all questions
         return cls(forest, manifests, simulation, files, as_of, left_out)
@@ -117,7 +117,7 @@ class State:
         return [explanation_json(world, key, now) for key in keys[:MOST] if key in world.workloads]
 
 
-def _plurals(sources: Iterable[Source]) -> tuple[str, ...]:
+def _plurals(sources: Iterable[WatchSource]) -> tuple[str, ...]:
     """As `kubectl get` takes them, each once."""
     resources = (source.versions[0] for source in sources)
     return tuple(dict.fromkeys(f"{each.plural}.{each.group}".rstrip(".") for each in resources))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from email.message import Message
 
 from cluster.access import Reviews, bearer
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.reviews import Access, Caller
 
 _USER, _GROUP = "Impersonate-User", "Impersonate-Group"
@@ -41,17 +41,17 @@ class Impersonated:
 
 
 def impersonated(headers: Message) -> Impersonated | None:
-    """Of a request; None where its caller asks for itself. Raises Refusal for what is not understood."""
+    """Of a request; None where its caller asks for itself. Raises HttpRefusal for what is not understood."""
     sent = sorted({name.lower() for name in headers if name.lower().startswith("impersonate-")})
     if not sent:
         return None
     if unknown := [name for name in sent if name not in (_USER.lower(), _GROUP.lower())]:
-        raise Refusal(400, f"{unknown[0]} is not understood here; send {_USER} and {_GROUP} alone")
+        raise HttpRefusal(400, f"{unknown[0]} is not understood here; send {_USER} and {_GROUP} alone")
     users, groups = headers.get_all(_USER, []), headers.get_all(_GROUP, [])
     if len(users) != 1 or not users[0]:
-        raise Refusal(400, f"{_GROUP} needs one {_USER}")
+        raise HttpRefusal(400, f"{_GROUP} needs one {_USER}")
     if len(groups) > _MOST_GROUPS or any(len(each) > _LONGEST for each in (*users, *groups)):
-        raise Refusal(400, f"at most {_MOST_GROUPS} groups, and names of at most {_LONGEST} characters")
+        raise HttpRefusal(400, f"at most {_MOST_GROUPS} groups, and names of at most {_LONGEST} characters")
     return Impersonated(users[0], tuple(dict.fromkeys(groups)))
 
 
@@ -65,10 +65,10 @@ class Callers:
         """`wanted`: for whom the owner of the token asks; nobody else where None."""
         token = bearer(authorization)
         if not token:
-            raise Refusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")
+            raise HttpRefusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")
         caller = self._reviews.who(token)
         if caller is None:
-            raise Refusal(401, "the cluster does not know this token, or it has expired")
+            raise HttpRefusal(401, "the cluster does not know this token, or it has expired")
         if wanted is None:
             return caller
         self.demand(caller, *_impersonation(wanted))
@@ -80,7 +80,7 @@ class Callers:
     def demand(self, caller: Caller, *wanted: Access) -> None:
         for access in wanted:
             if not self._reviews.may(caller, access):
-                raise Refusal(403, f"{caller.name} may not {access}")
+                raise HttpRefusal(403, f"{caller.name} may not {access}")
 
 
 def _impersonation(wanted: Impersonated) -> list[Access]:

@@ -11,7 +11,7 @@ _PIECE = 500
 """Entries of a list that are written at once: the encoder lets no other thread run meanwhile."""
 
 
-class Document(dict[str, Any]):
+class ApiDocument(dict[str, Any]):
     """Must not be changed once it is asked for its `content`."""
 
     @cached_property

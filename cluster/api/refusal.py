@@ -15,7 +15,7 @@ _REASONS = {
 }
 
 
-class Refusal(Exception):
+class HttpRefusal(Exception):
     """No answer, with the HTTP status and what to do about it."""
 
     def __init__(self, code: int, message: str) -> None:

@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 
 from cluster.api.callers import Impersonated, impersonated
-from cluster.api.document import Document
-from cluster.api.refusal import Refusal
+from cluster.api.document import ApiDocument
+from cluster.api.refusal import HttpRefusal
 from cluster.http_server import BackgroundServer
 from cluster.reviews import Caller
 
@@ -51,7 +51,7 @@ class Answers(Protocol):
     """What is asked; called by many threads."""
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query. Raises Refusal."""
+        """The JSON for a path with its query. Raises HttpRefusal."""
 
 
 class ApiServer(BackgroundServer):
@@ -107,14 +107,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         try:
             self._send(200, self._answered())
-        except Refusal as refusal:
+        except HttpRefusal as refusal:
             self._send(refusal.code, refusal.body())
         except Exception:
             log.exception("internal error in answering %s", self.path)
-            self._send(500, Refusal(500, "internal error; the log has it").body())
+            self._send(500, HttpRefusal(500, "internal error; the log has it").body())
 
     def _answered(self) -> dict[str, Any]:
-        """Raises Refusal."""
+        """Raises HttpRefusal."""
         passed = self.server.passed
         if passed is not None and isinstance(self.connection, ssl.SSLSocket):
             caller = passed.caller(self.connection.getpeercert(), self.headers)
@@ -126,10 +126,10 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """What http.server refuses by itself: other methods than GET, requests that are none."""
         known = 405 if code == 501 else code
-        self._send(known, Refusal(known, "here is nothing but GET" if known == 405 else message or "").body())
+        self._send(known, HttpRefusal(known, "here is nothing but GET" if known == 405 else message or "").body())
 
     def _send(self, code: int, body: dict[str, Any]) -> None:
-        content = (body if isinstance(body, Document) else Document(body)).content
+        content = (body if isinstance(body, ApiDocument) else ApiDocument(body)).content
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))

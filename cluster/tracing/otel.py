@@ -21,7 +21,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanKind, TraceFlags, se
 from opentelemetry.trace import SpanContext as OtelContext
 from opentelemetry.trace.status import Status, StatusCode
 
-from cluster.tracing.span import Parent, Span, SpanContext
+from cluster.tracing.span import Parent, SpanContext, TraceSpan
 
 log = logging.getLogger(__name__)
 _UNNAMED = "unknown_service"
@@ -47,7 +47,7 @@ class OtelRecorder:
         if library_log.last:
             log.warning("of the variables for traces: %s", library_log.last)
 
-    def record(self, span: Span) -> None:
+    def record(self, span: TraceSpan) -> None:
         try:
             self._record(span)
         except Exception:  # whoever decides must not fail for a trace
@@ -55,7 +55,7 @@ class OtelRecorder:
                 self._broken = True
                 log.exception("a span could not be recorded; the next ones are not reported")
 
-    def _record(self, span: Span) -> None:
+    def _record(self, span: TraceSpan) -> None:
         trace = int(span.context.trace, 16)
         remote = span.parent is not None and span.parent.sampled is not None
         if not remote and not self._samples(trace, span.name):

@@ -23,7 +23,7 @@ class Parent(NamedTuple):
     sampled: bool | None = None
 
 
-class Span(NamedTuple):
+class TraceSpan(NamedTuple):
     """What took from `began` to `ended`, in nanoseconds since 1970. `links`: spans of other traces that explain it.
 
     `failed`: what went wrong; empty where nothing did. `serves`: it answers another program.
@@ -43,7 +43,7 @@ class Span(NamedTuple):
 class SpanRecorder(Protocol):
     """May be called from any thread. Waits for nothing, and raises nothing."""
 
-    def record(self, span: Span, /) -> None:
+    def record(self, span: TraceSpan, /) -> None:
         """Take a span that is over."""
 
     def close(self) -> None:

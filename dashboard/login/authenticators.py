@@ -13,7 +13,7 @@ from flask import Request
 from cluster.access import bearer
 from cluster.api.callers import Impersonated
 from dashboard.login.sessions import Sessions
-from dashboard.reading.backend import Login
+from dashboard.reading.backend import UserLogin
 
 _RESERVED = "system:"
 """Names of Kubernetes itself. A proxy's users and groups come from elsewhere and must never be one of these."""
@@ -26,7 +26,7 @@ class Authenticator(Protocol):
     def asks(self) -> bool:
         """Whether a page asks for a token where nobody is known."""
 
-    def login(self, request: Request) -> Login | None:
+    def login(self, request: Request) -> UserLogin | None:
         """None where the request says nothing that holds."""
 
 
@@ -38,11 +38,11 @@ class ByToken:
     cookie: str
     asks: bool = True
 
-    def login(self, request: Request) -> Login | None:
+    def login(self, request: Request) -> UserLogin | None:
         token = bearer(request.headers.get("Authorization"))
         if not token and (sealed := request.cookies.get(self.cookie)):
             token = self.sessions.open(sealed) or ""
-        return Login(f"Bearer {token}") if token else None
+        return UserLogin(f"Bearer {token}") if token else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ class ByProxy:
     groups_header: str = "X-Forwarded-Groups"
     asks: bool = False
 
-    def login(self, request: Request) -> Login | None:
+    def login(self, request: Request) -> UserLogin | None:
         user = request.headers.get(self.user_header, "").strip()
         # WSGI joins headers of one name by commas: two names are nobody's, and a comma is in no name.
         if not self._trusts(request.remote_addr) or not user or "," in user or user.startswith(_RESERVED):
             return None
         groups = [group.strip() for group in request.headers.get(self.groups_header, "").split(",")]
         kept = tuple(dict.fromkeys(group for group in groups if group and not group.startswith(_RESERVED)))
-        return Login(None, Impersonated(user, kept))
+        return UserLogin(None, Impersonated(user, kept))
 
     def _trusts(self, address: str | None) -> bool:
         try:
@@ -82,8 +82,8 @@ class ByKey:
     cookie: str
     asks: bool = False
 
-    def login(self, request: Request) -> Login | None:
-        return Login() if self.fits(request.cookies.get(self.cookie, "")) else None
+    def login(self, request: Request) -> UserLogin | None:
+        return UserLogin() if self.fits(request.cookies.get(self.cookie, "")) else None
 
     def fits(self, key: str) -> bool:
         return hmac.compare_digest(key.encode(), self.key.encode())

@@ -20,7 +20,7 @@ def cookie_name(port: int, *, secure: bool) -> str:
     return "__Host-quotree" if secure else f"quotree-{port}"
 
 
-class TooLong(ValueError):
+class TokenTooLong(ValueError):
     """The token does not fit in a cookie."""
 
 
@@ -35,10 +35,10 @@ class Sessions:
         self._key = key or (lambda: made_up)
 
     def seal(self, token: str) -> str:
-        """Raises TooLong, and OSError where the key cannot be read."""
+        """Raises TokenTooLong, and OSError where the key cannot be read."""
         sealed = self._fernet().encrypt(token.encode()).decode("ascii")
         if len(sealed) > _LONGEST:
-            raise TooLong("the token is too long for a cookie; have a proxy send it as a header")
+            raise TokenTooLong("the token is too long for a cookie; have a proxy send it as a header")
         return sealed
 
     def open(self, sealed: str) -> str | None:

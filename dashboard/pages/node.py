@@ -9,7 +9,7 @@ from dashboard.pages.parts import part
 from dashboard.pages.shown import amount, columns, path_part
 from dashboard.pages.trees import read_tree
 from dashboard.reading.cache import CachedReader
-from dashboard.trees.tree import Key, Node, Pair, Tree
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
 
 PENDING = 100
 """Of those who wait so many are shown, from the head."""
@@ -17,10 +17,10 @@ _FINDINGS = 1000
 """Of a tree, so many are looked through for those of a node."""
 
 
-class Quota(NamedTuple):
+class QuotaLine(NamedTuple):
     """A row for each flavor and resource; `fields` are what the manifests say, `number` is for the history."""
 
-    pair: Pair
+    pair: FlavorPair
     fields: Sequence[tuple[str, str]]
     quota: str
     used: str
@@ -33,13 +33,13 @@ class Quota(NamedTuple):
 class Neighbour(NamedTuple):
     """Another node of the same parent that borrows, or has something to lend."""
 
-    node: Node
-    pair: Pair
+    node: TreeNode
+    pair: FlavorPair
     borrowed: str
     spare: str
 
 
-def page(reader: CachedReader, dialect: str, key: Key) -> dict[str, Any] | None:
+def page(reader: CachedReader, dialect: str, key: NodeKey) -> dict[str, Any] | None:
     """None where there is no such node. Raises ClusterError."""
     tree = read_tree(reader, dialect, key)
     node = tree.nodes.get(key)
@@ -60,13 +60,13 @@ def page(reader: CachedReader, dialect: str, key: Key) -> dict[str, Any] | None:
     }
 
 
-def _quota(tree: Tree, node: Node, pair: Pair) -> Quota:
+def _quota(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> QuotaLine:
     found = node.amounts(pair)
     fields = [*found.own.items(), *((f"{name} of all below", text) for name, text in found.below.items())]
-    return Quota(pair, fields, *columns(tree, node, pair), found.used / 10**9)
+    return QuotaLine(pair, fields, *columns(tree, node, pair), found.used / 10**9)
 
 
-def _neighbours(tree: Tree, node: Node) -> list[Neighbour]:
+def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
     """The largest borrowers and lenders first; only of what this node has a quota for."""
     parent = tree.parent(node)
     if parent is None:
@@ -81,7 +81,7 @@ def _neighbours(tree: Tree, node: Node) -> list[Neighbour]:
     ]
 
 
-def _pending(reader: CachedReader, node: Node) -> list[dict[str, Any]]:
+def _pending(reader: CachedReader, node: TreeNode) -> list[dict[str, Any]]:
     """In order. Empty where work does not wait at such a node."""
     path = {
         ("Kueue", "ClusterQueue"): "/v1/clusterqueues/{}/pendingworkloads",
@@ -94,7 +94,7 @@ def _pending(reader: CachedReader, node: Node) -> list[dict[str, Any]]:
     return list(reader.ask(path.format(path_part(node.name)), {"limit": str(PENDING)})["items"])
 
 
-def _findings(reader: CachedReader, tree: Tree, node: Node) -> list[dict[str, Any]]:
+def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> list[dict[str, Any]]:
     """Of its tree where that has a root by which the audit knows it, else of all."""
     root = tree.path(node)[0]
     known = node.dialect != "YuniKorn" and root.key not in tree.on_cycles

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from dashboard.trees.tree import Node, Pair, Tree, lent
+from dashboard.trees.tree import DialectTree, FlavorPair, TreeNode, lent
 from policies.impact.quotas import amount_text
 
 DIALECTS = ("Kueue", "Volcano", "YuniKorn")
@@ -16,12 +16,12 @@ TREES = {"Kueue": "/v1/tree", "Volcano": "/v1/volcano/tree", "YuniKorn": "/v1/yu
 _CHANGED = {("Kueue", "ClusterQueue"), ("Kueue", "Cohort"), ("Volcano", "Queue"), ("YuniKorn", "Namespace")}
 
 
-def amount(pair: Pair, nano: int | None) -> str:
+def amount(pair: FlavorPair, nano: int | None) -> str:
     """As Kubernetes writes it; a dash where there is none."""
     return "–" if nano is None else amount_text(pair.resource, nano)
 
 
-def columns(tree: Tree, node: Node, pair: Pair) -> tuple[str, str, str, str, str]:
+def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, str, str, str, str]:
     """Quota, used, share, borrowed and lent, as rows of tables have them."""
     found, lends = node.amounts(pair), lent(tree, node, pair)
     return (
@@ -39,7 +39,7 @@ def offset_of(query: Mapping[str, str]) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 
 
-def node_url(node: Node) -> str:
+def node_url(node: TreeNode) -> str:
     return queue_url(node.dialect, *node.key)
 
 
@@ -47,11 +47,11 @@ def queue_url(dialect: str, kind: str, name: str) -> str:
     return f"/queues/{path_part(dialect.lower())}/{path_part(kind)}/{path_part(name)}"
 
 
-def what_if_url(node: Node) -> str:
+def what_if_url(node: TreeNode) -> str:
     """The form with this node filled in; empty where it cannot change such a node."""
     if (node.dialect, node.key.kind) not in _CHANGED:
         return ""
-    pair = node.pairs[0] if node.pairs else Pair("", "")
+    pair = node.pairs[0] if node.pairs else FlavorPair("", "")
     return "/what-if?" + urlencode({**node.key._asdict(), **pair._asdict()})
 
 

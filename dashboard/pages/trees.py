@@ -11,19 +11,19 @@ from cluster.errors import ClusterError
 from dashboard.pages.shown import DIALECTS, TREES, amount, columns, node_url, offset_of
 from dashboard.reading.cache import CachedReader
 from dashboard.trees.icicle import WIDTH, Block, height, icicle
-from dashboard.trees.tree import Key, Node, Pair, Tree
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, TreeNode
 
 PAGE = 100
 """Rows of the table at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TreePageView:
     """What of a tree is looked at: below which node, of which pair, whose name has this text, from which row on."""
 
     dialect: str
-    top: Node | None
-    pair: Pair
+    top: TreeNode | None
+    pair: FlavorPair
     text: str
     offset: int
 
@@ -44,11 +44,11 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One line of the table."""
 
     depth: int
-    node: Node
+    node: TreeNode
     quota: str
     used: str
     share: str
@@ -56,15 +56,15 @@ class Row:
     lent: str
 
 
-def read_tree(reader: CachedReader, dialect: str, wanted: Key | None = None) -> Tree:
+def read_tree(reader: CachedReader, dialect: str, wanted: NodeKey | None = None) -> DialectTree:
     """Read anew where the tree lacks `wanted`, which may be younger than what is kept.
 
     Raises ClusterError: NotFound where nobody looks after such trees here.
     """
-    tree = reader.made(TREES[dialect], Tree)
+    tree = reader.made(TREES[dialect], DialectTree)
     if wanted is not None and wanted not in tree.nodes:
         reader.renew()
-        tree = reader.made(TREES[dialect], Tree)
+        tree = reader.made(TREES[dialect], DialectTree)
     return tree
 
 
@@ -96,35 +96,35 @@ def no_trees(dialect: str, error: ClusterError) -> dict[str, Any]:
     return {"dialects": DIALECTS, "dialect": dialect, "error": error}
 
 
-def node_text(key: Key) -> str:
+def node_text(key: NodeKey) -> str:
     return f"{key.kind}/{key.name}"
 
 
-def _key(text: str) -> Key:
+def _key(text: str) -> NodeKey:
     """Of `node_text(key)`."""
     kind, _, name = text.partition("/")
-    return Key(kind, name)
+    return NodeKey(kind, name)
 
 
-def _view(tree: Tree, dialect: str, query: Mapping[str, str]) -> View:
+def _view(tree: DialectTree, dialect: str, query: Mapping[str, str]) -> TreePageView:
     """What the query does not say, or says of what is gone, is as on the first look."""
-    pair = Pair.parse(query.get("pair", ""))
+    pair = FlavorPair.parse(query.get("pair", ""))
     if pair not in tree.pairs:
-        pair = tree.pairs[0] if tree.pairs else Pair("", "")
+        pair = tree.pairs[0] if tree.pairs else FlavorPair("", "")
     top, text = tree.nodes.get(_key(query.get("node", ""))), query.get("q", "").strip()[:200]
-    return View(dialect, top, pair, text, offset_of(query))
+    return TreePageView(dialect, top, pair, text, offset_of(query))
 
 
-def _found(tree: Tree, view: View) -> Iterator[tuple[int, Node]]:
+def _found(tree: DialectTree, view: TreePageView) -> Iterator[tuple[int, TreeNode]]:
     wanted = view.text.lower()
     return ((depth, node) for depth, node in tree.walk(view.top) if wanted in node.name.lower())
 
 
-def _row(tree: Tree, pair: Pair, depth: int, node: Node) -> Row:
-    return Row(depth, node, *columns(tree, node, pair))
+def _row(tree: DialectTree, pair: FlavorPair, depth: int, node: TreeNode) -> TableRow:
+    return TableRow(depth, node, *columns(tree, node, pair))
 
 
-def _drawn(view: View, block: Block) -> dict[str, Any]:
+def _drawn(view: TreePageView, block: Block) -> dict[str, Any]:
     """A block with its texts. Its name says all that it shows."""
     found, pair = block.amounts, view.pair
     numbers = f"{amount(pair, found.used)} of {amount(pair, found.quota)} {pair} used"

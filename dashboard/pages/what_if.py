@@ -8,13 +8,13 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from cluster.errors import Forbidden, NotFound
-from dashboard.reading.backend import Login, Manifest
+from dashboard.reading.backend import Manifest, UserLogin
 from dashboard.reading.cache import CachedReader
-from dashboard.what_if.edits import FIELDS, BadEdit, Target
+from dashboard.what_if.edits import FIELDS, BadEdit, EditedNode
 from dashboard.what_if.form import REMOVE, Form
 from dashboard.what_if.manifests import KINDS, as_yaml, changed
-from dashboard.what_if.outcome import Outcome, outcome
-from dashboard.what_if.port import Later, NotAllowed, Reading, Unanswered, WhatIf
+from dashboard.what_if.outcome import WhatIfOutcome, outcome
+from dashboard.what_if.port import Later, MissingRights, ReadingCluster, Unanswered, WhatIf
 from policies.model.printing import plain
 
 
@@ -23,7 +23,7 @@ class Asker:
     """Who asks, and whom."""
 
     reader: CachedReader
-    login: Login
+    login: UserLogin
     what_if: WhatIf | None
 
 
@@ -45,7 +45,7 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
         "pasted": escape(form.pasted),  # as it was typed, with its lines
         "outcome": found,
         "problem": problem,
-        "missing": problem.missing if isinstance(problem, NotAllowed) else (),
+        "missing": problem.missing if isinstance(problem, MissingRights) else (),
         "again": isinstance(problem, Later),
         "refresh": 0,
         **({"stamp": found.as_of} if found else {}),
@@ -53,7 +53,7 @@ def page(asker: Asker, form: Form, *, ask: bool) -> tuple[dict[str, Any], int]:
 
 
 def edited(asker: Asker, form: Form) -> str:
-    """The manifests that the edits make, as YAML. Raises BadEdit, NotAllowed, ClusterError."""
+    """The manifests that the edits make, as YAML. Raises BadEdit, MissingRights, ClusterError."""
     return as_yaml(changed(form.edits, lambda node: _stored(asker, node))) if form.edits else ""
 
 
@@ -62,7 +62,7 @@ def download(asker: Asker, form: Form) -> str:
     return _joined(edited(asker, form), form.pasted)
 
 
-def _asked(asker: Asker, form: Form, made: str) -> Outcome:
+def _asked(asker: Asker, form: Form, made: str) -> WhatIfOutcome:
     if asker.what_if is None:
         raise Unanswered("Nobody computes changes here.")
     sources = {name: text for name, text in (("form", made), ("pasted", form.pasted)) if text.strip()}
@@ -71,7 +71,7 @@ def _asked(asker: Asker, form: Form, made: str) -> Outcome:
     return outcome(asker.what_if.ask(asker.login, sources))
 
 
-def _stored(asker: Asker, node: Target) -> Manifest | None:
+def _stored(asker: Asker, node: EditedNode) -> Manifest | None:
     resource = KINDS[node.kind]
     try:
         return asker.reader.reader.stored(resource, None, node.name)
@@ -80,16 +80,16 @@ def _stored(asker: Asker, node: Target) -> Manifest | None:
     except Forbidden as error:
         named = f"{resource.plural}.{resource.group}".rstrip(".")
         more = asker.what_if.missing(asker.login) if asker.what_if else ()
-        raise NotAllowed((f"get {named}", *more)) from error
+        raise MissingRights((f"get {named}", *more)) from error
     except ValueError as error:  # a name that no path can have
         raise BadEdit(str(error)) from error
 
 
 def _status(error: Exception) -> int:
     match error:
-        case NotAllowed():
+        case MissingRights():
             return 403
-        case Reading():
+        case ReadingCluster():
             return 202
         case Unanswered():
             return 503

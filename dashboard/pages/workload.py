@@ -16,7 +16,7 @@ EVENTS = Resource("", "v1", "events", namespaced=True)
 _MOST_EVENTS = 200
 
 
-class Step(NamedTuple):
+class TimelineStep(NamedTuple):
     """Something that happened to it. `times`: how often, for an Event that repeats."""
 
     moment: str
@@ -42,18 +42,20 @@ def page(reader: CachedReader, namespace: str, name: str) -> dict[str, Any]:
     }
 
 
-def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[Step]:
+def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[TimelineStep]:
     """What the conditions and the Events say, in the order in which it happened."""
     meta, status = stored.get("metadata") or {}, stored.get("status") or {}
-    steps = [Step(_text(meta, "creationTimestamp"), "Created", "", "")]
+    steps = [TimelineStep(_text(meta, "creationTimestamp"), "Created", "", "")]
     for each in status.get("conditions") or ():
         state = f"{_text(each, 'status')} ({_text(each, 'reason')})"
-        steps.append(Step(_text(each, "lastTransitionTime"), _text(each, "type"), state, _text(each, "message")))
+        steps.append(
+            TimelineStep(_text(each, "lastTransitionTime"), _text(each, "type"), state, _text(each, "message"))
+        )
     for each in events.value or ():
         if (each.get("involvedObject") or {}).get("kind") == "Workload":
             count = each.get("count")
             steps.append(
-                Step(
+                TimelineStep(
                     _text(each, "lastTimestamp") or _text(each, "eventTime"),
                     f"Event {_text(each, 'reason')}",
                     _text(each, "type"),
@@ -62,7 +64,7 @@ def _life(stored: Manifest, events: Part[list[Manifest]]) -> list[Step]:
                 )
             )
     if deleted := _text(meta, "deletionTimestamp"):
-        steps.append(Step(deleted, "Deleted", "", "finalizers hold it"))
+        steps.append(TimelineStep(deleted, "Deleted", "", "finalizers hold it"))
     return sorted(steps, key=lambda step: step.moment)
 
 

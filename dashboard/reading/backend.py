@@ -15,7 +15,7 @@ NO_PARAMS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class UserLogin:
     """How requests of one person are sent: with this `Authorization` header, in the name of that user.
 
     Without a header they are sent with the credentials that the process has.
@@ -31,7 +31,7 @@ class Login:
         return sha256("\n".join(parts).encode()).digest()
 
 
-class Reader(Protocol):
+class UserReader(Protocol):
     """Reads as one person. Every method raises ClusterError: Forbidden, NotFound, Unreachable, ..."""
 
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> Manifest:

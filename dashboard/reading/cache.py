@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from cluster.errors import ApiError, ClusterError, Unreachable
-from dashboard.reading.backend import Login, Manifest, Reader
+from dashboard.reading.backend import Manifest, UserLogin, UserReader
 
 T = TypeVar("T")
 FRESH = 2.0
@@ -27,7 +27,7 @@ _MADE = "made"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class CachedRead:
     """`problem` says why it is not newer; empty where nothing is wrong."""
 
     answer: Any
@@ -39,7 +39,7 @@ class Read:
 class _Entry:
     """`failed`: when a newer answer could not be had, for the reason in `read`."""
 
-    read: Read
+    read: CachedRead
     since: float
     failed: float = float("-inf")
 
@@ -56,12 +56,12 @@ class AnswerCache:
 
     def get(
         self,
-        login: Login,
+        login: UserLogin,
         what: tuple[object, ...],
         ask: Callable[[], Any],
         behind: Callable[[], float],
         enough: float = FRESH,
-    ) -> Read:
+    ) -> CachedRead:
         """An answer that is at most `enough` seconds old; an older one while somebody else asks, or asking fails.
 
         So a server that hangs holds one thread for each question, not one for each page that is open. Raises
@@ -93,7 +93,7 @@ class AnswerCache:
 
     def _asked(
         self, key: tuple[object, ...], entry: _Entry | None, ask: Callable[[], Any], behind: Callable[[], float]
-    ) -> Read:
+    ) -> CachedRead:
         try:
             answer = ask()
         except ClusterError as error:
@@ -102,7 +102,7 @@ class AnswerCache:
                 raise
             made = replace(entry, read=replace(entry.read, problem=str(error)), failed=self._clock())
         else:
-            made = _Entry(Read(answer, datetime.now(UTC) - timedelta(seconds=behind())), self._clock())
+            made = _Entry(CachedRead(answer, datetime.now(UTC) - timedelta(seconds=behind())), self._clock())
         self._keep(key, made)
         return made.read
 
@@ -126,7 +126,7 @@ class CachedReader:
     `enough`: see `AnswerCache.get`.
     """
 
-    def __init__(self, cache: AnswerCache, login: Login, reader: Reader, enough: float = FRESH) -> None:
+    def __init__(self, cache: AnswerCache, login: UserLogin, reader: UserReader, enough: float = FRESH) -> None:
         self._cache, self._login, self.reader, self._enough = cache, login, reader, enough
         self.oldest: datetime | None = None
         self.problems: list[str] = []
@@ -137,7 +137,7 @@ class CachedReader:
         self.problems.clear()
 
     def ask(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
-        """See `Reader.ask`."""
+        """See `UserReader.ask`."""
         given = dict(params or {})
         found: Manifest = self._noted(("v1", path, *sorted(given.items())), lambda: self.reader.ask(path, given))
         return found

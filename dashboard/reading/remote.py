@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-from cluster.client import PAGE, Cluster
+from cluster.client import PAGE, ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.errors import NotFound
 from cluster.resource import Resource
 from cluster.wire import Timeouts
-from dashboard.reading.backend import NO_PARAMS, Login, Manifest, Reader
+from dashboard.reading.backend import NO_PARAMS, Manifest, UserLogin, UserReader
 from dashboard.what_if.port import WhatIf
 
 _TIMEOUTS = Timeouts(connect=3.0, read=10.0)
@@ -45,10 +45,10 @@ class Getter(Protocol):
 
 
 class RemoteReader:
-    """See `Reader`. Without `v1` or `audit` there is no such server. `behind`: see `Reader.behind`."""
+    """See `UserReader`. Without `v1` or `audit` there is no such server. `behind`: see `UserReader.behind`."""
 
     def __init__(
-        self, api: Cluster, v1: Getter | None, audit: Getter | None, behind: Callable[[], float] = lambda: 0.0
+        self, api: ClusterClient, v1: Getter | None, audit: Getter | None, behind: Callable[[], float] = lambda: 0.0
     ) -> None:
         self._api, self._v1, self._audit = api, v1, audit
         self.behind = behind
@@ -76,7 +76,7 @@ class RemoteReader:
 
     def close(self) -> None:
         for client in (self._api, self._v1, self._audit):
-            if isinstance(client, Cluster):
+            if isinstance(client, ClusterClient):
                 client.close()
 
 
@@ -91,7 +91,7 @@ class RemoteBackend:
         self._readers: OrderedDict[bytes, RemoteReader] = OrderedDict()
         self._lock = threading.Lock()
 
-    def reader(self, login: Login) -> Reader:
+    def reader(self, login: UserLogin) -> UserReader:
         key, servers = login.digest(), self._servers()
         with self._lock:
             gone = self._forget(servers)
@@ -113,16 +113,16 @@ class RemoteBackend:
         return gone
 
 
-def _reader(servers: Servers, login: Login) -> RemoteReader:
+def _reader(servers: Servers, login: UserLogin) -> RemoteReader:
     v1, audit = (_client(each, login) if each else None for each in (servers.reconciler, servers.audit))
     return RemoteReader(_client(servers.api, login), v1, audit)
 
 
-def _client(endpoint: Endpoint, login: Login) -> Cluster:
+def _client(endpoint: Endpoint, login: UserLogin) -> ClusterClient:
     """Credentials of the endpoint are used only where the login has none of its own."""
     header = login.authorization
     headers = tuple(login.impersonated.headers()) if login.impersonated else ()
     own = replace(endpoint, headers=headers)
     if header is not None:
         own = replace(own, authorization=lambda: header)
-    return Cluster(own, timeouts=_TIMEOUTS, attempts=2, connections=_CONNECTIONS)
+    return ClusterClient(own, timeouts=_TIMEOUTS, attempts=2, connections=_CONNECTIONS)

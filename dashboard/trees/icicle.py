@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dashboard.trees.tree import Amounts, Node, Pair, Tree, total
+from dashboard.trees.tree import Amounts, DialectTree, FlavorPair, TreeNode, total
 
 WIDTH = 1200.0
 ROW = 52.0
@@ -40,8 +40,8 @@ class Block:
     width: float
     height: float
     depth: int
-    parent: Node | None
-    node: Node | None
+    parent: TreeNode | None
+    node: TreeNode | None
     many: int
     amounts: Amounts
     called: str = ""
@@ -60,15 +60,15 @@ class Block:
 
 
 class _Space(NamedTuple):
-    parent: Node | None
-    children: Sequence[Node]
+    parent: TreeNode | None
+    children: Sequence[TreeNode]
     x: float
     width: float
     depth: int
     above: Amounts | None
 
 
-def icicle(tree: Tree, top: Node | None, pair: Pair) -> list[Block]:
+def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair) -> list[Block]:
     """Of `top` and what is below it; None: of all roots side by side. Widths go by the quota of `pair`."""
     begin = _Space(None, [top] if top else tree.children(None), 0.0, WIDTH, 0, None)
     drawn: list[Block] = []
@@ -90,7 +90,7 @@ def height(blocks: Sequence[Block]) -> float:
     return max((block.y + block.height for block in blocks), default=0.0)
 
 
-def _side_by_side(space: _Space, pair: Pair) -> Iterator[Block]:
+def _side_by_side(space: _Space, pair: FlavorPair) -> Iterator[Block]:
     sized = [(node, node.amounts(pair)) for node in space.children]
     sized.sort(key=lambda each: -_weight(each[1]))  # the widest first, else as they stand
     weights = [_weight(amounts) for _, amounts in sized]
@@ -113,14 +113,14 @@ def _side_by_side(space: _Space, pair: Pair) -> Iterator[Block]:
         yield _block(x, y, space.x + space.width - x, space, rest, total(rest, pair))
 
 
-def _block(x: float, y: float, width: float, space: _Space, nodes: Sequence[Node], amounts: Amounts) -> Block:
+def _block(x: float, y: float, width: float, space: _Space, nodes: Sequence[TreeNode], amounts: Amounts) -> Block:
     gap = min(_GAP, width / 4)
     many, node = len(nodes), nodes[0] if len(nodes) == 1 else None
     called = "more" if many < len(space.children) else _together(nodes)
     return Block(round(x, 2), y, round(width - gap, 2), ROW, space.depth, space.parent, node, many, amounts, called)
 
 
-def _together(nodes: Sequence[Node]) -> str:
+def _together(nodes: Sequence[TreeNode]) -> str:
     kinds = {node.key.kind for node in nodes}
     return "queues" if kinds <= _QUEUES else f"{kinds.pop()}s" if len(kinds) == 1 else "nodes"
 

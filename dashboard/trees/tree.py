@@ -25,7 +25,7 @@ _QUOTA = {
 _USED = ("used", "allocated")
 
 
-class Pair(NamedTuple):
+class FlavorPair(NamedTuple):
     """Of which flavor and resource; the flavor is empty where the dialect has none."""
 
     flavor: str
@@ -35,13 +35,13 @@ class Pair(NamedTuple):
         return f"{self.flavor}/{self.resource}" if self.flavor else self.resource
 
     @staticmethod
-    def parse(text: str) -> Pair:
+    def parse(text: str) -> FlavorPair:
         """Of `str(pair)`: a flavor's name has no slash, a resource's may have."""
         flavor, slash, resource = text.partition("/")
-        return Pair(flavor, resource) if slash else Pair("", text)
+        return FlavorPair(flavor, resource) if slash else FlavorPair("", text)
 
 
-class Key(NamedTuple):
+class NodeKey(NamedTuple):
     """Names a node within its dialect."""
 
     kind: str
@@ -83,23 +83,23 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(0, part) if not turn % 2 else (len(part.lstrip("0")), part.lstrip("0")) for turn, part in enumerate(parts)]
 
 
-class Node:
+class TreeNode:
     """One node of /v1's answer."""
 
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.entry = entry
         self.dialect = str(entry["dialect"])
-        self.key = Key(str(entry["kind"]), str(entry["name"]))
+        self.key = NodeKey(str(entry["kind"]), str(entry["name"]))
 
     @property
     def name(self) -> str:
         return self.key.name
 
     @property
-    def above(self) -> Key | None:
+    def above(self) -> NodeKey | None:
         """Its parent, which may not be there."""
         parent = self.entry.get("parent")
-        return Key("Cohort" if self.dialect == "Kueue" else "Queue", str(parent)) if parent else None
+        return NodeKey("Cohort" if self.dialect == "Kueue" else "Queue", str(parent)) if parent else None
 
     @property
     def exists(self) -> bool:
@@ -118,10 +118,10 @@ class Node:
         return counts.get("pending", 0) + counts.get("waiting", 0)
 
     @cached_property
-    def pairs(self) -> tuple[Pair, ...]:
-        return tuple(Pair(row["flavor"], row["resource"]) for row in self.entry["quota"])
+    def pairs(self) -> tuple[FlavorPair, ...]:
+        return tuple(FlavorPair(row["flavor"], row["resource"]) for row in self.entry["quota"])
 
-    def amounts(self, pair: Pair) -> Amounts:
+    def amounts(self, pair: FlavorPair) -> Amounts:
         for row in self.entry["quota"]:
             if (row["flavor"], row["resource"]) == pair:
                 return _amounts(self.dialect, row["own"], row["children"])
@@ -146,38 +146,38 @@ def _nano(text: str) -> int:
         return 0
 
 
-class Tree:
+class DialectTree:
     """The nodes of one dialect. A node whose parent is not there, or leads back to it, is a root.
 
     Children stand in the natural order of their names.
     """
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
-        self.nodes = {node.key: node for node in map(Node, answer["nodes"])}
+        self.nodes = {node.key: node for node in map(TreeNode, answer["nodes"])}
         self.on_cycles = frozenset(_on_cycles(self.nodes))
-        self._children: dict[Key | None, list[Node]] = {}
+        self._children: dict[NodeKey | None, list[TreeNode]] = {}
         for node in self.nodes.values():
             parent = self.parent(node)
             self._children.setdefault(parent.key if parent else None, []).append(node)
         for children in self._children.values():
             children.sort(key=lambda node: (natural(node.name), node.key))
 
-    def parent(self, node: Node) -> Node | None:
+    def parent(self, node: TreeNode) -> TreeNode | None:
         above = None if node.key in self.on_cycles else node.above
         return self.nodes.get(above) if above else None
 
-    def children(self, node: Node | None) -> Sequence[Node]:
+    def children(self, node: TreeNode | None) -> Sequence[TreeNode]:
         """Of None: the roots."""
         return self._children.get(node.key if node else None, ())
 
-    def path(self, node: Node) -> list[Node]:
+    def path(self, node: TreeNode) -> list[TreeNode]:
         """From its root to itself."""
         found = [node]
         while (parent := self.parent(found[-1])) is not None:
             found.append(parent)
         return found[::-1]
 
-    def walk(self, top: Node | None) -> Iterator[tuple[int, Node]]:
+    def walk(self, top: TreeNode | None) -> Iterator[tuple[int, TreeNode]]:
         """All below `top`, and itself, with their depth; parents first."""
         heap = [(0, top)] if top else [(0, each) for each in reversed(self.children(None))]
         while heap:
@@ -186,18 +186,18 @@ class Tree:
             heap += ((depth + 1, child) for child in reversed(self.children(node)))
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[FlavorPair]:
         """All of them, the one that most nodes have first."""
         counts = Counter(pair for node in self.nodes.values() for pair in node.pairs)
         return sorted(counts, key=lambda pair: (-counts[pair], pair))
 
 
-def _on_cycles(nodes: Mapping[Key, Node]) -> Iterator[Key]:
+def _on_cycles(nodes: Mapping[NodeKey, TreeNode]) -> Iterator[NodeKey]:
     """Each node is climbed from once: where a climb meets its own way, that part of it is a cycle."""
-    settled: set[Key] = set()
+    settled: set[NodeKey] = set()
     for start in nodes:
-        way: dict[Key, None] = {}
-        at: Key | None = start
+        way: dict[NodeKey, None] = {}
+        at: NodeKey | None = start
         while at is not None and at in nodes and at not in settled and at not in way:
             way[at] = None
             at = nodes[at].above
@@ -207,7 +207,7 @@ def _on_cycles(nodes: Mapping[Key, Node]) -> Iterator[Key]:
         settled.update(way)
 
 
-def lent(tree: Tree, node: Node, pair: Pair) -> int:
+def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
     """What others of its parent use of its quota, at most: in nano.
 
     What is borrowed below a Cohort comes from the Cohort's own quota, from above it, and from siblings. Kueue does not
@@ -222,7 +222,7 @@ def lent(tree: Tree, node: Node, pair: Pair) -> int:
     return min(node.amounts(pair).spare, max(0, borrowed - above.borrowed - own))
 
 
-def total(nodes: Iterable[Node], pair: Pair) -> Amounts:
+def total(nodes: Iterable[TreeNode], pair: FlavorPair) -> Amounts:
     """Of several nodes that stand side by side."""
     each = [node.amounts(pair) for node in nodes]
     quotas = [amounts.quota for amounts in each if amounts.quota is not None]

@@ -28,7 +28,7 @@ class BadEdit(ValueError):
     """What is wrong with what was typed, for the person who typed it."""
 
 
-class Target(NamedTuple):
+class EditedNode(NamedTuple):
     """A node of a tree."""
 
     kind: str
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 class QuotaEdit:
     """`amount` empty: the number is removed. `flavor` is empty where the node's project has none."""
 
-    node: Target
+    node: EditedNode
     flavor: str
     resource: str
     field: str
@@ -57,7 +57,7 @@ class QuotaEdit:
 class MoveEdit:
     """`parent` empty: it becomes a root."""
 
-    node: Target
+    node: EditedNode
     parent: str
 
     def __str__(self) -> str:
@@ -166,8 +166,8 @@ def _check(amount: str, what: str) -> None:
         ) from error
 
 
-def _node(typed: Mapping[str, str]) -> Target:
-    return Target(_needed(typed, "kind", "kind"), _needed(typed, "name", "name"))
+def _node(typed: Mapping[str, str]) -> EditedNode:
+    return EditedNode(_needed(typed, "kind", "kind"), _needed(typed, "name", "name"))
 
 
 def _needed(typed: Mapping[str, str], field: str, what: str) -> str:

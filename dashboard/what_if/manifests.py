@@ -11,7 +11,7 @@ import yaml
 
 from cluster.resource import NAMESPACES, Resource
 from dashboard.reading.backend import Manifest
-from dashboard.what_if.edits import BadEdit, Edit, MoveEdit, QuotaEdit, Target, WorkEdit
+from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, WorkEdit
 from policies.dialects import volcano, yunikorn
 from policies.dialects.kueue_kinds import GROUP
 
@@ -21,7 +21,7 @@ KINDS: Mapping[str, Resource] = {
     "Queue": Resource(volcano.GROUP, "v1beta1", "queues", namespaced=False),
     "Namespace": NAMESPACES,
 }
-Stored = Callable[[Target], Manifest | None]
+Stored = Callable[[EditedNode], Manifest | None]
 """The manifest of a node as it is stored; None where there is none."""
 _PARENTS = {"ClusterQueue": "cohortName", "Cohort": "parentName", "Queue": "parent"}
 _ANNOTATIONS = {"max": yunikorn.QUOTA, "guaranteed": yunikorn.GUARANTEED}
@@ -31,10 +31,10 @@ _KEPT = ("name", "namespace", "labels", "annotations")
 
 def changed(edits: Iterable[Edit], stored: Stored) -> list[Manifest]:
     """The objects after these edits, each once, in the order in which they are first named. Raises BadEdit."""
-    found: dict[Target, Manifest] = {}
+    found: dict[EditedNode, Manifest] = {}
     for edit in edits:
         if isinstance(edit, WorkEdit):
-            found[Target("Workload", f"{edit.namespace}/{edit.name}")] = _workload(edit)
+            found[EditedNode("Workload", f"{edit.namespace}/{edit.name}")] = _workload(edit)
             continue
         if edit.node not in found:
             found[edit.node] = _applicable(edit.node, stored(edit.node))
@@ -55,7 +55,7 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def _applicable(node: Target, stored: Manifest | None) -> Manifest:
+def _applicable(node: EditedNode, stored: Manifest | None) -> Manifest:
     """The manifest without what only the API server writes. A Cohort may be named by others and have no object."""
     if stored is None and node.kind != "Cohort":
         raise BadEdit(f"There is no {node}.")

@@ -51,7 +51,7 @@ class RiskRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WhatIfOutcome:
     """`more` has how many entries of a list are not shown, by its name. `unreadable` is what would not be stored."""
 
     as_of: str
@@ -74,12 +74,12 @@ class Outcome:
     more: Mapping[str, int]
 
 
-def outcome(answer: Manifest) -> Outcome:
+def outcome(answer: Manifest) -> WhatIfOutcome:
     """Of an answer of `WhatIf`."""
     report, diff = answer["report"], answer["diff"]
     findings = list(report["findings"])
     counts = {name: count - len(diff[name]) for name, count in diff["counts"].items()}
-    return Outcome(
+    return WhatIfOutcome(
         as_of=str(answer["asOf"]),
         findings=findings,
         refused=any(each["severity"] == "error" for each in findings),

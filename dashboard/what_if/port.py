@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from dashboard.reading.backend import Login, Manifest
+from dashboard.reading.backend import Manifest, UserLogin
 
 
 class Unanswered(Exception):
     """There is no answer, for a reason that the person can do something about; the text is for them."""
 
 
-class NotAllowed(Unanswered):
+class MissingRights(Unanswered):
     """`missing` are the rights that it takes, as `kubectl auth can-i` has them."""
 
     def __init__(self, missing: tuple[str, ...]) -> None:
@@ -24,15 +24,15 @@ class Later(Unanswered):
     """The same question has an answer soon: the cluster is being read, or others are ahead."""
 
 
-class Reading(Later):
+class ReadingCluster(Later):
     """The cluster is being read for this question."""
 
 
 class WhatIf(Protocol):
-    def missing(self, login: Login) -> tuple[str, ...]:
+    def missing(self, login: UserLogin) -> tuple[str, ...]:
         """The rights that this person lacks for an answer. Raises ClusterError."""
 
-    def ask(self, login: Login, sources: Mapping[str, str]) -> Manifest:
+    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> Manifest:
         """What comes of applying these manifests, as `cli.what_if.state` answers: for this person, with their rights.
 
         `sources` are texts of YAML, by the name of each. May be called by many threads.

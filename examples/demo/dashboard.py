@@ -8,7 +8,7 @@ import urllib.request
 from http.cookiejar import CookieJar
 from pathlib import Path
 
-from examples.demo.process import NotServed, Process
+from examples.demo.process import DemoProcess, NotServed
 
 _PAGES = {
     "/trees/kueue": "ClusterQueue",
@@ -23,7 +23,7 @@ _PATIENCE = 30.0
 """Seconds for a page."""
 
 
-class Dashboard(Process):
+class Dashboard(DemoProcess):
     """`address` has the key that opens it."""
 
     name = "dashboard"

@@ -20,7 +20,7 @@ class NotServed(Exception):
     """A server did not start, stopped, or gave no answer."""
 
 
-class Process:
+class DemoProcess:
     """Serves from __enter__ to __exit__, which leaves neither process nor file behind."""
 
     name = "server"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from examples.demo.process import NotServed, Process
+from examples.demo.process import DemoProcess, NotServed
 
 _PATHS = {"kueue.x-k8s.io": "kueue", "scheduling.volcano.sh": "volcano", "batch.volcano.sh": "volcano"}
 _PATIENCE = 30.0
 """Seconds for an answer."""
 
 
-class Webhook(Process):
+class Webhook(DemoProcess):
     """It judges against the objects of a folder."""
 
     name = "webhook"

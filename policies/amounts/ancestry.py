@@ -12,7 +12,7 @@ from typing import Any
 from policies.amounts.requests import template_requests, total
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import QueuedJob
-from policies.dialects.kueue_owners import Controller
+from policies.dialects.kueue_owners import ControllerReference
 from policies.dialects.kueue_workload import ELASTIC
 from policies.model.forest import Forest
 from policies.model.objects import Ref
@@ -21,7 +21,9 @@ DEEPEST = 10
 """Owners above one object that are looked at, as in Kueue."""
 
 
-def ancestor(controller: Controller | None, namespace: str, forest: Forest, *, whole: bool = True) -> QueuedJob | None:
+def ancestor(
+    controller: ControllerReference | None, namespace: str, forest: Forest, *, whole: bool = True
+) -> QueuedJob | None:
     """The topmost job above that is queued; None where there is none, or only by another UID.
 
     `whole`: those whose Pods are queued one by one do not count.
@@ -51,7 +53,7 @@ def counted_above(job: QueuedJob, forest: Forest, *, slicing: bool) -> QueuedJob
 
 
 def pod_counted_above(
-    controller: Controller | None, namespace: str, spec: Mapping[str, Any], forest: Forest, *, slicing: bool
+    controller: ControllerReference | None, namespace: str, spec: Mapping[str, Any], forest: Forest, *, slicing: bool
 ) -> QueuedJob | None:
     """The same for a Pod. What the job does not name, a LimitRange may have given the Pod."""
     above = ancestor(controller, namespace, forest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from policies.dialects.kueue import QuotaNode
+from policies.dialects.kueue import KueueNode
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, NO_TERMS, UNLIMITED, Pool, Terms, local_quota, minus, plus, subtree_quota
@@ -38,7 +38,7 @@ def root_of(forest: Forest, ref: Ref) -> Ref:
 def terms(forest: Forest, ref: Ref, pair: str) -> Terms:
     """The node's own numbers; a Cohort without an object has none."""
     node = forest.node(ref)
-    return node.terms_of(pair) if isinstance(node, QuotaNode) else NO_TERMS
+    return node.terms_of(pair) if isinstance(node, KueueNode) else NO_TERMS
 
 
 def below(forest: Forest, ref: Ref, pair: str) -> Pool:

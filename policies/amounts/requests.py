@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.dialects.kueue_workload import PodSet, Workload
+from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import listing, mapping
 from policies.model.pools import count
 from policies.model.quantity import Amounts, BadQuantity, Quantity, add, maximum, product
@@ -114,7 +114,7 @@ def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
     return counted(pod_requests(mapping(template.get("spec"))), pods)
 
 
-def fewest_pods(workload: Workload, pod_set: PodSet) -> int:
+def fewest_pods(workload: WrittenWorkload, pod_set: WrittenPodSet) -> int:
     """With how many pods the set can be admitted at least: those done already are gone, and minCount may be enough."""
     done = min(sum(entry.pods for entry in workload.reclaimable if entry.name == pod_set.name), pod_set.count)
     least = pod_set.count if pod_set.min_count is None else min(pod_set.min_count, pod_set.count)

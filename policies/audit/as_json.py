@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from policies.audit.audited import Audit, Audited
-from policies.audit.roots import Root
+from policies.audit.audited import Audit, AuditedFinding
+from policies.audit.roots import TreeRoot
 from policies.judging.sentence import flat
 from policies.model.findings import Severity
 
@@ -29,7 +29,7 @@ def findings_json(audit: Audit, offset: int = 0, limit: int | None = None) -> di
     }
 
 
-def item_json(audited: Audited) -> dict[str, Any]:
+def item_json(audited: AuditedFinding) -> dict[str, Any]:
     judged, ref = audited.judged, audited.object
     return {
         "rule": judged.rule.id,
@@ -44,9 +44,9 @@ def item_json(audited: Audited) -> dict[str, Any]:
     }
 
 
-def roots_json(found: Iterable[Audited]) -> list[dict[str, Any]]:
+def roots_json(found: Iterable[AuditedFinding]) -> list[dict[str, Any]]:
     """How much is wrong in each tree, in the order of the findings."""
-    trees: dict[Root, list[Audited]] = {}
+    trees: dict[TreeRoot, list[AuditedFinding]] = {}
     for each in found:
         if each.root is not None:
             trees.setdefault(each.root, []).append(each)
@@ -62,5 +62,5 @@ def roots_json(found: Iterable[Audited]) -> list[dict[str, Any]]:
     ]
 
 
-def root_json(root: Root | None) -> dict[str, str] | None:
+def root_json(root: TreeRoot | None) -> dict[str, str] | None:
     return {"kind": root.kind, "name": root.name} if root else None

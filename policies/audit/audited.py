@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
-from policies.audit.roots import Root, Roots, dialect_of
+from policies.audit.roots import Roots, TreeRoot, dialect_of
 from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.newest import newest_version
 from policies.judge import judge_stored
@@ -20,7 +20,7 @@ from policies.model.objects import Ref
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditedFinding:
     """One finding, and those that follow from it.
 
     `root` is None for an object that is in no tree; `version` is the object's apiVersion.
@@ -29,9 +29,9 @@ class Audited:
     judged: Judged
     version: str
     dialect: Dialect
-    root: Root | None
+    root: TreeRoot | None
     fingerprint: str
-    consequences: tuple[Audited, ...] = ()
+    consequences: tuple[AuditedFinding, ...] = ()
 
     @property
     def object(self) -> Ref:
@@ -43,11 +43,11 @@ class Audited:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class TreeFindings:
     """The findings of one tree, worst first; `root` None: those of objects in no tree."""
 
-    root: Root | None
-    found: tuple[Audited, ...]
+    root: TreeRoot | None
+    found: tuple[AuditedFinding, ...]
 
     def count(self, severity: Severity) -> int:
         return sum(each.judged.severity is severity for each in self.found)
@@ -62,22 +62,22 @@ class Audit:
     """
 
     at: datetime
-    trees: tuple[Tree, ...]
+    trees: tuple[TreeFindings, ...]
     not_evaluated: tuple[Unjudged, ...] = ()
     objects: int = 0
     nodes: int = 0
-    baselined: tuple[Audited, ...] = ()
+    baselined: tuple[AuditedFinding, ...] = ()
 
     @property
-    def found(self) -> Iterator[Audited]:
+    def found(self) -> Iterator[AuditedFinding]:
         return (each for tree in self.trees for each in tree.found)
 
     def count(self, severity: Severity) -> int:
         return sum(tree.count(severity) for tree in self.trees)
 
-    def only(self, wanted: Callable[[Audited], bool]) -> Audit:
+    def only(self, wanted: Callable[[AuditedFinding], bool]) -> Audit:
         """Of these findings alone. A tree without any is left out."""
-        trees = (Tree(tree.root, tuple(filter(wanted, tree.found))) for tree in self.trees)
+        trees = (TreeFindings(tree.root, tuple(filter(wanted, tree.found))) for tree in self.trees)
         return replace(self, trees=tuple(t for t in trees if t.found), baselined=tuple(filter(wanted, self.baselined)))
 
     def without(self, baseline: Collection[str]) -> Audit:
@@ -99,20 +99,20 @@ def audit(world: Forest, configuration: Configuration, now: datetime) -> Audit:
     return Audit(now, trees, verdict.not_evaluated, len(world), sum(1 for _ in world.nodes()))
 
 
-def _trees(found: Iterable[Audited]) -> tuple[Tree, ...]:
+def _trees(found: Iterable[AuditedFinding]) -> tuple[TreeFindings, ...]:
     ordered = sorted(found, key=lambda each: (_order(each.root), each.judged.rank))
-    return tuple(Tree(root, tuple(those)) for root, those in groupby(ordered, key=lambda each: each.root))
+    return tuple(TreeFindings(root, tuple(those)) for root, those in groupby(ordered, key=lambda each: each.root))
 
 
-def _audited(world: Forest, roots: Roots, judged: Judged, prints: Iterator[str]) -> Audited:
+def _audited(world: Forest, roots: Roots, judged: Judged, prints: Iterator[str]) -> AuditedFinding:
     """`prints`: the fingerprints of the finding and of what follows from it, and those of all others behind it."""
     ref, fingerprint = judged.finding.object, next(prints)
     dialect = dialect_of(world, ref, judged.rule)
     obj = world.get(ref)
     version = obj.api_version if obj else newest_version(ref)
     below = tuple(_audited(world, roots, each, prints) for each in judged.consequences)
-    return Audited(judged, version, dialect, roots.of(ref, dialect), fingerprint, below)
+    return AuditedFinding(judged, version, dialect, roots.of(ref, dialect), fingerprint, below)
 
 
-def _order(root: Root | None) -> tuple[bool, tuple[str, ...]]:
+def _order(root: TreeRoot | None) -> tuple[bool, tuple[str, ...]]:
     return root is None, root or ()

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.audit.audited import Audit, Audited
-from policies.audit.roots import Root
+from policies.audit.audited import Audit, AuditedFinding
+from policies.audit.roots import TreeRoot
 from policies.configuration.settings import Dialect
 from policies.dialects import kueue, volcano
 from policies.dialects.newest import newest_version
@@ -71,14 +71,14 @@ APIS = (OPEN_REPORTS, POLICY_REPORTS)
 def reports(audit: Audit, api: ReportApi = OPEN_REPORTS, most: int = MOST) -> Iterator[Manifest]:
     """The reports of what fails, each with at most so many results, the worst of it."""
     for tree in audit.trees:
-        spaces: dict[str, list[Audited]] = {}
+        spaces: dict[str, list[AuditedFinding]] = {}
         for each in tree.found:
             if each.judged.severity in _RESULTS:
                 spaces.setdefault(each.object.namespace, []).append(each)
         yield from (_report(api, tree.root, namespace, spaces[namespace], most) for namespace in sorted(spaces))
 
 
-def name_of(root: Root | None) -> str:
+def name_of(root: TreeRoot | None) -> str:
     """The name of a tree's reports: its own, as far as a name may have it, and what tells it from others like it."""
     from hashlib import sha256  # here, since it loads OpenSSL
 
@@ -112,7 +112,9 @@ def overwriting(report: Mapping[str, Any]) -> Manifest:
 _WRITTEN = ("source", "scope", "scopeSelector", "configuration", "summary", "results")
 
 
-def _report(api: ReportApi, root: Root | None, namespace: str, found: Sequence[Audited], most: int) -> Manifest:
+def _report(
+    api: ReportApi, root: TreeRoot | None, namespace: str, found: Sequence[AuditedFinding], most: int
+) -> Manifest:
     name = {"name": name_of(root), **({"namespace": namespace} if namespace else {})}
     left_out = str(max(0, len(found) - most))
     limits = {"limits": {"maxResults": most, "statusFilter": [result for result, _ in _RESULTS.values()]}}
@@ -128,7 +130,7 @@ def _report(api: ReportApi, root: Root | None, namespace: str, found: Sequence[A
     }
 
 
-def _scope(root: Root | None) -> dict[str, str] | None:
+def _scope(root: TreeRoot | None) -> dict[str, str] | None:
     """The root, where that is an object."""
     if root is None or (group := _GROUPS.get(root.dialect)) is None:
         return None
@@ -136,12 +138,12 @@ def _scope(root: Root | None) -> dict[str, str] | None:
     return {"apiVersion": newest_version(ref), "kind": root.kind, "name": root.name}
 
 
-def _summary(found: Sequence[Audited]) -> dict[str, int]:
+def _summary(found: Sequence[AuditedFinding]) -> dict[str, int]:
     counts = {result: sum(each.judged.severity is it for each in found) for it, (result, _) in _RESULTS.items()}
     return {"pass": 0, "fail": 0, "warn": 0, "error": 0, "skip": 0, **counts}
 
 
-def _result(audited: Audited) -> Manifest:
+def _result(audited: AuditedFinding) -> Manifest:
     judged, ref = audited.judged, audited.object
     result, severity = _RESULTS[judged.severity]
     said = statement(judged)

@@ -23,7 +23,7 @@ _OF_YUNIKORN = frozenset({CONFIG_MAP, PRIORITY_CLASS, core.NAMESPACE})
 YUNIKORN_ROOT = "root"
 
 
-class Root(NamedTuple):
+class TreeRoot(NamedTuple):
     """The topmost node of a tree. YuniKorn's queues are no objects: its kind is Queue, its name the queue's path."""
 
     dialect: Dialect
@@ -54,7 +54,7 @@ class Roots:
         self._forest = forest
         self._tops: dict[Ref, Ref] = {}
 
-    def of(self, ref: Ref, dialect: Dialect) -> Root | None:
+    def of(self, ref: Ref, dialect: Dialect) -> TreeRoot | None:
         """The root of the tree that the object is part of or names; None where it does neither.
 
         Of a tree that ends in a cycle that is the first by name on the cycle. In Kueue a ClusterQueue without a Cohort
@@ -68,7 +68,7 @@ class Roots:
         if node is None or not (self._forest.node(node) is not None or self._forest.has_children(node)):
             return None
         top = self._top(node)
-        return Root(dialect, top.kind, top.name)
+        return TreeRoot(dialect, top.kind, top.name)
 
     def _top(self, ref: Ref) -> Ref:
         way, here = [ref], ref
@@ -87,7 +87,7 @@ class Roots:
         return top
 
 
-def _of_yunikorn(ref: Ref, obj: KubeObject | None) -> Root | None:
+def _of_yunikorn(ref: Ref, obj: KubeObject | None) -> TreeRoot | None:
     if isinstance(obj, Namespace):
         shared = obj.group_share()
         return None if shared is None else _queue(shared[0].name)
@@ -97,5 +97,5 @@ def _of_yunikorn(ref: Ref, obj: KubeObject | None) -> Root | None:
 
 
 @cache
-def _queue(path: str) -> Root:
-    return Root(Dialect.YUNIKORN, "Queue", path or YUNIKORN_ROOT)
+def _queue(path: str) -> TreeRoot:
+    return TreeRoot(Dialect.YUNIKORN, "Queue", path or YUNIKORN_ROOT)

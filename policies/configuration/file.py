@@ -17,7 +17,7 @@ from policies.configuration.settings import (
     KueueSettings,
     Override,
     ReconcilerSettings,
-    ResourceGroup,
+    VolcanoResourceGroup,
     VolcanoSettings,
     YuniKornSettings,
 )
@@ -133,9 +133,9 @@ def _dialects(section: Section) -> frozenset[Dialect]:
     return frozenset(map(Dialect, named))
 
 
-def _resource_group(section: Section) -> ResourceGroup:
+def _resource_group(section: Section) -> VolcanoResourceGroup:
     object = section.section("object")
-    group = ResourceGroup(
+    group = VolcanoResourceGroup(
         name=section.text("resourceGroup"),
         by=object.text("key", "", among=["", "namespace", "annotation"]),
         values=tuple(object.texts("value")),

@@ -8,7 +8,16 @@ from typing import Any
 
 from policies.configuration.section import Section
 from policies.dialects.frameworks import SHAPES
-from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Reclaimable, Sign, Switch
+from policies.dialects.job_shape import (
+    Active,
+    Count,
+    JobShape,
+    PodSetPath,
+    ReadyPods,
+    ReclaimableCount,
+    Sign,
+    SuspendField,
+)
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 
@@ -86,16 +95,16 @@ def _count(item: object, at: str) -> Count:
     return count
 
 
-def _switch(section: Section) -> Switch:
+def _switch(section: Section) -> SuspendField:
     """A path that is true or false, or a path and its two values."""
     value = section.value("suspend")
     if value is None:
         raise BadConfiguration("is required: the path of the field that keeps it from running", section.at("suspend"))
     if isinstance(value, str):
-        return Switch(_writable(_checked(value, section.at("suspend")), section.at("suspend")))
+        return SuspendField(_writable(_checked(value, section.at("suspend")), section.at("suspend")))
     part = Section(value, section.at("suspend"))
     path = _writable(_path(part, "path"), part.at("path"))
-    switch = Switch(path, _scalar(part, "suspended", True), _scalar(part, "running", False))
+    switch = SuspendField(path, _scalar(part, "suspended", True), _scalar(part, "running", False))
     if switch.on == switch.off:
         raise BadConfiguration("is what it says while it is suspended, too", part.at("running"))
     part.done()
@@ -114,15 +123,15 @@ def _sign(section: Section, key: str) -> Sign | None:
     return sign
 
 
-def _ready(section: Section) -> Ready | None:
+def _ready(section: Section) -> ReadyPods | None:
     if section.value("ready") is None:
         return None
     part = section.section("ready")
     counts, of = _paths(part, "counts"), _paths(part, "of")
     if counts or of:
         part.done()
-        return Ready(counts=counts, of=of)
-    return Ready(_sign(section, "ready"))
+        return ReadyPods(counts=counts, of=of)
+    return ReadyPods(_sign(section, "ready"))
 
 
 def _active(section: Section) -> Active:
@@ -145,11 +154,11 @@ def _active(section: Section) -> Active:
     return active
 
 
-def _reclaimable(section: Section) -> Reclaimable | None:
+def _reclaimable(section: Section) -> ReclaimableCount | None:
     if section.value("reclaimable") is None:
         return None
     part = section.section("reclaimable")
-    found = Reclaimable(_path(part, "entries"), _path(part, "name"), _path(part, "count"))
+    found = ReclaimableCount(_path(part, "entries"), _path(part, "name"), _path(part, "count"))
     part.done()
     return found
 

@@ -63,7 +63,7 @@ class Enforce(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceGroup:
+class VolcanoResourceGroup:
     """Pods that Volcano's admission sends to certain nodes; the fields are those of Volcano's admission configuration.
 
     `by` is namespace or annotation, `values` are the namespaces or the annotations as `key: value`; where `by` is empty
@@ -92,7 +92,7 @@ class VolcanoSettings:
     queue_allocated_pods_check: bool = False
     queue_allocation_gate: bool = False
     enforce: Enforce = Enforce.OFF
-    resource_groups: tuple[ResourceGroup, ...] = ()
+    resource_groups: tuple[VolcanoResourceGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Final
 
 from policies.conversion import kinds
-from policies.conversion.remainder import Lost, remainder, restored
+from policies.conversion.remainder import LostFields, remainder, restored
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, mapping, text
 from policies.schema import declarations
@@ -84,7 +84,7 @@ def _translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
     return kinds.without_unsayable(result, declared[version], declared[to])
 
 
-def _opened(manifest: Manifest, key: str) -> tuple[dict[str, Any], list[Lost]]:
+def _opened(manifest: Manifest, key: str) -> tuple[dict[str, Any], list[LostFields]]:
     """The object without this annotation, and what it kept: nothing if we did not write it."""
     body = dict(manifest)
     annotations = mapping(mapping(body.get("metadata")).get("annotations"))
@@ -92,12 +92,12 @@ def _opened(manifest: Manifest, key: str) -> tuple[dict[str, Any], list[Lost]]:
         return body, []
     body["metadata"] = _with_annotations(body, {name: value for name, value in annotations.items() if name != key})
     try:
-        return body, Lost.read(json.loads(text(annotations[key]) or ""))
+        return body, LostFields.read(json.loads(text(annotations[key]) or ""))
     except (ValueError, RecursionError):
         return body, []
 
 
-def _closed(body: dict[str, Any], key: str, lost: list[Lost]) -> dict[str, Any]:
+def _closed(body: dict[str, Any], key: str, lost: list[LostFields]) -> dict[str, Any]:
     if not lost:
         return body
     content = json.dumps([each.write() for each in lost], separators=(",", ":"), sort_keys=True, allow_nan=False)

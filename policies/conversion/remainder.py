@@ -29,7 +29,7 @@ _ANNOTATIONS: Steps = ("metadata", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostFields:
     """The fields `keys` of the mapping at `at` were `value` (those of them that were there at all).
 
     `seen` is the digest of what the conversion had in their place.
@@ -49,14 +49,14 @@ class Lost:
         }
 
     @classmethod
-    def read(cls, content: object) -> list[Lost]:
+    def read(cls, content: object) -> list[LostFields]:
         """Raises ValueError for what `write` did not write."""
         if not isinstance(content, list):
             raise ValueError("no list")
         return [cls._entry(entry) for entry in content]
 
     @classmethod
-    def _entry(cls, entry: object) -> Lost:
+    def _entry(cls, entry: object) -> LostFields:
         match entry:
             case {"at": list(at), "keys": list(keys), "seen": str(seen), "value": dict(value)} if all(
                 isinstance(key, str) for key in keys
@@ -65,7 +65,9 @@ class Lost:
         raise ValueError("no entry of ours")
 
 
-def remainder(body: Mapping[str, Any], back: Mapping[str, Any], units: Sequence[Keys], annotation: str) -> list[Lost]:
+def remainder(
+    body: Mapping[str, Any], back: Mapping[str, Any], units: Sequence[Keys], annotation: str
+) -> list[LostFields]:
     """What differs in `body` from `back`, in spec, status and so on; of its metadata only this annotation.
 
     `units` are keys that are kept together.
@@ -79,14 +81,16 @@ def remainder(body: Mapping[str, Any], back: Mapping[str, Any], units: Sequence[
     return found
 
 
-def restored(made: dict[str, Any], kept: Sequence[Lost], schema: Schema, annotation: str) -> dict[str, Any]:
+def restored(made: dict[str, Any], kept: Sequence[LostFields], schema: Schema, annotation: str) -> dict[str, Any]:
     """The object with everything restored that is not outdated."""
     for lost in kept:
         made = _put_back(made, lost.at, lost, schema, annotation)
     return made
 
 
-def _differences(one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, units: Sequence[Keys]) -> Iterator[Lost]:
+def _differences(
+    one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, units: Sequence[Keys]
+) -> Iterator[LostFields]:
     for keys in _units(sorted(one.keys() | other.keys()), units if at == ("spec",) else ()):
         if _part(one, keys) == _part(other, keys):
             continue
@@ -96,7 +100,7 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, un
 
 def _deeper(
     one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, keys: Keys, units: Sequence[Keys]
-) -> Iterator[Lost]:
+) -> Iterator[LostFields]:
     """The differences inside one field, where both have the same mappings."""
     if len(keys) > 1 or not (keys[0] in one and keys[0] in other):
         return
@@ -116,14 +120,14 @@ def _units(keys: Sequence[str], units: Sequence[Keys]) -> Iterator[Keys]:
     yield from ((key,) for key in keys if key not in grouped)
 
 
-def _lost(at: Steps, keys: Keys, one: Mapping[str, Any], other: Mapping[str, Any]) -> Lost:
+def _lost(at: Steps, keys: Keys, one: Mapping[str, Any], other: Mapping[str, Any]) -> LostFields:
     value = _part(one, keys)
     if keys == ("slices",) and keys[0] in other and (shape := topology.shape(value.get("slices"))) is not None:
         value = {"slices": {_SHAPE: shape}}
-    return Lost(at, keys, _digest(_part(other, keys)), value)
+    return LostFields(at, keys, _digest(_part(other, keys)), value)
 
 
-def _put_back(node: Any, way: Steps, lost: Lost, schema: Schema, annotation: str) -> Any:
+def _put_back(node: Any, way: Steps, lost: LostFields, schema: Schema, annotation: str) -> Any:
     """The node with the fields restored further down the path `way`; the unchanged node where they may not be."""
     if not way:
         return _with_fields(node, lost, schema, annotation) if isinstance(node, Mapping) else node
@@ -139,7 +143,7 @@ def _put_back(node: Any, way: Steps, lost: Lost, schema: Schema, annotation: str
     return {**node, step: inner} if inner or step in node else node
 
 
-def _with_fields(node: Mapping[str, Any], lost: Lost, schema: Schema, annotation: str) -> Mapping[str, Any]:
+def _with_fields(node: Mapping[str, Any], lost: LostFields, schema: Schema, annotation: str) -> Mapping[str, Any]:
     present = _part(node, lost.keys)
     if _digest(present) != lost.seen:
         return node

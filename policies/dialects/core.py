@@ -11,8 +11,8 @@ from typing import Any
 
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.odd_amounts import OddAmount, odd_in_pod
-from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, metadata, text
-from policies.model.objects import Attached, GroupKind, KubeObject, Ref, Share
+from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, metadata, text
+from policies.model.objects import Attached, GroupKind, KubeObject, Ref, SubtreeShare
 
 NAMESPACE = GroupKind("", "Namespace")
 POD = GroupKind("", "Pod")
@@ -40,9 +40,9 @@ class Namespace(KubeObject):
 
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
-    shown: tuple[Ref, Share] | None = None
+    shown: tuple[Ref, SubtreeShare] | None = None
 
-    def group_share(self) -> tuple[Ref, Share] | None:
+    def group_share(self) -> tuple[Ref, SubtreeShare] | None:
         return self.shown
 
 
@@ -82,11 +82,11 @@ class Pod(Attached):
     def uses(self) -> frozenset[Ref]:
         return frozenset([self.application]) if self.application else frozenset()
 
-    def group_share(self) -> tuple[Ref, Share] | None:
+    def group_share(self) -> tuple[Ref, SubtreeShare] | None:
         """Pods that YuniKorn treats alike count together: those of one namespace that request the same queue."""
         if self.scheduler_name != "yunikorn":
             return None
-        return Ref(*SUBMISSION, self.ref.namespace, self.yunikorn_queue or ""), Share(nominal={"pods": 1})
+        return Ref(*SUBMISSION, self.ref.namespace, self.yunikorn_queue or ""), SubtreeShare(nominal={"pods": 1})
 
     @property
     def yunikorn_queue(self) -> str | None:
@@ -97,7 +97,7 @@ class Pod(Attached):
 
 
 def read_namespace(manifest: Manifest) -> Namespace:
-    meta, reader = metadata(manifest), Reader(manifest)
+    meta, reader = metadata(manifest), ManifestReader(manifest)
     return Namespace(
         ref=identity(manifest, NAMESPACE, namespaced=False),
         api_version="v1",
@@ -108,7 +108,7 @@ def read_namespace(manifest: Manifest) -> Namespace:
 
 
 def read_pod(manifest: Manifest) -> Pod:
-    meta, spec, reader = metadata(manifest), mapping(manifest.get("spec")), Reader(manifest)
+    meta, spec, reader = metadata(manifest), mapping(manifest.get("spec")), ManifestReader(manifest)
     annotations = ours(reader.texts(meta.get("annotations"), "metadata.annotations"))
     scheduler = text(spec.get("schedulerName")) or "default-scheduler"
     queue = annotations.get(VOLCANO_QUEUE) if scheduler == VOLCANO_SCHEDULER else None

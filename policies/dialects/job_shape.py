@@ -120,7 +120,7 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class SuspendField:
     """The field that keeps a job from having pods, what it says then, and what it says while the job runs."""
 
     path: str
@@ -133,7 +133,7 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyPods:
     """All pods are ready: `sign`, or else the sum of `counts` is that of `of`; empty: of all its pods."""
 
     sign: Sign | None = None
@@ -155,7 +155,7 @@ class Active:
 
 
 @dataclass(frozen=True, slots=True)
-class Reclaimable:
+class ReclaimableCount:
     """Where the status tells how many of a pod set's first count are done for good: in entries with a name."""
 
     entries: str
@@ -179,7 +179,7 @@ class Framework:
     """Its name in `integrations.frameworks`; empty for group/kind in lower case."""
     default: bool = False
     """On where `integrations.frameworks` is not set."""
-    suspend: Switch | None = None
+    suspend: SuspendField | None = None
     managed_by: str = ""
     controller: str = ""
     prebuilt: bool = True
@@ -212,13 +212,13 @@ class JobShape(Framework):
     has no pods any more, and not together with the switch.
     """
 
-    suspend: Switch
+    suspend: SuspendField
     pod_sets: tuple[PodSetPath, ...]
     succeeded: Sign | None = None
     failed: Sign | None = None
-    ready: Ready | None = None
+    ready: ReadyPods | None = None
     active: Active = Active()
-    reclaimable: Reclaimable | None = None
+    reclaimable: ReclaimableCount | None = None
     priority_class: str = ""
     unless: str = ""
     late: bool = False

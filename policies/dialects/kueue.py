@@ -27,10 +27,10 @@ from policies.dialects.kueue_kinds import (
 from policies.dialects.kueue_quotas import FlavorQuotas, ResourceGroup, ResourceQuota, quota_field, steps
 from policies.dialects.kueue_state import Preemption, read_preemption, read_reserved
 from policies.dialects.labels import is_qualified_name, selector_faults
-from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
+from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.model import fields
 from policies.model.defect import Defect
-from policies.model.objects import Attached, Node, Ref, Share
+from policies.model.objects import Attached, Node, Ref, SubtreeShare
 from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, shown
 from policies.model.quantity import Quantity
 
@@ -47,8 +47,8 @@ __all__ = [
     "Cohort",
     "ConcurrentAdmission",
     "FlavorQuotas",
+    "KueueNode",
     "LocalQueue",
-    "QuotaNode",
     "ResourceGroup",
     "ResourceQuota",
     "cluster_queue_ref",
@@ -71,7 +71,7 @@ group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaNode(Node):
+class KueueNode(Node):
     """What Cohort and ClusterQueue have in common.
 
     `parent` is the Cohort above, which may have no object: naming it is enough. `parent_field` is the path under which
@@ -101,13 +101,13 @@ class QuotaNode(Node):
                 for resource in flavor.resources:
                     yield flavor, resource
 
-    def share(self, below: Share) -> Share:
+    def share(self, below: SubtreeShare) -> SubtreeShare:
         """Per flavor and resource the nominal quota listed here, else the sum of what is listed next below.
 
         Top-down planning reads it this way. Kueue itself adds a Cohort's nominal quota to its children's.
         """
         own = {flavor_resource(f.name, r.name): r.nominal.nano for f, r in self.quotas() if r.nominal is not None}
-        return Share(nominal={**below.nominal, **own}, height=below.height + 1, pools=self.pools(below.pools))
+        return SubtreeShare(nominal={**below.nominal, **own}, height=below.height + 1, pools=self.pools(below.pools))
 
     def uses(self) -> frozenset[Ref]:
         return frozenset(resource_flavor_ref(flavor.name) for group in self.groups for flavor in group.flavors)
@@ -130,7 +130,7 @@ class QuotaNode(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cohort(QuotaNode):
+class Cohort(KueueNode):
     """An inner node; its nominal quota is shared by everything below it."""
 
 
@@ -162,7 +162,7 @@ class ConcurrentAdmission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterQueue(QuotaNode):
+class ClusterQueue(KueueNode):
     """A leaf, which LocalQueues point to. `selects`: it has a namespaceSelector, and `selector_faults` are the
     faults of that.
 
@@ -179,7 +179,7 @@ class ClusterQueue(QuotaNode):
     reserved: Mapping[str, int] = field(default_factory=dict)
 
     def uses(self) -> frozenset[Ref]:
-        return QuotaNode.uses(self) | {admission_check_ref(check.name) for check in self.checks}
+        return KueueNode.uses(self) | {admission_check_ref(check.name) for check in self.checks}
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:  # noqa: ARG002, a leaf has nothing below
         """Reserved quota still counts after its flavor was removed from the list."""
@@ -200,7 +200,7 @@ class LocalQueue(Attached):
 def read_cohort(manifest: Manifest, *, checked: bool = True) -> Cohort:
     """`checked` False: without the defects of its structure and names, which take as long to find as all the rest."""
     judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
-    reader = Reader(judged)
+    reader = ManifestReader(judged)
     key = "parent" if _version(manifest) in _OLD_COHORT_PARENT else "parentName"
     return Cohort(
         ref=identity(manifest, COHORT, namespaced=False),
@@ -216,7 +216,7 @@ def read_cohort(manifest: Manifest, *, checked: bool = True) -> Cohort:
 def read_cluster_queue(manifest: Manifest, *, checked: bool = True) -> ClusterQueue:
     """`checked` as for a Cohort; False leaves out `selector_faults`, `concurrent` and `reserved` as well."""
     judged, spec = manifest if checked else {}, mapping(manifest.get("spec"))
-    reader, of_rules = Reader(judged), mapping(judged.get("spec"))
+    reader, of_rules = ManifestReader(judged), mapping(judged.get("spec"))
     key = "cohort" if _version(manifest) in _OLD_CLUSTER_QUEUE_PARENT else "cohortName"
     groups = _groups(reader, spec)
     return ClusterQueue(
@@ -245,7 +245,7 @@ def read_local_queue(manifest: Manifest) -> LocalQueue:
         api_version=str(manifest.get("apiVersion")),
         queue=cluster_queue_ref(queue) if queue else None,
         queue_field="spec.clusterQueue",
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 
@@ -258,7 +258,7 @@ def _cohort(value: object) -> Ref | None:
     return cohort_ref(name) if name else None
 
 
-def _weight(reader: Reader, spec: Mapping[str, object]) -> Quantity | None:
+def _weight(reader: ManifestReader, spec: Mapping[str, object]) -> Quantity | None:
     at = "spec.fairSharing.weight"
     weight = reader.quantity(mapping(spec.get("fairSharing")).get("weight"), at)
     if weight is not None and Quantity.ZERO < weight < _SMALLEST_WEIGHT:
@@ -267,11 +267,11 @@ def _weight(reader: Reader, spec: Mapping[str, object]) -> Quantity | None:
     return weight
 
 
-def _groups(reader: Reader, spec: Mapping[str, object]) -> tuple[ResourceGroup, ...]:
+def _groups(reader: ManifestReader, spec: Mapping[str, object]) -> tuple[ResourceGroup, ...]:
     return tuple(_group(reader, mapping(group), g) for g, group in enumerate(listing(spec.get("resourceGroups"))))
 
 
-def _group(reader: Reader, group: Mapping[str, object], g: int) -> ResourceGroup:
+def _group(reader: ManifestReader, group: Mapping[str, object], g: int) -> ResourceGroup:
     flavors = enumerate(listing(group.get("flavors")))
     return ResourceGroup(
         covered_resources=tuple(text(name) or "" for name in listing(group.get("coveredResources"))),
@@ -280,7 +280,7 @@ def _group(reader: Reader, group: Mapping[str, object], g: int) -> ResourceGroup
     )
 
 
-def _flavor(reader: Reader, flavor: Mapping[str, object], g: int, f: int) -> FlavorQuotas:
+def _flavor(reader: ManifestReader, flavor: Mapping[str, object], g: int, f: int) -> FlavorQuotas:
     resources = enumerate(listing(flavor.get("resources")))
     return FlavorQuotas(
         name=text(flavor.get("name")) or "",
@@ -289,7 +289,7 @@ def _flavor(reader: Reader, flavor: Mapping[str, object], g: int, f: int) -> Fla
     )
 
 
-def _resource(reader: Reader, resource: Mapping[str, object], at: tuple[int, int, int]) -> ResourceQuota:
+def _resource(reader: ManifestReader, resource: Mapping[str, object], at: tuple[int, int, int]) -> ResourceQuota:
     def amount(key: str) -> Quantity | None:
         value = resource.get(key)
         return None if value is None else reader.quantity(value, quota_field(at, key))

@@ -19,12 +19,12 @@ from policies.dialects.kueue_kinds import (
     WORKLOAD_PRIORITY_CLASS,
     multikueue_cluster_ref,
 )
-from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
+from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.model.objects import GroupKind, KubeObject, Ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting(KubeObject):
+class CheckSetting(KubeObject):
     """An object of one of these kinds."""
 
 
@@ -42,7 +42,7 @@ class AdmissionCheck(KubeObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiKueueConfig(KubeObject):
+class MultiKueueConfigObject(KubeObject):
     """`clusters` are in the order of the manifest."""
 
     clusters: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class MultiKueueConfig(KubeObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiKueueCluster(KubeObject):
+class MultiKueueClusterObject(KubeObject):
     """`kind` of its source: Secret, Path or ClusterProfile; empty where that cannot be read. `field` is the path of
     `location`, the source's name or file."""
 
@@ -75,7 +75,7 @@ def _read_admission_check(manifest: Manifest) -> AdmissionCheck:
         api_version=str(manifest.get("apiVersion")),
         controller=text(mapping(manifest.get("spec")).get("controllerName")) or "",
         parameters=_parameters(mapping(mapping(manifest.get("spec")).get("parameters"))),
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 
@@ -84,17 +84,17 @@ def _parameters(named: Mapping[str, object]) -> Ref | None:
     return Ref(group, kind, "", name) if name else None
 
 
-def _read_config(manifest: Manifest) -> MultiKueueConfig:
+def _read_config(manifest: Manifest) -> MultiKueueConfigObject:
     clusters = listing(mapping(manifest.get("spec")).get("clusters"))
-    return MultiKueueConfig(
+    return MultiKueueConfigObject(
         ref=identity(manifest, MULTIKUEUE_CONFIG, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         clusters=tuple(text(name) or "" for name in clusters),
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 
-def _read_cluster(manifest: Manifest) -> MultiKueueCluster:
+def _read_cluster(manifest: Manifest) -> MultiKueueClusterObject:
     """v1beta1 has the source in spec itself."""
     spec, at = mapping(manifest.get("spec")), "spec"
     if "clusterSource" in spec:
@@ -106,22 +106,22 @@ def _read_cluster(manifest: Manifest) -> MultiKueueCluster:
         location, field = text(config.get("location")) or "", f"{at}.kubeConfig.location"
     elif profile:
         kind, location, field = PROFILE, text(profile.get("name")) or "", f"{at}.clusterProfileRef.name"
-    return MultiKueueCluster(
+    return MultiKueueClusterObject(
         ref=identity(manifest, MULTIKUEUE_CLUSTER, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         kind=kind,
         location=location,
         field=field,
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 
-def _reader(kind: GroupKind) -> Callable[[Manifest], Setting]:
-    def read(manifest: Manifest) -> Setting:
-        return Setting(
+def _reader(kind: GroupKind) -> Callable[[Manifest], CheckSetting]:
+    def read(manifest: Manifest) -> CheckSetting:
+        return CheckSetting(
             ref=identity(manifest, kind, namespaced=False),
             api_version=str(manifest.get("apiVersion")),
-            defects=Reader(manifest).defects(),
+            defects=ManifestReader(manifest).defects(),
         )
 
     return read

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.labels import label_faults, taint_faults, toleration_faults
-from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
+from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
 from policies.dialects.taints import Taint, Toleration, read_taint, read_toleration
 from policies.model.defect import Defect
 from policies.model.objects import KubeObject
@@ -41,7 +41,7 @@ def read_resource_flavor(manifest: Manifest) -> ResourceFlavor:
         api_version=str(manifest.get("apiVersion")),
         flavor=read_flavor(manifest),
         label_faults=tuple(_faults(mapping(manifest.get("spec")))),
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 

@@ -13,14 +13,14 @@ from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
 from policies.dialects.job_shape import Framework, at
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.kueue_owners import Controller, controller_of
+from policies.dialects.kueue_owners import ControllerReference, controller_of
 from policies.dialects.kueue_ray import Ray, read_ray
 from policies.dialects.kueue_templates import JobPods, job_pods
 from policies.dialects.odd_amounts import OddAmount
 from policies.dialects.odd_jobs import odd_in_job
 from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
-from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
+from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate, pod_template
 from policies.model.objects import GroupKind, KubeObject
 
 QUEUE_NAME = f"{PREFIX}queue-name"
@@ -68,10 +68,10 @@ class QueuedJob(KubeObject):
     parallelism: int | None = None
     completions: int | None = None
     indexed: bool = False
-    template: PodTemplate = NO_TEMPLATE
+    template: WrittenTemplate = NO_TEMPLATE
     pod_sets: tuple[JobPods, ...] = ()
     owner: str = ""
-    controller: Controller | None = None
+    controller: ControllerReference | None = None
     uid: str = ""
     ray: Ray | None = None
     replicas: int = 1

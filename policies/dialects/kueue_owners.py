@@ -9,7 +9,7 @@ from policies.dialects.reading import listing, mapping, text
 from policies.model.objects import GroupKind
 
 
-class Controller(NamedTuple):
+class ControllerReference(NamedTuple):
     """A controller reference as written."""
 
     kind: GroupKind
@@ -17,11 +17,11 @@ class Controller(NamedTuple):
     uid: str
 
 
-def controller_of(meta: Mapping[str, Any]) -> Controller | None:
+def controller_of(meta: Mapping[str, Any]) -> ControllerReference | None:
     """The one owner that controls it, an API server lets no second one in; None where none does."""
     for owner in map(mapping, listing(meta.get("ownerReferences"))):
         if owner.get("controller") is True:
             group, slash, _ = str(owner.get("apiVersion", "")).rpartition("/")
             kind = GroupKind(group if slash else "", str(owner.get("kind", "")))
-            return Controller(kind, text(owner.get("name")) or "", text(owner.get("uid")) or "")
+            return ControllerReference(kind, text(owner.get("name")) or "", text(owner.get("uid")) or "")
     return None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from policies.dialects.kueue_kinds import PREFIX, WORKLOAD, local_queue_ref
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
-from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, metadata, text, texts
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import Attached
@@ -32,13 +32,13 @@ _PRIORITY_SOURCES = {
 }
 
 
-class PriorityClass(NamedTuple):
+class PriorityClassReference(NamedTuple):
     group: str
     kind: str
     name: str
 
 
-class Amount(NamedTuple):
+class PodAmount(NamedTuple):
     """What a container or a pod requests, or is limited to, of one resource; it may be negative."""
 
     field: str
@@ -47,7 +47,7 @@ class Amount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class TopologySlices:
     """The slices of a topologyRequest. A size is 0 where it is missing."""
 
     topology: str
@@ -57,15 +57,15 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class PodSet:
+class WrittenPodSet:
     """Pods of one template. `content` is its manifest, to be compared as a whole; `at` is its index."""
 
     name: str
     count: int
     min_count: int | None
-    amounts: tuple[Amount, ...]
+    amounts: tuple[PodAmount, ...]
     metadata_faults: tuple[Defect, ...]
-    slices: Slices
+    slices: TopologySlices
     sub_groups: int
     content: Mapping[str, Any]
     at: int
@@ -80,12 +80,12 @@ class PodSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class WrittenAssignment:
     """What one pod set was assigned. `count` is None where it is absent."""
 
     name: str
     count: int | None
-    usage: tuple[Amount, ...]
+    usage: tuple[PodAmount, ...]
     at: int
 
     @property
@@ -94,16 +94,16 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class WrittenAdmission:
     """`fixed` is the manifest of all but the topology of the pods; `content` is all of it."""
 
-    assignments: tuple[Assignment, ...]
+    assignments: tuple[WrittenAssignment, ...]
     fixed: Mapping[str, Any]
     content: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class CheckState:
+class WrittenCheckState:
     """One of status.admissionChecks. `content` is its podSetUpdates, to be compared as a whole."""
 
     name: str
@@ -118,7 +118,7 @@ class CheckState:
         return fields.join("status", "admissionChecks", self.at, "podSetUpdates")
 
 
-class Reclaimable(NamedTuple):
+class ReclaimablePods(NamedTuple):
     """Pods of a set that are done, so that their quota can go to others."""
 
     name: str
@@ -127,19 +127,19 @@ class Reclaimable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload(Attached):
+class WrittenWorkload(Attached):
     """One unit of admission; `queue` is the LocalQueue of its namespace.
 
     `reserved`: quota is reserved for it. `annotations` are those of Kueue, as written.
     """
 
-    priority_class: PriorityClass | None = None
+    priority_class: PriorityClassReference | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
-    pod_sets: tuple[PodSet, ...] = ()
+    pod_sets: tuple[WrittenPodSet, ...] = ()
     reserved: bool = False
-    admission: Admission | None = None
-    checks: tuple[CheckState, ...] = ()
-    reclaimable: tuple[Reclaimable, ...] = ()
+    admission: WrittenAdmission | None = None
+    checks: tuple[WrittenCheckState, ...] = ()
+    reclaimable: tuple[ReclaimablePods, ...] = ()
     cluster: str | None = None
     nominated: tuple[str, ...] = ()
 
@@ -148,7 +148,7 @@ class Workload(Attached):
         return self.annotations.get(ELASTIC) == "true"
 
 
-def read_workload(manifest: Manifest) -> Workload:
+def read_workload(manifest: Manifest) -> WrittenWorkload:
     ref, spec, status = (
         identity(manifest, WORKLOAD, namespaced=True),
         _part(manifest, "spec"),
@@ -156,7 +156,7 @@ def read_workload(manifest: Manifest) -> Workload:
     )
     queue, admission = text(spec.get("queueName")), status.get("admission")
     notes = texts(metadata(manifest).get("annotations"))
-    return Workload(
+    return WrittenWorkload(
         ref=ref,
         api_version=str(manifest.get("apiVersion")),
         queue=local_queue_ref(ref.namespace, queue) if queue else None,
@@ -168,12 +168,12 @@ def read_workload(manifest: Manifest) -> Workload:
         admission=_admission(mapping(admission)) if admission is not None else None,
         checks=tuple(_check(mapping(entry), at) for at, entry in enumerate(listing(status.get("admissionChecks")))),
         reclaimable=tuple(
-            Reclaimable(text(mapping(entry).get("name")) or _MAIN, _whole(mapping(entry).get("count")) or 0, at)
+            ReclaimablePods(text(mapping(entry).get("name")) or _MAIN, _whole(mapping(entry).get("count")) or 0, at)
             for at, entry in enumerate(listing(status.get("reclaimablePods")))
         ),
         cluster=text(status.get("clusterName")),
         nominated=tuple(name for name in listing(status.get("nominatedClusterNames")) if isinstance(name, str)),
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 
@@ -190,22 +190,22 @@ def _holds(status: Mapping[str, Any], condition: str) -> bool:
     return any(entry.get("type") == condition and entry.get("status") == "True" for entry in entries)
 
 
-def _priority_class(spec: Mapping[str, object]) -> PriorityClass | None:
+def _priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
     """priorityClassRef, or what stood for it in v1beta1."""
     reference = mapping(spec.get("priorityClassRef"))
     name = text(reference.get("name"))
     if name:
-        return PriorityClass(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
+        return PriorityClassReference(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
     name = text(spec.get("priorityClassName"))
     source = _PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
-    return PriorityClass(*source, name) if name and source else None
+    return PriorityClassReference(*source, name) if name and source else None
 
 
-def _pod_set(entry: Mapping[str, Any], at: int) -> PodSet:
+def _pod_set(entry: Mapping[str, Any], at: int) -> WrittenPodSet:
     template, field = mapping(entry.get("template")), fields.join("spec", "podSets", at)
     topology, count = mapping(entry.get("topologyRequest")), _whole(entry.get("count"))
     meta, under = mapping(template.get("metadata")), f"{field}.template.metadata"
-    return PodSet(
+    return WrittenPodSet(
         name=text(entry.get("name")) or _MAIN,
         count=1 if count is None else count,
         min_count=_whole(entry.get("minCount")),
@@ -221,9 +221,9 @@ def _pod_set(entry: Mapping[str, Any], at: int) -> PodSet:
     )
 
 
-def _slices(request: Mapping[str, Any], field: str) -> Slices:
+def _slices(request: Mapping[str, Any], field: str) -> TopologySlices:
     layers = map(mapping, listing(request.get("podsetSliceRequiredTopologyConstraints")))
-    return Slices(
+    return TopologySlices(
         topology=text(request.get("podSetSliceRequiredTopology")) or "",
         size=_whole(request.get("podSetSliceSize")),
         layers=tuple((text(layer.get("topology")) or "", _whole(layer.get("size")) or 0) for layer in layers),
@@ -231,7 +231,7 @@ def _slices(request: Mapping[str, Any], field: str) -> Slices:
     )
 
 
-def _pod_amounts(spec: Mapping[str, Any], field: str) -> Iterator[Amount]:
+def _pod_amounts(spec: Mapping[str, Any], field: str) -> Iterator[PodAmount]:
     """Of the init containers, the containers and the pod as a whole, in this order."""
     for key in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(key))):
@@ -240,33 +240,33 @@ def _pod_amounts(spec: Mapping[str, Any], field: str) -> Iterator[Amount]:
     yield from _resource_amounts(mapping(spec.get("resources")), f"{field}.resources")
 
 
-def _resource_amounts(resources: Mapping[str, Any], field: str) -> Iterator[Amount]:
+def _resource_amounts(resources: Mapping[str, Any], field: str) -> Iterator[PodAmount]:
     for key in ("requests", "limits"):
         yield from _amounts(resources.get(key), f"{field}.{key}")
 
 
-def _amounts(values: object, field: str) -> Iterator[Amount]:
+def _amounts(values: object, field: str) -> Iterator[PodAmount]:
     for resource, value in mapping(values).items():
         try:
-            yield Amount(fields.join(field, resource), resource, Quantity.parse(value))
+            yield PodAmount(fields.join(field, resource), resource, Quantity.parse(value))
         except BadQuantity:
             continue  # the schema says so
 
 
-def _admission(content: Mapping[str, Any]) -> Admission:
+def _admission(content: Mapping[str, Any]) -> WrittenAdmission:
     entries = [mapping(entry) for entry in listing(content.get("podSetAssignments"))]
     moving = ("topologyAssignment", "delayedTopologyRequest")
     kept = [{key: value for key, value in entry.items() if key not in moving} for entry in entries]
-    return Admission(
+    return WrittenAdmission(
         assignments=tuple(_assignment(entry, at) for at, entry in enumerate(entries)),
         fixed={**content, "podSetAssignments": kept},
         content=content,
     )
 
 
-def _assignment(entry: Mapping[str, Any], at: int) -> Assignment:
+def _assignment(entry: Mapping[str, Any], at: int) -> WrittenAssignment:
     field = fields.join("status", "admission", "podSetAssignments", at, "resourceUsage")
-    return Assignment(
+    return WrittenAssignment(
         name=text(entry.get("name")) or _MAIN,
         count=_whole(entry.get("count")),
         usage=tuple(_amounts(entry.get("resourceUsage"), field)),
@@ -274,11 +274,11 @@ def _assignment(entry: Mapping[str, Any], at: int) -> Assignment:
     )
 
 
-def _check(entry: Mapping[str, Any], at: int) -> CheckState:
+def _check(entry: Mapping[str, Any], at: int) -> WrittenCheckState:
     updates = listing(entry.get("podSetUpdates"))
     field = fields.join("status", "admissionChecks", at, "podSetUpdates")
     faults = [fault for i, update in enumerate(updates) for fault in _faults(mapping(update), fields.join(field, i))]
-    return CheckState(
+    return WrittenCheckState(
         name=text(entry.get("name")) or "",
         state=text(entry.get("state")) or "",
         updated=tuple(text(mapping(update).get("name")) or "" for update in updates),

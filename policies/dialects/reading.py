@@ -65,7 +65,7 @@ def exemptions(manifest: Manifest) -> tuple[Exemption, ...]:
     return read_exemptions(mapping(metadata(manifest).get("annotations")))
 
 
-class Reader:
+class ManifestReader:
     """Reads quantities and texts out of one manifest and gathers its defects."""
 
     def __init__(self, manifest: Manifest):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
 from policies.dialects.kueue_owners import controller_of
-from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, ManifestReader, identity, mapping, metadata, text, texts
 from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
 from policies.model.forest import Forest
-from policies.model.objects import Attached, GroupKind, Node, Ref, Share
+from policies.model.objects import Attached, GroupKind, Node, Ref, SubtreeShare
 from policies.model.quantity import Quantity
 
 GROUP = "scheduling.volcano.sh"
@@ -92,9 +92,9 @@ class Queue(Node):
         higher."""
         return ((resource, limit) for resource, limit in self.capability.items() if limit.nano)
 
-    def share(self, below: Share) -> Share:
+    def share(self, below: SubtreeShare) -> SubtreeShare:
         """Own guarantee and deserved; per resource the capability set here, else the highest set below."""
-        return Share(
+        return SubtreeShare(
             nominal={resource: amount.nano for resource, amount in self.deserved.items()},
             kept={resource: amount.nano for resource, amount in self.guarantee.items()},
             limit={**below.limit, **{resource: limit.nano for resource, limit in self.limits()}},
@@ -103,7 +103,7 @@ class Queue(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodGroup(Attached):
+class WrittenPodGroup(Attached):
     """`written_queue` is spec.queue as it stands, None where it is absent and the CRD's `default` applies.
 
     `minimum` is spec.minResources. `two_tiers` are the network topologies that name their highest tier twice.
@@ -118,7 +118,7 @@ class PodGroup(Attached):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job(Attached):
+class VolcanoJob(Attached):
     """`written_queue` and `two_tiers` as for a PodGroup."""
 
     written_queue: str | None
@@ -128,12 +128,12 @@ class Job(Attached):
 
 
 def read_queue(manifest: Manifest) -> Queue:
-    reader = Reader(manifest)
+    reader = ManifestReader(manifest)
     spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
     notes = texts(metadata(manifest).get("annotations"))
     ref = identity(manifest, QUEUE, namespaced=False)
     written_parent = text(spec.get("parent"))
-    pods = Reader({}).quantity(mapping(status.get("allocated")).get("pods"), "status.allocated.pods")
+    pods = ManifestReader({}).quantity(mapping(status.get("allocated")).get("pods"), "status.allocated.pods")
     guarantee = mapping(spec.get("guarantee")).get("resource")
     return Queue(
         ref=ref,
@@ -157,28 +157,28 @@ def _comes_whole(resource: str) -> bool:
     return resource == "pods" or ("/" in resource and "kubernetes.io/" not in resource)
 
 
-def read_pod_group(manifest: Manifest) -> PodGroup:
+def read_pod_group(manifest: Manifest) -> WrittenPodGroup:
     spec = mapping(manifest.get("spec"))
     queue = text(spec.get("queue"))
-    return PodGroup(
+    return WrittenPodGroup(
         ref=identity(manifest, POD_GROUP, namespaced=True),
         api_version=str(manifest.get("apiVersion")),
         queue=queue_ref(queue or "default"),
         queue_field="spec.queue",
         written_queue=queue,
         phase=text(mapping(manifest.get("status")).get("phase")) or "",
-        minimum=Reader({}).amounts(spec.get("minResources"), "spec.minResources"),
+        minimum=ManifestReader({}).amounts(spec.get("minResources"), "spec.minResources"),
         made=controller_of(metadata(manifest)) is not None,
         two_tiers=contradictory_tiers(spec),
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 
-def read_job(manifest: Manifest) -> Job:
+def read_job(manifest: Manifest) -> VolcanoJob:
     spec = mapping(manifest.get("spec"))
     queue = text(spec.get("queue"))
     state = mapping(mapping(manifest.get("status")).get("state"))
-    return Job(
+    return VolcanoJob(
         ref=identity(manifest, JOB, namespaced=True),
         api_version=str(manifest.get("apiVersion")),
         queue=queue_ref(queue or "default"),
@@ -187,7 +187,7 @@ def read_job(manifest: Manifest) -> Job:
         phase=text(state.get("phase")) or "",
         spec=read_spec(spec),
         two_tiers=contradictory_tiers(spec),
-        defects=Reader(manifest).defects(),
+        defects=ManifestReader(manifest).defects(),
     )
 
 
@@ -204,7 +204,7 @@ def work_in(forest: Forest, queue: Ref) -> list[Attached]:
     work = [
         item
         for item in forest.attached(queue)
-        if isinstance(item, PodGroup) or (isinstance(item, Job) and item.phase not in _FINISHED_JOB)
+        if isinstance(item, WrittenPodGroup) or (isinstance(item, VolcanoJob) and item.phase not in _FINISHED_JOB)
     ]
     return sorted(work, key=lambda item: item.ref)
 

@@ -32,7 +32,7 @@ class Partitions:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WrittenTask:
     """One task. `name` is the one that Volcano gives where none is written; `replicas` counts 0 where it is absent.
 
     `pod` is what its pod template says of resources, and nothing else of it.
@@ -76,7 +76,7 @@ class JobSpec:
     """
 
     min_available: int | None = None
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[WrittenTask, ...] = ()
     policies: tuple[tuple[Policy, ...], ...] = ()
     volumes: tuple[Volume, ...] = ()
     plugins: tuple[str, ...] = ()
@@ -147,10 +147,10 @@ def _names_two_tiers(part: Mapping[str, Any]) -> bool:
     return topology.get("highestTierAllowed") is not None and text(topology.get("highestTierName")) is not None
 
 
-def _task(field: str, task: Mapping[str, Any], index: int) -> Task:
+def _task(field: str, task: Mapping[str, Any], index: int) -> WrittenTask:
     partitions = mapping(task.get("partitionPolicy"))
     total, size = whole(partitions.get("totalPartitions")), whole(partitions.get("partitionSize"))
-    return Task(
+    return WrittenTask(
         field=field,
         name=task_name(task, index),
         replicas=whole(task.get("replicas")) or 0,

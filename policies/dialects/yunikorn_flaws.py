@@ -15,7 +15,7 @@ from itertools import islice
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
 from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
-from policies.text.json_members import Member, Scan, article, scan
+from policies.text.json_members import JsonMember, Scan, article, scan
 from policies.text.positions import position
 
 _IN_JSON = 'write a quantity in double quotes, such as "4", "500m" or "64Gi"'
@@ -108,7 +108,7 @@ def _of_members(annotation: str, text: str, found: Scan) -> Iterator[Flaw]:
             )
 
 
-def _of_member(member: Member, flaw: Flaw) -> Iterator[Flaw]:
+def _of_member(member: JsonMember, flaw: Flaw) -> Iterator[Flaw]:
     """`flaw` is the one to yield; its message only names the key so far."""
     if member.kind == "text":
         yield from _of_quantity(member.key, member.value, flaw)
@@ -118,7 +118,7 @@ def _of_member(member: Member, flaw: Flaw) -> Iterator[Flaw]:
         yield _but(flaw, f"a string is expected, not {article(member.kind)}")
 
 
-def _bare(member: Member) -> str:
+def _bare(member: JsonMember) -> str:
     return f"{member.source[:_SHOWN]} is a number, not a string"
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from policies.dialects import core, yunikorn
 from policies.dialects.core import Namespace
 from policies.dialects.reading import Manifest
-from policies.model.objects import GroupKind, Ref, Share
+from policies.model.objects import GroupKind, Ref, SubtreeShare
 
 PARENT_QUEUE = GroupKind("yunikorn.apache.org", "ParentQueue")
 
@@ -27,4 +27,4 @@ def read_namespace(manifest: Manifest) -> Namespace:
     guaranteed, quota = yunikorn.guaranteed(namespace), yunikorn.quota(namespace)
     if not (parent or guaranteed or quota):
         return namespace
-    return replace(namespace, shown=(group(parent), Share(nominal=guaranteed or {}, limit=quota or {})))
+    return replace(namespace, shown=(group(parent), SubtreeShare(nominal=guaranteed or {}, limit=quota or {})))

@@ -24,7 +24,7 @@ KINDS = tuple(GroupKind("batch" if kind.endswith("Job") else "apps", kind) for k
 
 
 @dataclass(frozen=True, slots=True)
-class PodTemplate:
+class WrittenTemplate:
     """`labels` and `annotations` are those that the three projects read, as written; `at` is the template's path."""
 
     at: str = ""
@@ -33,14 +33,14 @@ class PodTemplate:
     scheduler_name: str = "default-scheduler"
 
 
-NO_TEMPLATE = PodTemplate()
+NO_TEMPLATE = WrittenTemplate()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work(KubeObject):
+class OtherWork(KubeObject):
     """A workload of a kind that no other dialect reads. `odd`: the amounts that it can hardly mean, as for a Pod."""
 
-    template: PodTemplate
+    template: WrittenTemplate
     odd: tuple[OddAmount, ...] = ()
 
     @property
@@ -48,13 +48,13 @@ class Work(KubeObject):
         return True
 
 
-def pod_template(kind: str, manifest: Manifest) -> PodTemplate:
+def pod_template(kind: str, manifest: Manifest) -> WrittenTemplate:
     """The pod template of the workload; empty for other kinds."""
     path = TEMPLATES.get(kind)
     if path is None:
         return NO_TEMPLATE
     template = inside(manifest, path)
-    return PodTemplate(
+    return WrittenTemplate(
         fields.join("", *path),
         ours(texts(metadata(template).get("labels"))),
         ours(texts(metadata(template).get("annotations"))),
@@ -68,12 +68,12 @@ def inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, object]:
     return manifest
 
 
-def _reader(kind: GroupKind) -> Callable[[Manifest], Work]:
+def _reader(kind: GroupKind) -> Callable[[Manifest], OtherWork]:
     path = (*TEMPLATES[kind.kind], "spec")
     at = fields.join("", *path)
 
-    def read(manifest: Manifest) -> Work:
-        return Work(
+    def read(manifest: Manifest) -> OtherWork:
+        return OtherWork(
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
             template=pod_template(kind.kind, manifest),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from policies.impact.quotas import NO_QUOTA, NodeQuotas, Pair, Quota, Quotas
+from policies.impact.quotas import NO_QUOTA, NodeQuotas, PairQuota, QuotaPair, Quotas
 from policies.model.objects import Ref
 
 
@@ -22,9 +22,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PairChange:
-    pair: Pair
-    before: Quota
-    after: Quota
+    pair: QuotaPair
+    before: PairQuota
+    after: PairQuota
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from policies.model.quantity import Format, Quantity
 _BINARY = ("memory", "ephemeral-storage")
 
 
-class Pair(NamedTuple):
+class QuotaPair(NamedTuple):
     """`flavor` is empty where the project has none."""
 
     flavor: str
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
         return f"{self.flavor}/{self.resource}" if self.flavor else self.resource
 
 
-class Quota(NamedTuple):
+class PairQuota(NamedTuple):
     """What a node has of a pair, in nano units (1e-9 of the resource's unit). None stands for unlimited.
 
     `own` is what its manifest says: `nominalQuota`, `deserved`, `max`. `subtree` is what it has with all below it
@@ -36,7 +36,7 @@ class Quota(NamedTuple):
     reach: int | None = 0
 
 
-NO_QUOTA = Quota()
+NO_QUOTA = PairQuota()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class NodeQuotas:
 
     ref: Ref
     parent: str
-    amounts: Mapping[Pair, Quota] = field(default_factory=dict)
-    unlisted: Quota = NO_QUOTA
+    amounts: Mapping[QuotaPair, PairQuota] = field(default_factory=dict)
+    unlisted: PairQuota = NO_QUOTA
 
-    def of(self, pair: Pair) -> Quota:
+    def of(self, pair: QuotaPair) -> PairQuota:
         return self.amounts.get(pair, self.unlisted)
 
 
@@ -67,7 +67,7 @@ class Excess:
     """
 
     ref: Ref
-    pair: Pair
+    pair: QuotaPair
     used: int
     limit: int
 

@@ -11,7 +11,7 @@ from math import inf
 
 from policies.amounts.real_capability import limits, real_capability
 from policies.dialects.volcano import ROOT, Queue
-from policies.impact.quotas import NodeQuotas, Pair, Quota
+from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.quantity import Quantity
@@ -30,7 +30,7 @@ def volcano_quotas(forest: Forest, listed: Iterable[str]) -> dict[Ref, NodeQuota
     found = {}
     for node in forest.nodes():
         if isinstance(node, Queue):
-            amounts = {Pair("", name): _quota(forest, node, name, reach) for name in names}
+            amounts = {QuotaPair("", name): _quota(forest, node, name, reach) for name in names}
             found[node.ref] = NodeQuotas(node.ref, node.parent.name if node.parent else "", amounts)
     return found
 
@@ -39,14 +39,14 @@ def _written(queue: Queue) -> tuple[Mapping[str, object], ...]:
     return queue.guarantee, queue.deserved, queue.capability
 
 
-def _quota(forest: Forest, queue: Queue, resource: str, known: dict[Ref, dict[str, float]]) -> Quota:
+def _quota(forest: Forest, queue: Queue, resource: str, known: dict[Ref, dict[str, float]]) -> PairQuota:
     """Root has what its children have, whatever its manifest says. Nobody deserves less than the guarantee."""
     below = forest.below(queue.ref)
     deserved, guaranteed = _nano(queue.deserved, resource), _nano(queue.guarantee, resource)
     if queue.ref == ROOT:
         deserved, guaranteed = None, below.kept.get(resource, 0)
     reach = _reach(forest, queue.ref, resource, known)
-    return Quota(
+    return PairQuota(
         own=deserved or 0,
         subtree=max(below.nominal.get(resource, 0) if deserved is None else deserved, guaranteed or 0),
         guaranteed=guaranteed or 0,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
-from policies.dialects.yunikorn_config import Config, Queue
+from policies.dialects.yunikorn_config import Config, ConfiguredQueue
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import amounts
-from policies.impact.quotas import NodeQuotas, Pair, Quota
+from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 
@@ -17,7 +17,7 @@ GROUP = "yunikorn.apache.org"
 _NANO = 10**9
 _MILLI = 10**6
 _VCORE = "vcore"
-_UNLISTED = Quota(own=None, reach=None)
+_UNLISTED = PairQuota(own=None, reach=None)
 """Of a resource that neither the queue nor those above it name."""
 Limits = Mapping[str, int]
 
@@ -41,7 +41,7 @@ def _config(forest: Forest, place: str) -> Config | None:
 
 def _of_config(place: str, config: Config) -> Iterator[NodeQuotas]:
     root = config.partition.root if config.partition else None
-    stack: list[tuple[Queue, str, Limits]] = [(root, "", {})] if root is not None else []
+    stack: list[tuple[ConfiguredQueue, str, Limits]] = [(root, "", {})] if root is not None else []
     while stack:
         queue, parent, above = stack.pop()
         most = _least(above, amounts(queue.maximum))
@@ -49,15 +49,15 @@ def _of_config(place: str, config: Config) -> Iterator[NodeQuotas]:
         stack += [(child, queue.path, most) for child in reversed(queue.queues)]
 
 
-def _node(ref: Ref, parent: str, queue: Queue, most: Limits) -> NodeQuotas:
+def _node(ref: Ref, parent: str, queue: ConfiguredQueue, most: Limits) -> NodeQuotas:
     own, guaranteed = amounts(queue.maximum), amounts(queue.guaranteed)
     below = _guaranteed_below(queue)
     listed = {*own, *guaranteed, *below, *most}
-    rows = {Pair("", name): _quota(name, own, guaranteed, below, most) for name in sorted(listed)}
+    rows = {QuotaPair("", name): _quota(name, own, guaranteed, below, most) for name in sorted(listed)}
     return NodeQuotas(ref, parent, rows, _UNLISTED)
 
 
-def _guaranteed_below(queue: Queue) -> dict[str, int]:
+def _guaranteed_below(queue: ConfiguredQueue) -> dict[str, int]:
     """What the children are guaranteed; of those that are guaranteed nothing, what theirs are."""
     total: dict[str, int] = {}
     for child in queue.queues:
@@ -66,9 +66,9 @@ def _guaranteed_below(queue: Queue) -> dict[str, int]:
     return total
 
 
-def _quota(name: str, own: Limits, guaranteed: Limits, below: Limits, most: Limits) -> Quota:
+def _quota(name: str, own: Limits, guaranteed: Limits, below: Limits, most: Limits) -> PairQuota:
     kept = guaranteed.get(name)
-    return Quota(
+    return PairQuota(
         own=_nano(name, own.get(name)),
         subtree=_nano(name, kept if kept is not None else below.get(name, 0)),
         guaranteed=_nano(name, kept or 0),
@@ -83,7 +83,7 @@ def _of_namespace(namespace: Namespace, limits: Mapping[str, Limits]) -> NodeQuo
     parent = yunikorn.parent_queue(namespace) or ""
     most = _least(limits.get(parent.casefold(), {}), own or {})
     listed = sorted({*(own or {}), *(guaranteed or {}), *most})
-    rows = {Pair("", name): _quota(name, own or {}, guaranteed or {}, {}, most) for name in listed}
+    rows = {QuotaPair("", name): _quota(name, own or {}, guaranteed or {}, {}, most) for name in listed}
     return NodeQuotas(namespace.ref, parent, rows, _UNLISTED)
 
 

@@ -10,7 +10,7 @@ from policies.configuration.settings import Configuration
 from policies.model.change import Change, Circumstances, Occasion
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Node, Ref
-from policies.model.suggestion import Names, slips
+from policies.model.suggestion import KnownNames, slips
 
 _WALKED = 20_000  # objects that are looked at to word one message
 _LOOKS = 10
@@ -39,7 +39,7 @@ class Proposal:
         init=False, repr=False, compare=False, default_factory=dict
     )
     """What `changed` has found: a hundred rules ask for a dozen types."""
-    _names: dict[tuple[GroupKind, str, bool], Names | None] = field(
+    _names: dict[tuple[GroupKind, str, bool], KnownNames | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
     _touched: list[Node] | None = field(init=False, repr=False, compare=False, default=None)
@@ -108,7 +108,7 @@ class Proposal:
             return slips(absent.name, lambda name: self.after.get(absent._replace(name=name)) is not None)
         return names.near(absent.name)
 
-    def _named_like(self, absent: Ref, by_children: bool) -> Names | None:
+    def _named_like(self, absent: Ref, by_children: bool) -> KnownNames | None:
         """None where there are too many objects to look at."""
         like = absent.group_kind, absent.namespace
         refs = [node.ref for node in self.after.nodes()]
@@ -118,7 +118,7 @@ class Proposal:
             if len(self.after) > max(_WALKED, len(self.changes) * _LOOKS):
                 return None
             refs = [obj.ref for obj in self.after.objects()]
-        return Names(ref.name for ref in refs if (ref.group_kind, ref.namespace) == like)
+        return KnownNames(ref.name for ref in refs if (ref.group_kind, ref.namespace) == like)
 
     def standing(self) -> Proposal:
         """The world before the change, to be judged with the same scope: what it finds was there already."""

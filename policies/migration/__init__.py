@@ -6,8 +6,8 @@ migrated.lost      # each with object, field, why, and what to do instead
 """
 
 from policies.migration.kueue import migrate_kueue
-from policies.migration.model import Lost, Migration, Wish
+from policies.migration.model import Migration, MigrationWish, NotKept
 from policies.migration.volcano import migrate_volcano
 from policies.migration.yunikorn import migrate_yunikorn
 
-__all__ = ["Lost", "Migration", "Wish", "migrate_kueue", "migrate_volcano", "migrate_yunikorn"]
+__all__ = ["Migration", "MigrationWish", "NotKept", "migrate_kueue", "migrate_volcano", "migrate_yunikorn"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from policies.dialects import group_kind
 from policies.dialects.kueue_kinds import GROUP, RESOURCE_FLAVOR
 from policies.dialects.reading import Manifest, identity, metadata
-from policies.migration.model import Lost, Migration
+from policies.migration.model import Migration, NotKept
 from policies.model.objects import Ref
 
 
@@ -23,7 +23,9 @@ def beside(migration: Migration, manifests: Iterable[Manifest]) -> Migration:
         return migration
     objects = tuple(each for each in migration.objects if _ref(each) not in there)
     why = "it exists in Kueue already and is left as it is"
-    lost = (Lost(str(ref), "", why, "rename one of the two, or edit it") for ref in twice if ref[:2] != RESOURCE_FLAVOR)
+    lost = (
+        NotKept(str(ref), "", why, "rename one of the two, or edit it") for ref in twice if ref[:2] != RESOURCE_FLAVOR
+    )
     return replace(migration, objects=objects, lost=(*migration.lost, *lost))
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from policies.dialects.kueue_kinds import GROUP
-from policies.migration.model import Lost, Migration, SourceQueue, Wish, Words
+from policies.migration.model import Migration, MigrationWish, NotKept, SourceQueue, Words
 from policies.migration.names import kueue_names
-from policies.migration.quota import Quota, quota
-from policies.migration.tree import Tree
+from policies.migration.quota import QuotaTerms, quota
+from policies.migration.tree import SourceTree
 from policies.model.pools import Terms
 from policies.model.quantity import INT64_MAX, Quantity
 
@@ -23,7 +23,7 @@ _FIRST = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QueueMapping:
     """Work of `namespace` goes to this queue of the source: under its name, or as the default of the namespace."""
 
     namespace: str
@@ -32,23 +32,29 @@ class Entry:
 
 
 def build(
-    tree: Tree, entries: Iterable[Entry], wish: Wish, words: Words, *, reclaim: bool = True, lost: Iterable[Lost] = ()
+    tree: SourceTree,
+    entries: Iterable[QueueMapping],
+    wish: MigrationWish,
+    words: Words,
+    *,
+    reclaim: bool = True,
+    lost: Iterable[NotKept] = (),
 ) -> Migration:
     """`reclaim`: queues win back what others borrow of what they deserve."""
     return _Building(tree, wish, words, reclaim).migration(entries, lost)
 
 
 class _Building:
-    def __init__(self, tree: Tree, wish: Wish, words: Words, reclaim: bool) -> None:
+    def __init__(self, tree: SourceTree, wish: MigrationWish, words: Words, reclaim: bool) -> None:
         self.tree, self.wish, self.words, self.reclaim = tree, wish, words, reclaim
         every = resources(tree.queues.values(), wish)
         self.resources, self.beyond = every[:_MOST_RESOURCES], every[_MOST_RESOURCES:]
         self.totals = _totals(tree, self.resources, wish)
-        self.quota: Quota = quota(tree, self.resources, self.totals)
+        self.quota: QuotaTerms = quota(tree, self.resources, self.totals)
         self.names = kueue_names(tree.order)
         self.reclaimable = {leaf for leaf in tree.leaves() if not tree.queues[leaf].shielded}
 
-    def migration(self, entries: Iterable[Entry], lost: Iterable[Lost]) -> Migration:
+    def migration(self, entries: Iterable[QueueMapping], lost: Iterable[NotKept]) -> Migration:
         ways = sorted(set(entries), key=lambda entry: (entry.namespace, not entry.default, entry.queue))
         objects = [manifest("ResourceFlavor", self.wish.flavor), *map(self._node, self.tree.order)]
         local = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in self._local_queues(ways)}
@@ -89,7 +95,7 @@ class _Building:
             return {}
         return {"preemption": {"reclaimWithinCohort": "Any"}}
 
-    def _local_queues(self, ways: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    def _local_queues(self, ways: Iterable[QueueMapping]) -> Iterator[dict[str, Any]]:
         taken = set()
         for way in ways:
             if not self._is_open(way.queue):
@@ -102,25 +108,25 @@ class _Building:
 
     # -- what cannot be kept -----------------------------------------------------------------------------------------
 
-    def _about_amounts(self) -> Iterator[Lost]:
+    def _about_amounts(self) -> Iterator[NotKept]:
         yield from self._about_totals()
         for resource in self.beyond:
             why = f"one flavor has at most {_MOST_RESOURCES} resources"
-            yield Lost(self._called(self.tree.root), resource, why, "leave out resources that no work asks for")
+            yield NotKept(self._called(self.tree.root), resource, why, "leave out resources that no work asks for")
         for cut in self.quota.cuts:
             why = (
                 f"{shown(cut.resource, cut.wanted)} is promised, but under its limits and beside its siblings"
                 f" there is room for {shown(cut.resource, cut.held)}"
             )
             instead = "raise the limits above, or promise less here and to its siblings"
-            yield Lost(self._called(cut.name), f"{self.words.deserved}[{cut.resource}]", why, instead)
+            yield NotKept(self._called(cut.name), f"{self.words.deserved}[{cut.resource}]", why, instead)
         for each in self.quota.unreachable:
             field = f"{self.words.most}[{each.resource}]"
             why = f"{shown(each.resource, each.most)} is more than the {shown(each.resource, each.reach)} that the"
             why += " tree could give"
-            yield Lost(self._called(each.name), field, why, "set borrowingLimit once the tree has more")
+            yield NotKept(self._called(each.name), field, why, "set borrowingLimit once the tree has more")
 
-    def _about_totals(self) -> Iterator[Lost]:
+    def _about_totals(self) -> Iterator[NotKept]:
         for resource in self.resources:
             if resource in self.totals:
                 continue
@@ -128,25 +134,25 @@ class _Building:
             why = f"what the machines have is in no manifest; the tree has the {shown(resource, held)} that is promised"
             if not held:
                 why = "what the machines have is in no manifest, and none of it is promised: nothing is admitted"
-            yield Lost(self._called(self.tree.root), resource, why, f"name it: --total {resource}=AMOUNT")
+            yield NotKept(self._called(self.tree.root), resource, why, f"name it: --total {resource}=AMOUNT")
 
-    def _about_ways(self, ways: Iterable[Entry]) -> Iterator[Lost]:
+    def _about_ways(self, ways: Iterable[QueueMapping]) -> Iterator[NotKept]:
         served = set()
         for way in ways:
             namespace = f"Namespace {way.namespace}"
             if way.queue not in self.names:
-                yield Lost(namespace, "", f"its work names {way.queue}, which does not exist", "name another queue")
+                yield NotKept(namespace, "", f"its work names {way.queue}, which does not exist", "name another queue")
             elif not self.tree.is_leaf(way.queue):
-                yield Lost(namespace, "", f"its work names {way.queue}, which has children", "name a leaf")
+                yield NotKept(namespace, "", f"its work names {way.queue}, which has children", "name a leaf")
             elif self.tree.queues[way.queue].stopped:
                 why = f"{way.queue} is closed, so there is no LocalQueue for it"
-                yield Lost(namespace, "", why, "make the LocalQueue when the ClusterQueue starts again")
+                yield NotKept(namespace, "", why, "make the LocalQueue when the ClusterQueue starts again")
             else:
                 served.add(way.queue)
         for leaf in self.tree.leaves():
             if leaf not in served and not self.tree.queues[leaf].stopped and leaf != self.tree.root:
                 why = "no work in the input shows which namespaces use it"
-                yield Lost(self._called(leaf), "", why, "make a LocalQueue in each namespace that submits to it")
+                yield NotKept(self._called(leaf), "", why, "make a LocalQueue in each namespace that submits to it")
 
     def _is_open(self, name: str) -> bool:
         return name in self.names and self.tree.is_leaf(name) and not self.tree.queues[name].stopped
@@ -155,13 +161,13 @@ class _Building:
         return f"{self.words.queue} {name}"
 
 
-def resources(queues: Iterable[SourceQueue], wish: Wish) -> list[str]:
+def resources(queues: Iterable[SourceQueue], wish: MigrationWish) -> list[str]:
     """All that any queue names, or the totals do; cpu and memory first."""
     named = {r for queue in queues for amounts in (queue.guarantee, queue.deserved, queue.most) for r in amounts}
     return sorted(named | wish.totals.keys(), key=lambda r: (r not in _FIRST, r))
 
 
-def _totals(tree: Tree, every: Iterable[str], wish: Wish) -> dict[str, int]:
+def _totals(tree: SourceTree, every: Iterable[str], wish: MigrationWish) -> dict[str, int]:
     """The lower of what the machines have and of what root may use."""
     most = tree.queues[tree.root].most
     named = {r: [each[r] for each in (most, wish.totals) if r in each] for r in every}

@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from policies.conversion import DOMAIN, Unconvertible, convert, is_convertible
-from policies.conversion.remainder import Lost as Remainder
+from policies.conversion.remainder import LostFields as Remainder
 from policies.conversion.remainder import Step
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, identity, mapping, metadata
-from policies.migration.model import Lost, Migration
+from policies.migration.model import Migration, NotKept
 from policies.model import fields
 from policies.model.objects import GroupKind
 
@@ -27,7 +27,7 @@ _SAME_AS_OLD = ("Cohort", "Topology", "MultiKueueConfig", "MultiKueueCluster")
 def migrate_kueue(manifests: Iterable[Manifest]) -> Migration:
     """Each object of Kueue in v1beta2, without status and what else only a server writes; other kinds are left out."""
     objects: list[dict[str, Any]] = []
-    lost: list[Lost] = []
+    lost: list[NotKept] = []
     for manifest in manifests:
         group, _, version = str(manifest.get("apiVersion")).rpartition("/")
         if group != GROUP:
@@ -36,11 +36,11 @@ def migrate_kueue(manifests: Iterable[Manifest]) -> Migration:
         try:
             converted = convert(_at_least_old(manifest, version), NEW)
         except Unconvertible as error:
-            lost.append(Lost(called, "apiVersion", str(error), f"write it as {NEW}"))
+            lost.append(NotKept(called, "apiVersion", str(error), f"write it as {NEW}"))
             continue
         result, gone = _without_remainder(converted)
         objects.append(_with_texts(result))
-        lost += (Lost(called, field, f"{NEW} does not have it", _instead(field)) for field in gone)
+        lost += (NotKept(called, field, f"{NEW} does not have it", _instead(field)) for field in gone)
     return Migration(tuple(objects), tuple(lost))
 
 

@@ -11,7 +11,7 @@ Amounts: TypeAlias = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MigrationWish:
     """`totals` is what the machines have, which no manifest says. `flavor` is the one ResourceFlavor of all quota."""
 
     totals: Amounts = field(default_factory=dict)
@@ -19,7 +19,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Lost:
+class NotKept:
     """What of an object cannot be kept, why, and what to do instead."""
 
     object: str
@@ -34,7 +34,7 @@ class Migration:
     another name, by the name that they had."""
 
     objects: tuple[dict[str, Any], ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[NotKept, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
 

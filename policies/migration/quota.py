@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from policies.migration.model import Amounts
-from policies.migration.tree import Tree
+from policies.migration.tree import SourceTree
 from policies.model.pools import Terms
 
 
@@ -32,7 +32,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreachable:
+class UnreachableLimit:
     """A limit above what the whole tree could give to the queue."""
 
     name: str
@@ -42,20 +42,20 @@ class Unreachable:
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class QuotaTerms:
     """`terms` by queue and resource. `lenders`: queues that lend quota, themselves or by a Cohort below the root."""
 
     terms: dict[str, dict[str, Terms]]
     lenders: frozenset[str]
     cuts: tuple[Cut, ...]
-    unreachable: tuple[Unreachable, ...]
+    unreachable: tuple[UnreachableLimit, ...]
 
 
-def quota(tree: Tree, resources: list[str], totals: Amounts) -> Quota:
+def quota(tree: SourceTree, resources: list[str], totals: Amounts) -> QuotaTerms:
     """`totals` is what the root has; of a resource that it does not name, the root has what its children hold."""
     terms: dict[str, dict[str, Terms]] = {name: {} for name in tree.order}
     cuts: list[Cut] = []
-    unreachable: list[Unreachable] = []
+    unreachable: list[UnreachableLimit] = []
     lending: set[str] = set()
     for resource in resources:
         one = _One(tree, resource, totals.get(resource))
@@ -64,13 +64,13 @@ def quota(tree: Tree, resources: list[str], totals: Amounts) -> Quota:
         cuts += one.cuts.values()
         unreachable += one.unreachable()
         lending |= set(one.lenders())
-    return Quota(terms, frozenset(lending), tuple(cuts), tuple(unreachable))
+    return QuotaTerms(terms, frozenset(lending), tuple(cuts), tuple(unreachable))
 
 
 class _One:
     """The arithmetic of one resource."""
 
-    def __init__(self, tree: Tree, resource: str, total: int | None) -> None:
+    def __init__(self, tree: SourceTree, resource: str, total: int | None) -> None:
         self.tree, self.resource, self.total = tree, resource, total
         self.most = {name: tree.queues[name].most.get(resource) for name in tree.order}
         self.kept: dict[str, int] = {}
@@ -94,11 +94,11 @@ class _One:
         keeps = self.kept[name] > self.kept_below[name] and self.leaves[name] < self.leaves[self.tree.root]
         return Terms(nominal, borrowing, self.held[name] - self.kept[name] if keeps else None)
 
-    def unreachable(self) -> Iterator[Unreachable]:
+    def unreachable(self) -> Iterator[UnreachableLimit]:
         for name in self.tree.order[1:]:
             most, offered = self.most[name], self._offered(name)
             if most is not None and most > offered:
-                yield Unreachable(name, self.resource, most, offered)
+                yield UnreachableLimit(name, self.resource, most, offered)
 
     def lenders(self) -> Iterator[str]:
         lending: set[str] = set()

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
 from policies.dialects.reading import Manifest, metadata, text
-from policies.migration.model import Lost
+from policies.migration.model import NotKept
 
 
-def without_terminating(manifests: Iterable[Manifest]) -> tuple[list[Manifest], list[Lost]]:
+def without_terminating(manifests: Iterable[Manifest]) -> tuple[list[Manifest], list[NotKept]]:
     """The manifests without such Namespaces and what is in them, and the Namespaces as lost."""
     every = list(manifests)
     gone = dict.fromkeys(
@@ -20,7 +20,7 @@ def without_terminating(manifests: Iterable[Manifest]) -> tuple[list[Manifest], 
     )
     kept = [each for each in every if _namespace(each) not in gone]
     why = "it is being deleted, with all that is in it"
-    return kept, [Lost(f"Namespace {name}", "", why, "nothing, or migrate again once it is gone") for name in gone]
+    return kept, [NotKept(f"Namespace {name}", "", why, "nothing, or migrate again once it is gone") for name in gone]
 
 
 def _namespace(manifest: Manifest) -> str:

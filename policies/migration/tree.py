@@ -9,7 +9,7 @@ from policies.migration.model import SourceQueue
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class SourceTree:
     """`order` has the root first and each queue after its parent; `unrooted` are those that do not lead to it."""
 
     queues: dict[str, SourceQueue]
@@ -34,7 +34,7 @@ class Tree:
         return parent
 
 
-def grow(root: str, queues: Iterable[SourceQueue]) -> Tree:
+def grow(root: str, queues: Iterable[SourceQueue]) -> SourceTree:
     """The tree below `root`, which is one of the queues. Siblings are in the order of their names."""
     named = {queue.name: queue for queue in queues}
     children: dict[str, list[str]] = {name: [] for name in named}
@@ -48,4 +48,4 @@ def grow(root: str, queues: Iterable[SourceQueue]) -> Tree:
         order.append(here)
         waiting += reversed(children[here])
     reached = set(order)
-    return Tree(named, children, tuple(order), tuple(sorted(named.keys() - reached)))
+    return SourceTree(named, children, tuple(order), tuple(sorted(named.keys() - reached)))

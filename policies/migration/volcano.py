@@ -8,12 +8,12 @@ from dataclasses import replace
 from policies import dialects
 from policies.dialects.core import VOLCANO_QUEUE, Namespace, Pod
 from policies.dialects.reading import Manifest, mapping
-from policies.dialects.volcano import BUILT_IN, QUEUE, Job, PodGroup, Queue, queue_ref, read_queue
+from policies.dialects.volcano import BUILT_IN, QUEUE, Queue, VolcanoJob, WrittenPodGroup, queue_ref, read_queue
 from policies.migration.beside import beside
-from policies.migration.building import Entry, build
-from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
+from policies.migration.building import QueueMapping, build
+from policies.migration.model import Amounts, Migration, MigrationWish, NotKept, SourceQueue, Words
 from policies.migration.terminating import without_terminating
-from policies.migration.tree import Tree, grow
+from policies.migration.tree import SourceTree, grow
 from policies.migration.volcano_fields import lost_fields, sorts_lost
 from policies.model.objects import KubeObject
 from policies.model.quantity import Quantity
@@ -23,7 +23,7 @@ WORDS = Words(queue="Queue", guarantee="spec.guarantee.resource", deserved="spec
 _NO_QUEUE = SourceQueue(name=ROOT, parent=None)
 
 
-def migrate_volcano(manifests: Iterable[Manifest], wish: Wish) -> Migration:
+def migrate_volcano(manifests: Iterable[Manifest], wish: MigrationWish) -> Migration:
     """Queues, and LocalQueues for the namespaces whose PodGroups, Jobs and Pods name them; other kinds are left out."""
     every, lost = without_terminating(manifests)
     queues = {queue.ref.name: (queue, each) for each in every if (queue := _queue(each)) is not None}
@@ -37,12 +37,12 @@ def migrate_volcano(manifests: Iterable[Manifest], wish: Wish) -> Migration:
     for parent in sorted(missing):
         sources[parent] = SourceQueue(name=parent, parent=ROOT, inner=True)
         lost.append(
-            Lost(f"Queue {parent}", "", "other queues name it as their parent, and it does not exist", "add it")
+            NotKept(f"Queue {parent}", "", "other queues name it as their parent, and it does not exist", "add it")
         )
     tree = grow(ROOT, _limited_by_root(sources))
     for name in tree.unrooted:
         why = "its parents lead back to it, or to a queue where they do: it is left out"
-        lost.append(Lost(f"Queue {name}", "spec.parent", why, "name a parent that leads to root"))
+        lost.append(NotKept(f"Queue {name}", "spec.parent", why, "name a parent that leads to root"))
     return beside(build(_stopped(tree), entries, wish, WORDS, lost=lost), every)
 
 
@@ -73,7 +73,7 @@ def counted(amounts: Mapping[str, Quantity]) -> Amounts:
     return {resource: max(0, amount) for resource, amount in units.items()}
 
 
-def _built_in(sources: Mapping[str, SourceQueue], entries: Iterable[Entry]) -> dict[str, SourceQueue]:
+def _built_in(sources: Mapping[str, SourceQueue], entries: Iterable[QueueMapping]) -> dict[str, SourceQueue]:
     """Root, and `default` where work names it: Volcano's scheduler makes both."""
     found = {} if ROOT in sources else {ROOT: _NO_QUEUE}
     if DEFAULT not in sources and any(entry.queue == DEFAULT for entry in entries):
@@ -91,7 +91,7 @@ def _limited_by_root(sources: Mapping[str, SourceQueue]) -> Iterator[SourceQueue
         yield replace(each, guarantee={}, deserved={}, most=most, inner=True) if each.name == ROOT else each
 
 
-def _stopped(tree: Tree) -> Tree:
+def _stopped(tree: SourceTree) -> SourceTree:
     """A queue below a closed one is closed, too."""
     queues = dict(tree.queues)
     for name in tree.order[1:]:
@@ -103,18 +103,20 @@ def _stopped(tree: Tree) -> Tree:
 # -- who uses them -----------------------------------------------------------------------------------------------------
 
 
-def _entries(manifests: Iterable[Manifest]) -> Iterator[Entry]:
+def _entries(manifests: Iterable[Manifest]) -> Iterator[QueueMapping]:
     """A Namespace with the annotation sends there what names no queue."""
     for manifest in manifests:
         if dialects.group_kind(manifest) != QUEUE and (found := dialects.read(manifest)) is not None:
             yield from _entries_of(found)
 
 
-def _entries_of(found: KubeObject) -> Iterator[Entry]:
+def _entries_of(found: KubeObject) -> Iterator[QueueMapping]:
     if isinstance(found, Namespace):
         if queue := found.annotations.get(VOLCANO_QUEUE):
-            yield Entry(found.ref.name, queue, default=True)
+            yield QueueMapping(found.ref.name, queue, default=True)
     elif (
-        isinstance(found, PodGroup | Job | Pod) and found.queue is not None and found.queue.group == queue_ref("").group
+        isinstance(found, WrittenPodGroup | VolcanoJob | Pod)
+        and found.queue is not None
+        and found.queue.group == queue_ref("").group
     ):
-        yield Entry(found.ref.namespace, found.queue.name)
+        yield QueueMapping(found.ref.namespace, found.queue.name)

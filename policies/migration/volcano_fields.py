@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator
 from policies.dialects.labels import is_qualified_name
 from policies.dialects.reading import Manifest, mapping
 from policies.dialects.volcano import HIERARCHY, Queue
-from policies.migration.model import Lost
+from policies.migration.model import NotKept
 from policies.model import fields
 
 _DEVICES = "deviceclass/"
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
-def lost_fields(queue: Queue, written: Manifest) -> Iterator[Lost]:
+def lost_fields(queue: Queue, written: Manifest) -> Iterator[NotKept]:
     """One entry for each field that says something else than its default."""
     called = f"Queue {queue.name}"
     for defect in queue.defects:
-        yield Lost(called, defect.field, defect.message, "correct it, then migrate again")
+        yield NotKept(called, defect.field, defect.message, "correct it, then migrate again")
     for field, why, instead in (*_of_spec(queue, written), *_of_amounts(queue)):
-        yield Lost(called, field, why, instead)
+        yield NotKept(called, field, why, instead)
 
 
 def _of_spec(queue: Queue, written: Manifest) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from policies import dialects
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, Pod
 from policies.dialects.reading import Manifest
-from policies.dialects.yunikorn_config import Config, Queue, configmap, read_config
+from policies.dialects.yunikorn_config import Config, ConfiguredQueue, configmap, read_config
 from policies.dialects.yunikorn_config.dynamic import Leaf
 from policies.dialects.yunikorn_config.model import ROOT, Resources, amounts
 from policies.dialects.yunikorn_config.resources import Amounts as OwnAmounts
@@ -17,11 +17,11 @@ from policies.dialects.yunikorn_config.resources import is_positive
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.migration.beside import beside
 from policies.migration.building import build
-from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
+from policies.migration.model import Amounts, Migration, MigrationWish, NotKept, SourceQueue, Words
 from policies.migration.terminating import without_terminating
 from policies.migration.tree import grow
 from policies.migration.yunikorn_fields import is_counted, lost_of_partition, lost_of_queue
-from policies.migration.yunikorn_places import Places
+from policies.migration.yunikorn_places import MigratedPlaces
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject
 
@@ -33,7 +33,7 @@ partitions:
 """What YuniKorn runs without a queues.yaml."""
 
 
-def migrate_yunikorn(manifests: Iterable[Manifest], wish: Wish) -> Migration:
+def migrate_yunikorn(manifests: Iterable[Manifest], wish: MigrationWish) -> Migration:
     """The tree of the two ConfigMaps, the queues that placement rules make for the Namespaces, and LocalQueues there.
 
     Pods that name a queue give LocalQueues, too; other kinds are left out.
@@ -45,7 +45,7 @@ def migrate_yunikorn(manifests: Iterable[Manifest], wish: Wish) -> Migration:
     partition = config.partition
     if not every or partition is None or partition.root is None:
         return Migration(lost=tuple(lost))
-    places = Places(partition)
+    places = MigratedPlaces(partition)
     entries = [*places.namespaces(_of(every, Namespace)), *places.pods(_of(every, Pod))]
     sources = [*_managed(partition.root), *map(_dynamic, places.leaves())]
     known = {source.name for source in sources}
@@ -65,7 +65,7 @@ def _of(every: Iterable[KubeObject], kind: type[T]) -> Iterator[T]:
     return (each for each in every if isinstance(each, kind))
 
 
-def _config(every: Iterable[KubeObject]) -> tuple[Config, list[Lost]]:
+def _config(every: Iterable[KubeObject]) -> tuple[Config, list[NotKept]]:
     """The configuration of the first namespace that has one, and what of it cannot be read."""
     forest = Forest.of(_of(every, configmap.QueueConfigMap))
     found = sorted({each.ref.namespace for each in _of(every, configmap.QueueConfigMap)})
@@ -74,23 +74,25 @@ def _config(every: Iterable[KubeObject]) -> tuple[Config, list[Lost]]:
         return read_config(_BUILT_IN), []
     tree, *others = trees
     lost = [
-        Lost(str(other.ref), "", f"the tree is that of {tree.ref}; a cluster has one", "migrate it apart")
+        NotKept(str(other.ref), "", f"the tree is that of {tree.ref}; a cluster has one", "migrate it apart")
         for other in others
     ]
     config = tree.config if tree.text is not None else Config()
     lost += (
-        Lost(str(tree.ref), problem.field or tree.key, problem.message, problem.fix or "correct it, then migrate again")
+        NotKept(
+            str(tree.ref), problem.field or tree.key, problem.message, problem.fix or "correct it, then migrate again"
+        )
         for problem in dict.fromkeys([*config.problems, *refusals(config)])
     )
     if config.partition is None or config.partition.root is None:
-        lost.append(Lost(str(tree.ref), tree.key, "it has no default partition with queues", "migrate another file"))
+        lost.append(NotKept(str(tree.ref), tree.key, "it has no default partition with queues", "migrate another file"))
     return config, lost
 
 
 # -- amounts -----------------------------------------------------------------------------------------------------------
 
 
-def _managed(root: Queue) -> Iterator[SourceQueue]:
+def _managed(root: ConfiguredQueue) -> Iterator[SourceQueue]:
     for queue in root.walk():
         path = queue.path.lower()
         yield SourceQueue(

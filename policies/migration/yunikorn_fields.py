@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from policies.dialects.labels import is_qualified_name
 from policies.dialects.yunikorn import VCORE
-from policies.dialects.yunikorn_config import Partition, PlacementRule, Queue
+from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, PlacementRule
 from policies.dialects.yunikorn_config.model import Resources, Text, amounts
 from policies.dialects.yunikorn_config.resources import is_positive
-from policies.migration.model import Lost
+from policies.migration.model import NotKept
 from policies.model import fields
 
 _DEAD = ("cpu", "cpus", "vcpu", "vcores")
@@ -58,24 +58,24 @@ def is_counted(resource: str) -> bool:
     return resource not in _DEAD and is_qualified_name(resource)
 
 
-def lost_of_partition(partition: Partition) -> Iterator[Lost]:
+def lost_of_partition(partition: Partition) -> Iterator[NotKept]:
     called = f"partition {partition.called}"
     for rule in partition.rules:
         yield from _of_rule(rule, called)
     if partition.sort_type or partition.weights:
         why = "Kueue does not place pods on nodes"
-        yield Lost(called, "nodesortpolicy", why, "configure kube-scheduler")
+        yield NotKept(called, "nodesortpolicy", why, "configure kube-scheduler")
     if partition.quota_preemption:
         why = "Kueue preempts nobody because a quota shrinks"
-        yield Lost(called, "preemption.quotapreemptionenabled", why, "stop what is above its quota by hand")
+        yield NotKept(called, "preemption.quotapreemptionenabled", why, "stop what is above its quota by hand")
     if not partition.preempts:
         why = "it is off, so no queue reclaims in Kueue either"
-        yield Lost(called, "preemption.enabled", why, "set reclaimWithinCohort where guarantees count")
+        yield NotKept(called, "preemption.enabled", why, "set reclaimWithinCohort where guarantees count")
     if partition.root is not None and partition.limits and partition.limits != partition.root.limits:
-        yield Lost(called, "limits", *_LIMITS)
+        yield NotKept(called, "limits", *_LIMITS)
 
 
-def _of_rule(top: PlacementRule, called: str) -> Iterator[Lost]:
+def _of_rule(top: PlacementRule, called: str) -> Iterator[NotKept]:
     for rule in top.chain():
         name = rule.name.text.strip().lower()
         if name == "user":
@@ -88,22 +88,22 @@ def _of_rule(top: PlacementRule, called: str) -> Iterator[Lost]:
             instead = "make a ClusterQueue and a LocalQueue with each new Namespace"
         else:
             continue
-        yield Lost(called, rule.field, why, instead)
+        yield NotKept(called, rule.field, why, instead)
         if rule.filter.users or rule.filter.groups:
             why = "Kueue does not know who submits, and the rule counts as one for nobody in particular"
-            yield Lost(called, f"{rule.field}.filter", why, "let RBAC say who may submit in a namespace")
+            yield NotKept(called, f"{rule.field}.filter", why, "let RBAC say who may submit in a namespace")
 
 
 _LIMITS = ("Kueue has no limits for users or groups", "make a ClusterQueue, or a namespace with a LocalQueue, for each")
 
 
-def lost_of_queue(queue: Queue) -> Iterator[Lost]:
+def lost_of_queue(queue: ConfiguredQueue) -> Iterator[NotKept]:
     called = f"queue {queue.path.lower()}"
     for field, why, instead in _of_queue(queue):
-        yield Lost(called, field, why, instead)
+        yield NotKept(called, field, why, instead)
 
 
-def _of_queue(queue: Queue) -> Iterator[tuple[str, str, str]]:
+def _of_queue(queue: ConfiguredQueue) -> Iterator[tuple[str, str, str]]:
     if queue.max_applications:
         yield "maxapplications", "Kueue does not count workloads", "limit `pods` in the quota"
     if queue.limits:

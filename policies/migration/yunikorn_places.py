@@ -7,35 +7,35 @@ from dataclasses import dataclass, field
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, Pod
-from policies.dialects.yunikorn_config import Application, Partition, Queue
+from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, ReportedApplication
 from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
 from policies.dialects.yunikorn_config.model import amounts
-from policies.dialects.yunikorn_config.placement import Configured, placed
-from policies.migration.building import Entry
-from policies.migration.model import Lost
+from policies.dialects.yunikorn_config.placement import ConfiguredPartition, placed
+from policies.migration.building import QueueMapping
+from policies.migration.model import NotKept
 
 _BYPASSED = "kube-"
 """How the namespaces of Kubernetes itself begin. YuniKorn's admission controller leaves kube-system alone
 unless it is configured otherwise."""
 
 
-class _Open(Configured):
+class _Open(ConfiguredPartition):
     """Anybody may submit: who works in a namespace is a matter of its RBAC."""
 
-    def may_submit(self, path: str, application: Application) -> bool:  # noqa: ARG002, any queue, anybody
+    def may_submit(self, path: str, application: ReportedApplication) -> bool:  # noqa: ARG002, any queue, anybody
         return True
 
 
 @dataclass
-class Places:
+class MigratedPlaces:
     """`lost` is what of the Namespaces and Pods cannot be kept."""
 
     partition: Partition
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[NotKept] = field(default_factory=list)
     _leaves: dict[str, tuple[Leaf, str]] = field(default_factory=dict)
     _tags: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def namespaces(self, every: Iterable[Namespace]) -> list[Entry]:
+    def namespaces(self, every: Iterable[Namespace]) -> list[QueueMapping]:
         """Where the work of each Namespace goes that names no queue."""
         found = []
         for namespace in sorted(every, key=lambda each: each.ref.name):
@@ -45,15 +45,15 @@ class Places:
                 continue
             declares = any(key in namespace.annotations for key in _DECLARING)
             if path := self._place(name, "", complain=declares):
-                found.append(Entry(name, path, default=True))
+                found.append(QueueMapping(name, path, default=True))
         return found
 
-    def pods(self, every: Iterable[Pod]) -> list[Entry]:
+    def pods(self, every: Iterable[Pod]) -> list[QueueMapping]:
         """Where Pods go that name a queue."""
         mine = [pod for pod in every if pod.scheduler_name == yunikorn.SCHEDULER and pod.yunikorn_queue]
         named = sorted({(pod.ref.namespace, pod.yunikorn_queue or "") for pod in mine})
         placed = ((namespace, self._place(namespace, queue, complain=True)) for namespace, queue in named)
-        return [Entry(namespace, path) for namespace, path in placed if path]
+        return [QueueMapping(namespace, path) for namespace, path in placed if path]
 
     def leaves(self) -> Iterator[Leaf]:
         """The queues that rules make."""
@@ -65,7 +65,7 @@ class Places:
         return sorted({".".join(each[:length]) for each in steps for length in range(2, len(each))})
 
     def _place(self, namespace: str, queue: str, *, complain: bool) -> str:
-        application = Application(queue=queue, tags=self._tags.get(namespace, {"namespace": namespace}))
+        application = ReportedApplication(queue=queue, tags=self._tags.get(namespace, {"namespace": namespace}))
         placement = placed(self.partition.rules, _Open(self.partition), application)
         path = placement.queue.lower()
         called = f"Namespace {namespace}"
@@ -73,28 +73,30 @@ class Places:
             if complain:
                 work = f"work that names {queue}" if queue else "its work"
                 why = f"YuniKorn places {work} nowhere: {placement.reason}"
-                self.lost.append(Lost(called, "", why, "make a LocalQueue there by hand"))
+                self.lost.append(NotKept(called, "", why, "make a LocalQueue there by hand"))
             return ""
         if placement.created:
             self._create(path, application, namespace)
         elif not queue and (declared := [key for key in _AMOUNTS if application.tag(key)]):
             why = f"{path} is in queues.yaml, so YuniKorn does not read what the annotations say"
-            self.lost.append(Lost(called, f"metadata.annotations ({', '.join(declared)})", why, "nothing: no effect"))
+            self.lost.append(
+                NotKept(called, f"metadata.annotations ({', '.join(declared)})", why, "nothing: no effect")
+            )
         return path
 
-    def _create(self, path: str, application: Application, namespace: str) -> None:
+    def _create(self, path: str, application: ReportedApplication, namespace: str) -> None:
         leaf = with_tags(self._templated(path), application)
         known, first = self._leaves.setdefault(path, (leaf, namespace))
         if known != leaf:
             why = f"its quota for {path} differs from that of Namespace {first}; YuniKorn takes the newer application's"
-            self.lost.append(Lost(f"Namespace {namespace}", "metadata.annotations", why, "agree on one quota"))
+            self.lost.append(NotKept(f"Namespace {namespace}", "metadata.annotations", why, "agree on one quota"))
         if leaf.max_applications and first == namespace:
             why = "Kueue does not count workloads"
-            self.lost.append(Lost(f"Namespace {namespace}", "namespace.maxApps", why, "limit `pods` in its quota"))
+            self.lost.append(NotKept(f"Namespace {namespace}", "namespace.maxApps", why, "limit `pods` in its quota"))
 
     def _templated(self, path: str) -> Leaf:
         """The queue as the nearest template above makes it."""
-        above: Queue | None = None
+        above: ConfiguredQueue | None = None
         here = path
         while "." in here and above is None:
             here = here.rpartition(".")[0]

@@ -10,7 +10,7 @@ from policies.model.defect import Defect
 from policies.model.objects import KubeObject, Ref
 
 
-class Operation(StrEnum):
+class ChangeOperation(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
@@ -48,10 +48,10 @@ class Change:
         return self.object.ref
 
     @property
-    def operation(self) -> Operation:
+    def operation(self) -> ChangeOperation:
         if self.before is None:
-            return Operation.CREATE
-        return Operation.DELETE if self.after is None else Operation.UPDATE
+            return ChangeOperation.CREATE
+        return ChangeOperation.DELETE if self.after is None else ChangeOperation.UPDATE
 
 
 @dataclass(frozen=True, slots=True)

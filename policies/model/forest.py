@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies.model.objects import NOTHING, Attached, GroupKind, KubeObject, Node, Ref, Share
+from policies.model.objects import NOTHING, Attached, GroupKind, KubeObject, Node, Ref, SubtreeShare
 from policies.model.ordering import children_first
 from policies.model.totals import exchanged, join
 from policies.model.trie import Trie, no_total
 
-Children = Trie[Ref, Share, Share]
+Children = Trie[Ref, SubtreeShare, SubtreeShare]
 Attachments = Trie[Ref, Attached, None]
 Users = Trie[Ref, Ref, None]
 Groups = Trie[Ref, Children, None]
@@ -31,7 +31,7 @@ class _Place:
     """A node where it stands. On a cycle a node's share leaves out what is below it, or there would be no end to it."""
 
     node: Node
-    share: Share
+    share: SubtreeShare
     on_cycle: bool
 
 
@@ -79,21 +79,21 @@ class Forest:
         refs = sorted(child for child, _ in (self._children.get(ref) or NO_CHILDREN).items())
         return [self._places[child].node for child in refs]
 
-    def below(self, ref: Ref) -> Share:
+    def below(self, ref: Ref) -> SubtreeShare:
         """The total over the direct children's shares."""
         return (self._children.get(ref) or NO_CHILDREN).total
 
-    def beside(self, ref: Ref) -> Share:
+    def beside(self, ref: Ref) -> SubtreeShare:
         """The total over the shares of the node's siblings, without its own."""
         node = self.node(ref)
         siblings = self._children.get(node.parent) if node is not None and node.parent is not None else None
         return siblings.drop(ref).total if siblings is not None else NOTHING
 
-    def share_of(self, ref: Ref) -> Share:
+    def share_of(self, ref: Ref) -> SubtreeShare:
         place = self._places.get(ref)
         return place.share if place else NOTHING
 
-    def shares(self, ref: Ref) -> Iterator[tuple[Ref, Share]]:
+    def shares(self, ref: Ref) -> Iterator[tuple[Ref, SubtreeShare]]:
         """The children with what each shows upward, in no order. All siblings: for messages, not for checks."""
         return (self._children.get(ref) or NO_CHILDREN).items()
 
@@ -265,7 +265,7 @@ class _Draft:
             more = (self.users.get(used) or NO_USERS).put(ref, ref, self.owner)
             self.users = self.users.put(used, more, self.owner)
 
-    def _regroup(self, ref: Ref, old: tuple[Ref, Share] | None, new: tuple[Ref, Share] | None) -> None:
+    def _regroup(self, ref: Ref, old: tuple[Ref, SubtreeShare] | None, new: tuple[Ref, SubtreeShare] | None) -> None:
         if old == new:
             return
         if old is not None:
@@ -353,11 +353,11 @@ class _Draft:
             self._set(ref, _Place(place.node, share, on_cycle))
         return self._shown(ref, place.node.parent, share)
 
-    def _below(self, ref: Ref) -> Share:
+    def _below(self, ref: Ref) -> SubtreeShare:
         children = self.edges.get(ref)
         return NOTHING if children is None else children.total
 
-    def _shown(self, ref: Ref, parent: Ref | None, share: Share) -> bool:
+    def _shown(self, ref: Ref, parent: Ref | None, share: SubtreeShare) -> bool:
         """Hand the share to the parent; whether that changed anything for it."""
         if parent is None:
             return False

@@ -61,7 +61,7 @@ class KubeObject:
         """Objects that it names beside a parent or a queue, and that are missed when they go."""
         return frozenset()
 
-    def group_share(self) -> tuple[Ref, Share] | None:
+    def group_share(self) -> tuple[Ref, SubtreeShare] | None:
         """The name that it shares with others, and what it adds to their total; None for most objects."""
         return None
 
@@ -82,7 +82,7 @@ class Attached(KubeObject):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SubtreeShare:
     """What a subtree shows to the node above it, and the total over siblings of the same.
 
     Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue);
@@ -98,7 +98,7 @@ class Share:
     pools: Mapping[str, Pool] = field(default_factory=dict)
 
 
-NOTHING = Share()
+NOTHING = SubtreeShare()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +111,6 @@ class Node(KubeObject):
     parent: Ref | None
     parent_field: str
 
-    def share(self, below: Share) -> Share:
+    def share(self, below: SubtreeShare) -> SubtreeShare:
         """This subtree's share, given the total over the children's."""
-        return Share(height=below.height + 1)
+        return SubtreeShare(height=below.height + 1)

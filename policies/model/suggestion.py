@@ -34,7 +34,7 @@ def bare(name: str) -> str:
 
 def only(wrong: str, known: Iterable[str]) -> str:
     """The one known name that differs by slips; empty where none or several do, so that nothing is certain."""
-    near = Names(known).near(wrong)
+    near = KnownNames(known).near(wrong)
     return near[0] if len(near) == 1 else ""
 
 
@@ -43,7 +43,7 @@ def did_you_mean(near: Sequence[str]) -> str:
     return f"did you mean {' or '.join(near[:_CHOICES])}?"
 
 
-class Names:
+class KnownNames:
     """Names of objects, to find the one that was meant. Looks at those with the same digits and a like length."""
 
     def __init__(self, names: Iterable[str]):
@@ -137,7 +137,7 @@ def write_or_create(kind: str, name: str, near: Sequence[str]) -> str:
 def slips(name: str, exists: Callable[[str], bool]) -> list[str]:
     """The names in use that are one letter away: missing, added, wrong or two swapped. Digits are never slips.
 
-    `team-1` and `team-2` are two teams. For worlds too large for `Names`: costs some 60 look-ups for each
+    `team-1` and `team-2` are two teams. For worlds too large for `KnownNames`: costs some 60 look-ups for each
     character, however many names there are.
     """
     if len(name) > _LONGEST:

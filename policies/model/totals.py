@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from policies.model.objects import Share
+from policies.model.objects import SubtreeShare
 from policies.model.pools import UNLIMITED, Pool, joined
 
 
-def join(shares: Iterable[Share]) -> Share:
+def join(shares: Iterable[SubtreeShare]) -> SubtreeShare:
     """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`; `pools` as they join."""
     shares = list(shares)
     nominal: dict[str, int] = {}
@@ -24,10 +24,10 @@ def join(shares: Iterable[Share]) -> Share:
             if name not in limit or limit[name] < amount:
                 limit[name] = amount
         height = max(height, share.height)
-    return Share(nominal, kept, limit, height, joined(share.pools for share in shares))
+    return SubtreeShare(nominal, kept, limit, height, joined(share.pools for share in shares))
 
 
-def exchanged(total: Share, old: Share, new: Share) -> Share | None:
+def exchanged(total: SubtreeShare, old: SubtreeShare, new: SubtreeShare) -> SubtreeShare | None:
     """The total with `new` in the place of `old`; None where that takes a look at the others.
 
     Only sums can be kept without them: a maximum may have been that of `old`, and a name that nobody has any more
@@ -39,7 +39,7 @@ def exchanged(total: Share, old: Share, new: Share) -> Share | None:
     pools = _pools(total.pools, old.pools, new.pools)
     if nominal is None or kept is None or pools is None:
         return None
-    return Share(nominal, kept, total.limit, total.height, pools)
+    return SubtreeShare(nominal, kept, total.limit, total.height, pools)
 
 
 def _sums(total: Mapping[str, int], old: Mapping[str, int], new: Mapping[str, int]) -> Mapping[str, int] | None:

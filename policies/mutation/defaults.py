@@ -9,7 +9,7 @@ from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yuni
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.model import fields
-from policies.model.change import Operation, User
+from policies.model.change import ChangeOperation, User
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
@@ -18,7 +18,7 @@ from policies.mutation.kueue_pod_defaults import elastic_gates, held_pod, marked
 from policies.mutation.patching import patched
 from policies.mutation.quota_gates import quota_gate, quota_label
 from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
-from policies.mutation.yunikorn_admission import Filters, Request, mutated_pod, mutated_workload
+from policies.mutation.yunikorn_admission import Filters, PodAdmission, mutated_pod, mutated_workload
 
 Patch = list[dict[str, Any]]
 NOBODY = User()
@@ -28,7 +28,7 @@ def patch(
     manifest: Manifest,
     forest: Forest,
     configuration: Configuration,
-    operation: Operation = Operation.CREATE,
+    operation: ChangeOperation = ChangeOperation.CREATE,
     user: User = NOBODY,
     *,
     demanded: bool = False,
@@ -39,24 +39,24 @@ def patch(
     all its Pods wait for Volcano's quota.
     """
     kind = group_kind(manifest)
-    if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is Operation.CREATE:
+    if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is ChangeOperation.CREATE:
         as_kueue = configuration.profile is Profile.COMPAT or configuration.kueue.manage_jobs
         return kueue_defaults.finalizer(manifest) if as_kueue else []  # else nobody is there to take it away again
-    if kind == kueue.WORKLOAD and operation is Operation.CREATE:
+    if kind == kueue.WORKLOAD and operation is ChangeOperation.CREATE:
         return kueue_defaults.min_counts(manifest, configuration.kueue)
     if kind in kueue_jobs.KINDS or kind in configuration.reconciler.jobs:
         return _job(kind, manifest, forest, configuration, operation, user)
-    if kind == volcano.QUEUE and operation is Operation.CREATE:
+    if kind == volcano.QUEUE and operation is ChangeOperation.CREATE:
         return _queue(manifest, configuration)
-    if kind == volcano.POD_GROUP and operation is Operation.CREATE:
+    if kind == volcano.POD_GROUP and operation is ChangeOperation.CREATE:
         return _pod_group(manifest, forest)
-    if kind == volcano.JOB and operation is Operation.CREATE:
+    if kind == volcano.JOB and operation is ChangeOperation.CREATE:
         return complete_job(manifest)
-    if kind == core.POD and operation is Operation.CREATE:
+    if kind == core.POD and operation is ChangeOperation.CREATE:
         return _pod(manifest, forest, configuration, user, demanded=demanded)
     if kind == core.NAMESPACE:
         return _namespace(manifest, configuration.yunikorn)
-    if operation is Operation.CREATE:
+    if operation is ChangeOperation.CREATE:
         return _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
     return []
 
@@ -66,11 +66,11 @@ def _job(
     manifest: Manifest,
     forest: Forest,
     configuration: Configuration,
-    operation: Operation,
+    operation: ChangeOperation,
     user: User,
 ) -> Patch:
     """Its queue and its switch, then its templates, which follow the queue on updates too."""
-    created = operation is Operation.CREATE
+    created = operation is ChangeOperation.CREATE
     described = configuration.reconciler.jobs
     operations = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue, described) if created else []
     manifest = patched(manifest, operations)
@@ -145,7 +145,7 @@ def _yunikorn_work(
     filters = Filters.of(forest, settings.namespace)
     namespace = text(metadata(manifest).get("namespace")) or "default"
     priority_class = text(mapping(manifest.get("spec")).get("priorityClassName")) or ""
-    request = Request.of(namespace, user, forest, priority_class)
+    request = PodAdmission.of(namespace, user, forest, priority_class)
     if kind == core.POD:
         return mutated_pod(manifest, request, filters, settings.admission)
     return mutated_workload(kind.kind, manifest, request, filters, settings.admission)

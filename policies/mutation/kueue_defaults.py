@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.amounts.ancestry import counted_above
 from policies.configuration.settings import KueueSettings
-from policies.dialects.job_shape import Framework, JobShape, Switch
+from policies.dialects.job_shape import Framework, JobShape, SuspendField
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
 from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, job_reader, managed_owner
@@ -97,7 +97,7 @@ def has_default_queue(namespace: str, forest: Forest) -> bool:
     return isinstance(forest.get(local_queue_ref(namespace, DEFAULT_QUEUE)), LocalQueue)
 
 
-def _suspended(manifest: Manifest, switch: Switch) -> Patch:
+def _suspended(manifest: Manifest, switch: SuspendField) -> Patch:
     """The switch turned on, and what it hangs from made where it is missing."""
     operations: Patch = []
     held: Any = manifest

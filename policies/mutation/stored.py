@@ -11,7 +11,7 @@ from policies.dialects import kueue_jobs
 from policies.dialects.core import POD
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Parsed
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
 from policies.model.objects import Node, Ref
 from policies.mutation.defaults import patch
@@ -34,7 +34,7 @@ def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuratio
 
 
 def completed(
-    written: Parsed, around: Forest, configuration: Configuration, operation: Operation = Operation.CREATE
+    written: Parsed, around: Forest, configuration: Configuration, operation: ChangeOperation = ChangeOperation.CREATE
 ) -> Parsed:
     """The object as it would be stored; the very same where nothing is filled in."""
     operations = patch(written.manifest, around, configuration, operation) if written.manifest is not None else []
@@ -47,6 +47,6 @@ def completed(
     return Parsed(replace(found, ref=written.object.ref), manifest) if found is not None else written
 
 
-def _operation(ref: Ref, world: Forest) -> Operation:
+def _operation(ref: Ref, world: Forest) -> ChangeOperation:
     work = ref.group_kind in kueue_jobs.KINDS or ref.group_kind == POD
-    return Operation.UPDATE if work and world.get(ref) is not None else Operation.CREATE
+    return ChangeOperation.UPDATE if work and world.get(ref) is not None else ChangeOperation.CREATE

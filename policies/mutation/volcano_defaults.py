@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.configuration.settings import ResourceGroup
+from policies.configuration.settings import VolcanoResourceGroup
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, task_name, whole, with_needed
 from policies.model import fields
@@ -62,7 +62,7 @@ def _task(task: Mapping[str, Any], index: int) -> Iterator[tuple[Any, ...]]:
         yield "template", "spec", "dnsPolicy", "ClusterFirstWithHostNet"
 
 
-def complete_pod(manifest: Manifest, groups: tuple[ResourceGroup, ...]) -> Patch:
+def complete_pod(manifest: Manifest, groups: tuple[VolcanoResourceGroup, ...]) -> Patch:
     """What the first group that the pod belongs to asks for: node labels, affinity, tolerations, scheduler."""
     spec = mapping(manifest.get("spec"))
     group = next((group for group in groups if _belongs(manifest, group)), None)
@@ -94,7 +94,7 @@ def gated_pod(manifest: Manifest, switched_on: bool) -> Patch:
     return [add([*gates, {"name": QUEUE_GATE}], "spec", "schedulingGates")]
 
 
-def _belongs(manifest: Manifest, group: ResourceGroup) -> bool:
+def _belongs(manifest: Manifest, group: VolcanoResourceGroup) -> bool:
     """By namespace, or by annotation; a group that says neither takes the pods that name it in an annotation."""
     if group.by == "namespace":
         return (text(metadata(manifest).get("namespace")) or "default") in group.values
@@ -104,7 +104,7 @@ def _belongs(manifest: Manifest, group: ResourceGroup) -> bool:
     return group.by == "" and notes.get(GROUP_ANNOTATION) == group.name
 
 
-def _wanted(group: ResourceGroup) -> Iterator[tuple[str, str]]:
+def _wanted(group: VolcanoResourceGroup) -> Iterator[tuple[str, str]]:
     """The annotations that make a member, each written `key: value`."""
     for line in group.values:
         key, _, value = line.partition(":")

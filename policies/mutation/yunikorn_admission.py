@@ -18,7 +18,7 @@ from policies.dialects.core import APP_ID, NAMESPACE, Namespace
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, PriorityClass
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
-from policies.dialects.yunikorn_config.configmap import Setting, merged
+from policies.dialects.yunikorn_config.configmap import ConfigSetting, merged
 from policies.dialects.yunikorn_work import TEMPLATES, inside
 from policies.model import fields
 from policies.model.change import User
@@ -49,7 +49,7 @@ class Filters:
     unique_ids: bool = False
 
     @classmethod
-    def read(cls, settings: Mapping[str, Setting]) -> Filters:
+    def read(cls, settings: Mapping[str, ConfigSetting]) -> Filters:
         """From the keys of YuniKorn's ConfigMaps; one that cannot be read counts as absent."""
         default = cls()
 
@@ -121,7 +121,7 @@ def _any(entries: tuple[str, ...], name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PodAdmission:
     """What is known of one request. `preemption` is what the pod's PriorityClass says of allow-preemption."""
 
     namespace: str
@@ -131,7 +131,7 @@ class Request:
     preemption: bool = True
 
     @classmethod
-    def of(cls, namespace: str, user: User, forest: Forest, priority_class: str = "") -> Request:
+    def of(cls, namespace: str, user: User, forest: Forest, priority_class: str = "") -> PodAdmission:
         """As far as the forest knows the Namespace and the PriorityClass; YuniKorn too takes those it does not see
         for ones without annotations.
         """
@@ -148,7 +148,7 @@ class Request:
         )
 
 
-def mutated_pod(manifest: Manifest, request: Request, filters: Filters, switches: AdmissionSettings) -> Patch:
+def mutated_pod(manifest: Manifest, request: PodAdmission, filters: Filters, switches: AdmissionSettings) -> Patch:
     """The operations for a Pod that is created; none for those of YuniKorn itself and of namespaces left alone."""
     meta = metadata(manifest)
     if texts(meta.get("labels")).get("app") == yunikorn.SCHEDULER:
@@ -199,7 +199,7 @@ def labels(manifest: Manifest, namespace: str, unique_ids: bool = False) -> dict
 
 
 def mutated_workload(
-    kind: str, manifest: Manifest, request: Request, filters: Filters, switches: AdmissionSettings
+    kind: str, manifest: Manifest, request: PodAdmission, filters: Filters, switches: AdmissionSettings
 ) -> Patch:
     """The user written into the pod template of a workload that is created, unless one stands there."""
     path = TEMPLATES.get(kind)
@@ -215,7 +215,7 @@ def mutated_workload(
     return [_add(wanted, *path, "metadata", "annotations")]
 
 
-def concerns_workload(kind: str, labels: Mapping[str, str], request: Request, filters: Filters) -> bool:
+def concerns_workload(kind: str, labels: Mapping[str, str], request: PodAdmission, filters: Filters) -> bool:
     """Whether YuniKorn looks at the workload, by the labels of its pods.
 
     A ReplicaSet that a controller makes would be made anew for ever.
@@ -225,7 +225,7 @@ def concerns_workload(kind: str, labels: Mapping[str, str], request: Request, fi
     return _concerns(labels, request, filters)
 
 
-def _concerns(found: Mapping[str, str], request: Request, filters: Filters) -> bool:
+def _concerns(found: Mapping[str, str], request: PodAdmission, filters: Filters) -> bool:
     has_id = any(found.get(key) for key in (APP_ID, "applicationId", "spark-app-selector"))
     return filters.processes(request.namespace, request.enabled) and (
         has_id or filters.labels(request.namespace, request.generates)
@@ -256,7 +256,7 @@ def refused_user_info(written: str | None, user: User, filters: Filters) -> str 
 
 
 def refused_pod_update(
-    labels: Mapping[str, str], before: str | None, written: str | None, request: Request, filters: Filters
+    labels: Mapping[str, str], before: str | None, written: str | None, request: PodAdmission, filters: Filters
 ) -> str | None:
     """Why a pod may not be changed so: whose pod it is stays as it was. `labels` are those it is to have."""
     if labels.get("app") == yunikorn.SCHEDULER or not _concerns(labels, request, filters):
@@ -269,7 +269,7 @@ def judge(
     after: Manifest | None,
     before: Manifest | None,
     update: bool,
-    request: Request,
+    request: PodAdmission,
     filters: Filters,
 ) -> str | None:
     """Why YuniKorn refuses the request; None where it does not."""

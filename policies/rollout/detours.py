@@ -12,7 +12,7 @@ from typing import Any
 
 from policies import dialects
 from policies.dialects.core import YUNIKORN, Namespace
-from policies.dialects.kueue import QuotaNode
+from policies.dialects.kueue import KueueNode
 from policies.dialects.reading import Manifest, Parsed, listing, mapping, metadata
 from policies.dialects.volcano import Queue
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap
@@ -31,7 +31,7 @@ def detours(edit: Edit) -> Iterator[Parsed]:
     if before is None or after is None or before.manifest is None or after.manifest is None:
         return
     makers: tuple[Callable[[Manifest, Manifest], Manifest], ...] = ()
-    if isinstance(after.object, QuotaNode):
+    if isinstance(after.object, KueueNode):
         key = after.object.parent_field.removeprefix("spec.")
         makers = (_lowered_quota, _without(key), _without_quota)
     elif isinstance(after.object, Queue):

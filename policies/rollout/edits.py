@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from policies.configuration.settings import Configuration
-from policies.dialects.kueue import QuotaNode
+from policies.dialects.kueue import KueueNode
 from policies.dialects.reading import Parsed
 from policies.judge import judge
 from policies.judging.changes import change as change_of
 from policies.judging.verdict import Judged
-from policies.model.change import Change, Circumstances, Operation
+from policies.model.change import Change, ChangeOperation, Circumstances
 from policies.model.findings import Severity
 from policies.model.forest import Forest
-from policies.model.objects import NOTHING, Node, Ref, Share
+from policies.model.objects import NOTHING, Node, Ref, SubtreeShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Edit:
         return self.change.ref
 
     @property
-    def operation(self) -> Operation:
+    def operation(self) -> ChangeOperation:
         return self.change.operation
 
 
@@ -76,12 +76,12 @@ def direction(edit: Edit) -> int:
 
 
 def _limits(node: Node) -> object:
-    if isinstance(node, QuotaNode):
+    if isinstance(node, KueueNode):
         return {pair: (terms.borrowing, terms.lending) for pair, terms in node.terms().items()}
     return node.share(NOTHING).limit
 
 
-def _steps(before: Share, after: Share) -> Iterator[int]:
+def _steps(before: SubtreeShare, after: SubtreeShare) -> Iterator[int]:
     for was, now in ((before.nominal, after.nominal), (before.kept, after.kept)):
         for name in was.keys() | now.keys():
             if was.get(name, 0) != now.get(name, 0):

@@ -30,7 +30,7 @@ class Stuck:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ApplyOrder:
     """`edits` in an order in which none is refused. `stuck` are those for which there is none.
 
     `blocked` has for each object with a detour why it could not take its final form at once.
@@ -41,7 +41,7 @@ class Order:
     blocked: tuple[Stuck, ...] = ()
 
 
-def arrange(site: Site, edits: Iterable[Edit]) -> Order:
+def arrange(site: Site, edits: Iterable[Edit]) -> ApplyOrder:
     """The order of these edits, one for each object."""
     every = list(edits)
     after = site.world.put_all(edit.after.object for edit in every if edit.after)
@@ -54,7 +54,7 @@ def arrange(site: Site, edits: Iterable[Edit]) -> Order:
         wanted.sort(key=lambda edit: edit.ref not in stuck)
         best = min(best, _Search(site).run(wanted), key=lambda search: len(search.left))
     best.go_round()
-    return Order(tuple(best.done), tuple(best.left), tuple(best.blocked))
+    return ApplyOrder(tuple(best.done), tuple(best.left), tuple(best.blocked))
 
 
 class _Search:

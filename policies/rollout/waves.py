@@ -19,14 +19,14 @@ _ANY_TREE = Ref("yunikorn.apache.org", "Tree", "", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Sync:
     """What one sync does: `waves` one after the other, then the deletions, in order."""
 
     waves: tuple[tuple[Edit, ...], ...]
     deletions: tuple[Edit, ...]
 
 
-def steps(world: Forest, edits: Iterable[Edit]) -> list[Step]:
+def steps(world: Forest, edits: Iterable[Edit]) -> list[Sync]:
     """The edits in their order. A new step begins where an object is written again, or written after a deletion."""
     found, plan = [], _Plan(world)
     for edit in edits:
@@ -65,8 +65,8 @@ class _Plan:
         wave = max(self._earliest(edit.ref, above, reads, trees, way), default=-1) + 1
         self._note(edit, wave, above, reads, trees, way)
 
-    def step(self) -> Step:
-        return Step(tuple(map(tuple, self.waves)), tuple(self.deletions))
+    def step(self) -> Sync:
+        return Sync(tuple(map(tuple, self.waves)), tuple(self.deletions))
 
     def _earliest(self, ref: Ref, above: set[Ref], reads: set[Ref], trees: set[Ref], way: int) -> Iterator[int]:
         """The waves that it has to come after."""

@@ -64,17 +64,17 @@ class PlacedRule:
 
 
 @dataclass(slots=True)
-class Place:
+class KeyedPlace:
     """The keyed lists and rules of one place, and those below it by the next step: one walk meets all of them."""
 
-    below: dict[str, Place] = field(default_factory=dict)
+    below: dict[str, KeyedPlace] = field(default_factory=dict)
     keyed: list[KeyedList] = field(default_factory=list)
     twins: list[Twin] = field(default_factory=list)
 
-    def at(self, steps: Steps) -> Place:
+    def at(self, steps: Steps) -> KeyedPlace:
         here = self
         for step in steps:
-            here = here.below.setdefault(step, Place())
+            here = here.below.setdefault(step, KeyedPlace())
         return here
 
 
@@ -90,17 +90,17 @@ class Compiled:
     has_status: bool
 
     @cached_property
-    def lists(self) -> Place:
+    def lists(self) -> KeyedPlace:
         """Where keyed lists are."""
-        top = Place()
+        top = KeyedPlace()
         for keyed in self.keyed:
             top.at(keyed.steps).keyed.append(keyed)
         return top
 
     @cached_property
-    def places(self) -> Place:
+    def places(self) -> KeyedPlace:
         """Where keyed lists and rules are."""
-        top = Place()
+        top = KeyedPlace()
         for keyed in self.keyed:
             top.at(keyed.steps).keyed.append(keyed)
         for rule in self.rules:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from policies.model.fields import Path as FieldPath
-from policies.model.suggestion import Names, bare, close
+from policies.model.suggestion import KnownNames, bare, close
 
 FILE = Path(__file__).with_name("kubernetes_fields.json")
 POD_TEMPLATE = "PodTemplateSpec"
@@ -52,8 +52,8 @@ class FieldsOf:
         return Unknown(path, (*path[:-1], like) if like else ())
 
     @cached_property
-    def _names(self) -> Names:
-        return Names(self.held)
+    def _names(self) -> KnownNames:
+        return KnownNames(self.held)
 
     @cached_property
     def _by_bare_name(self) -> Mapping[str, str]:

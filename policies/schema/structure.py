@@ -21,7 +21,7 @@ from policies.model.defect import Defect
 from policies.model.fields import Path
 
 if TYPE_CHECKING:
-    from policies.schema.compiled import Compiled, Place
+    from policies.schema.compiled import Compiled, KeyedPlace
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -118,7 +118,7 @@ def _is_sound(compiled: Compiled, manifest: Manifest) -> bool:
         return False
 
 
-def _breaks(place: Place, value: Any) -> bool:
+def _breaks(place: KeyedPlace, value: Any) -> bool:
     """Whether the sound value breaks a rule of this place or below it, or has two entries that must differ."""
     for keyed in place.keyed:
         if _repeats(value, keyed.keys):

@@ -15,9 +15,9 @@ from policies.takeover.objects import (
     REPLICAS_BEFORE,
     SERVICES_BEFORE,
     TAKEN_FROM,
-    Found,
-    Names,
-    Step,
+    FoundCluster,
+    PlanStep,
+    ReleaseNames,
     annotated,
     at_work,
     noted,
@@ -34,7 +34,7 @@ from policies.takeover.objects import (
 from policies.takeover.taking import CONFIGURATION_KEY, INJECTED, UNASKED, bare, is_converted
 
 
-def steps(found: Found, names: Names) -> tuple[Step, ...]:
+def steps(found: FoundCluster, names: ReleaseNames) -> tuple[PlanStep, ...]:
     """All of them in their order, those that are done included."""
     return (
         _stop(found, names),
@@ -46,23 +46,23 @@ def steps(found: Found, names: Names) -> tuple[Step, ...]:
     )
 
 
-def _stop(found: Found, names: Names) -> Step:
+def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     waits = at_work(found, names.reconciler, names.reconciler_lease)
-    return Step(f"scale {names.reconciler} to 0", updates(found, [stopped(found.objects[names.reconciler])]), waits)
+    return PlanStep(f"scale {names.reconciler} to 0", updates(found, [stopped(found.objects[names.reconciler])]), waits)
 
 
-def _start(found: Found, names: Names) -> Step:
+def _start(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """One that was at 0 before stays there."""
     manager = found.objects[names.manager]
     wanted = started(manager, 0) if remembered(manager, REPLICAS_BEFORE) else dict(manager)
     title = f"start {names.manager} with {replicas(wanted)} replicas"
-    return Step(title, updates(found, [wanted]), unready(manager))
+    return PlanStep(title, updates(found, [wanted]), unready(manager))
 
 
-def _convert(found: Found) -> Step:
+def _convert(found: FoundCluster) -> PlanStep:
     """Only now: the API server has somebody to ask at any time but for a moment."""
     mine = [each for each in found.definitions if is_converted(each)]
-    return Step("let Kueue's manager convert again", updates(found, map(_unconverted, mine)))
+    return PlanStep("let Kueue's manager convert again", updates(found, map(_unconverted, mine)))
 
 
 def _unconverted(definition: Manifest) -> dict[str, Any]:
@@ -71,9 +71,9 @@ def _unconverted(definition: Manifest) -> dict[str, Any]:
     return replaced(made, "spec.conversion", before.get("conversion"))
 
 
-def _asked(found: Found, names: Names) -> Step:
+def _asked(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
-    return Step(
+    return PlanStep(
         "let the API server ask Kueue's webhooks again", updates(found, map(_unsilenced, present)), settles=True
     )
 
@@ -90,17 +90,17 @@ def _without_condition(webhook: Mapping[str, Any]) -> dict[str, Any]:
     return {**made, "matchConditions": kept} if kept else made
 
 
-def _visible(found: Found, names: Names) -> Step:
+def _visible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """They are created before they are forgotten; one that Kueue has brought back itself is left alone."""
     manager = found.objects[names.manager]
     kept = mapping(remembered(manager, SERVICES_BEFORE))
     present = {ref_of(each).name for each in found.of_kind("APIService")}
     missing = [bare(mapping(each)) for name, each in sorted(kept.items()) if name not in present]
     wanted = [*missing, *([] if missing else [noted(manager, SERVICES_BEFORE, None)])]
-    return Step("bring the visibility APIServices back", updates(found, wanted))
+    return PlanStep("bring the visibility APIServices back", updates(found, wanted))
 
 
-def _configure(found: Found, names: Names) -> Step:
+def _configure(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """The reconciler stays at 0 until the next take-over."""
     wanted: list[Manifest] = []
     present = found.objects[names.configuration]
@@ -113,4 +113,4 @@ def _configure(found: Found, names: Names) -> Step:
     if TAKEN_FROM in notes:
         kept = {key: value for key, value in notes.items() if key != TAKEN_FROM}
         wanted.append(replaced(deployment, "spec.template.metadata.annotations", kept or None))
-    return Step(f"give {names.configuration} back what it had", updates(found, wanted))
+    return PlanStep(f"give {names.configuration} back what it had", updates(found, wanted))

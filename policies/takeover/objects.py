@@ -25,7 +25,7 @@ LEASE = "c1f6bfd2.kueue.x-k8s.io"
 """The Lease of Kueue's manager by its default name."""
 
 
-class Ref(NamedTuple):
+class ObjectRef(NamedTuple):
     """One object; `namespace` is empty for kinds without."""
 
     kind: str
@@ -36,13 +36,13 @@ class Ref(NamedTuple):
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
-def ref_of(manifest: Manifest) -> Ref:
+def ref_of(manifest: Manifest) -> ObjectRef:
     meta = metadata(manifest)
-    return Ref(str(manifest.get("kind")), text(meta.get("name")) or "", text(meta.get("namespace")) or "")
+    return ObjectRef(str(manifest.get("kind")), text(meta.get("name")) or "", text(meta.get("namespace")) or "")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ReleaseNames:
     """`kueue` is what the names of Kueue's objects begin with: for Helm the full name of the release."""
 
     kueue_namespace: str = "kueue-system"
@@ -50,42 +50,42 @@ class Names:
     namespace: str = "quotree-system"
 
     @property
-    def manager(self) -> Ref:
-        return Ref("Deployment", f"{self.kueue}-controller-manager", self.kueue_namespace)
+    def manager(self) -> ObjectRef:
+        return ObjectRef("Deployment", f"{self.kueue}-controller-manager", self.kueue_namespace)
 
     @property
-    def manager_configuration(self) -> Ref:
-        return Ref("ConfigMap", f"{self.kueue}-manager-config", self.kueue_namespace)
+    def manager_configuration(self) -> ObjectRef:
+        return ObjectRef("ConfigMap", f"{self.kueue}-manager-config", self.kueue_namespace)
 
     @property
-    def manager_lease(self) -> Ref:
-        return Ref("Lease", LEASE, self.kueue_namespace)
+    def manager_lease(self) -> ObjectRef:
+        return ObjectRef("Lease", LEASE, self.kueue_namespace)
 
     @property
-    def kueue_webhooks(self) -> tuple[Ref, Ref]:
+    def kueue_webhooks(self) -> tuple[ObjectRef, ObjectRef]:
         return (
-            Ref("MutatingWebhookConfiguration", f"{self.kueue}-mutating-webhook-configuration"),
-            Ref("ValidatingWebhookConfiguration", f"{self.kueue}-validating-webhook-configuration"),
+            ObjectRef("MutatingWebhookConfiguration", f"{self.kueue}-mutating-webhook-configuration"),
+            ObjectRef("ValidatingWebhookConfiguration", f"{self.kueue}-validating-webhook-configuration"),
         )
 
     @property
-    def webhook(self) -> Ref:
-        return Ref("Deployment", "quotree-webhook", self.namespace)
+    def webhook(self) -> ObjectRef:
+        return ObjectRef("Deployment", "quotree-webhook", self.namespace)
 
     @property
-    def reconciler(self) -> Ref:
-        return Ref("Deployment", "quotree-reconciler", self.namespace)
+    def reconciler(self) -> ObjectRef:
+        return ObjectRef("Deployment", "quotree-reconciler", self.namespace)
 
     @property
-    def audit(self) -> Ref:
-        return Ref("Deployment", "quotree-audit", self.namespace)
+    def audit(self) -> ObjectRef:
+        return ObjectRef("Deployment", "quotree-audit", self.namespace)
 
     @property
-    def dashboard(self) -> Ref:
-        return Ref("Deployment", "quotree-dashboard", self.namespace)
+    def dashboard(self) -> ObjectRef:
+        return ObjectRef("Deployment", "quotree-dashboard", self.namespace)
 
     @property
-    def processes(self) -> dict[str, Ref]:
+    def processes(self) -> dict[str, ObjectRef]:
         """The Deployments of what Quotree can be installed as, by what `quotree serve` calls it."""
         return {
             "webhook": self.webhook,
@@ -95,49 +95,49 @@ class Names:
         }
 
     @property
-    def reconciler_lease(self) -> Ref:
-        return Ref("Lease", "quotree-reconciler", self.namespace)
+    def reconciler_lease(self) -> ObjectRef:
+        return ObjectRef("Lease", "quotree-reconciler", self.namespace)
 
     @property
-    def audit_lease(self) -> Ref:
-        return Ref("Lease", "quotree-audit", self.namespace)
+    def audit_lease(self) -> ObjectRef:
+        return ObjectRef("Lease", "quotree-audit", self.namespace)
 
     @property
-    def configuration(self) -> Ref:
+    def configuration(self) -> ObjectRef:
         """Of the reconciler, in the form of Kueue's."""
-        return Ref("ConfigMap", "quotree-reconciler", self.namespace)
+        return ObjectRef("ConfigMap", "quotree-reconciler", self.namespace)
 
     @property
-    def settings(self) -> Ref:
+    def settings(self) -> ObjectRef:
         """Quotree's own configuration, which the webhook reads."""
-        return Ref("ConfigMap", "quotree-configuration", self.namespace)
+        return ObjectRef("ConfigMap", "quotree-configuration", self.namespace)
 
     @property
-    def mutating(self) -> Ref:
-        return Ref("MutatingWebhookConfiguration", "quotree-mutate")
+    def mutating(self) -> ObjectRef:
+        return ObjectRef("MutatingWebhookConfiguration", "quotree-mutate")
 
     @property
-    def validating(self) -> Ref:
-        return Ref("ValidatingWebhookConfiguration", "quotree-validate")
+    def validating(self) -> ObjectRef:
+        return ObjectRef("ValidatingWebhookConfiguration", "quotree-validate")
 
     @property
-    def read(self) -> tuple[Ref, ...]:
+    def read(self) -> tuple[ObjectRef, ...]:
         """All that is read by its name, but Leases."""
         ours = (self.webhook, self.reconciler, self.configuration, self.settings, self.mutating, self.validating)
         return (self.manager, self.manager_configuration, *self.kueue_webhooks, *ours)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCluster:
     """A cluster as it was read. `objects` are those that exist.
 
     `pods`: how many Pods of a Deployment are left, those that are ending included. `held`: who holds a Lease, of those
     that somebody holds. `groups`: the API groups that are served. `other_clusters`: there are MultiKueueClusters.
     """
 
-    objects: Mapping[Ref, Manifest]
-    pods: Mapping[Ref, int] = field(default_factory=dict)
-    held: Mapping[Ref, str] = field(default_factory=dict)
+    objects: Mapping[ObjectRef, Manifest]
+    pods: Mapping[ObjectRef, int] = field(default_factory=dict)
+    held: Mapping[ObjectRef, str] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     other_clusters: bool = False
 
@@ -151,27 +151,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PlannedWrite:
     """`body`: the object to create, the merge patch for one that is still at `version`, or None to delete that.
 
     `subresource`: what of the object is patched, `status`; empty for the rest of it.
     """
 
-    ref: Ref
+    ref: ObjectRef
     body: Mapping[str, Any] | None
     version: str = ""
     subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """`writes` are to be made, then `waits` says what must happen; with neither the step is done.
 
     `settles`: every API server takes it in before the next step begins.
     """
 
     title: str
-    writes: tuple[Write, ...] = ()
+    writes: tuple[PlannedWrite, ...] = ()
     waits: str = ""
     settles: bool = False
 
@@ -181,34 +181,34 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TakeoverPlan:
     """`refusals`: why it is not begun, or not gone on with. `notes`: what to know or to do besides."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PlanStep, ...] = ()
     refusals: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def next(self) -> Step | None:
+    def next(self) -> PlanStep | None:
         return next((step for step in self.steps if not step.done), None)
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-def updates(found: Found, wanted: Iterable[Manifest]) -> tuple[Write, ...]:
+def updates(found: FoundCluster, wanted: Iterable[Manifest]) -> tuple[PlannedWrite, ...]:
     """What makes the objects look like this; nothing for those that do."""
     return tuple(_updates(found, wanted))
 
 
-def _updates(found: Found, wanted: Iterable[Manifest]) -> Iterator[Write]:
+def _updates(found: FoundCluster, wanted: Iterable[Manifest]) -> Iterator[PlannedWrite]:
     for manifest in wanted:
         ref = ref_of(manifest)
         present = found.objects.get(ref)
         if present is None:
-            yield Write(ref, manifest)
+            yield PlannedWrite(ref, manifest)
         elif body := difference(present, manifest):
-            yield Write(ref, body, text(metadata(present).get("resourceVersion")) or "")
+            yield PlannedWrite(ref, body, text(metadata(present).get("resourceVersion")) or "")
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -310,7 +310,7 @@ def unready(deployment: Manifest) -> str:
     return ""
 
 
-def at_work(found: Found, deployment: Ref, lease: Ref) -> str:
+def at_work(found: FoundCluster, deployment: ObjectRef, lease: ObjectRef) -> str:
     """Who may still write for a Deployment that is at 0; empty for nobody."""
     if left := found.pods.get(deployment, 0):
         return f"{left} Pod{'s' * (left > 1)} of {deployment} to end"

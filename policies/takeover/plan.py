@@ -14,7 +14,16 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.rules import registry
 from policies.takeover import giving, taking
-from policies.takeover.objects import CONVERSION_BEFORE, Found, Names, Plan, pod_spec, ref_of, replicas, unready
+from policies.takeover.objects import (
+    CONVERSION_BEFORE,
+    FoundCluster,
+    ReleaseNames,
+    TakeoverPlan,
+    pod_spec,
+    ref_of,
+    replicas,
+    unready,
+)
 from policies.takeover.selection import asked_elsewhere
 from policies.takeover.translation import KEY, Translated, translate
 from policies.text import yaml_values
@@ -41,43 +50,45 @@ Judge = Callable[[Manifest, ReconcilerSettings], object]
 """Reads a configuration as the reconciler will, beside Quotree's own settings. Raises BadConfiguration."""
 
 
-def take_over(found: Found, names: Names, kinds: Collection[str], judge: Judge, render: taking.Render) -> Plan:
+def take_over(
+    found: FoundCluster, names: ReleaseNames, kinds: Collection[str], judge: Judge, render: taking.Render
+) -> TakeoverPlan:
     """`kinds`: the frameworks that the reconciler runs by itself. `render` makes the text of a configuration."""
     missing = tuple(_missing(found, names))
     if missing:
-        return Plan(refusals=missing)
+        return TakeoverPlan(refusals=missing)
     manager = found.objects[names.manager]
     written = text(mapping(found.objects[names.manager_configuration].get("data")).get(KEY))
     if written is None:
-        return Plan(refusals=(f"{names.manager_configuration} has no key {KEY}",))
+        return TakeoverPlan(refusals=(f"{names.manager_configuration} has no key {KEY}",))
     refusals = [*_unknown(manager, names), *_unserved(found, names), *_unconvertible(found, names)]
     own = _own(found.objects[names.settings])
     if isinstance(own, str):
-        return Plan(refusals=(*refusals, f"{names.settings}: {own}"))
+        return TakeoverPlan(refusals=(*refusals, f"{names.settings}: {own}"))
     described = own.reconciler if _follows_settings(found.objects[names.reconciler]) else ReconcilerSettings()
     known = {*kinds, *(name for name, framework in FRAMEWORKS.items() if framework.kind in described.jobs)}
     translated = translate(written, manager, known, found.groups, names.kueue_namespace)
     refusals += translated.refusals or _judged(translated, judge, described)
     refusals += [] if translated.refusals else _unlike(found, names, own.kueue, translated)
     if refusals:
-        return Plan(refusals=tuple(refusals))
+        return TakeoverPlan(refusals=tuple(refusals))
     steps = taking.steps(found, names, translated, render)
-    return Plan(steps, notes=(*translated.account, *_advice(found, names, translated)))
+    return TakeoverPlan(steps, notes=(*translated.account, *_advice(found, names, translated)))
 
 
-def give_back(found: Found, names: Names) -> Plan:
+def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
     """Nothing is refused but what cannot be: where Kueue's manager, or the memory, is gone."""
     needed = (names.manager, names.reconciler, names.configuration)
     gone = [f"{ref} is missing: install it again" for ref in needed if ref not in found.objects]
     if refusals := (*gone, *_forgotten(found)):
-        return Plan(refusals=refusals)
+        return TakeoverPlan(refusals=refusals)
     steps = giving.steps(found, names)
     if not any(step.writes for step in steps[1:]) and not any(taking.traces(found, names)):
-        return Plan(notes=("nothing was taken over here",))
-    return Plan(steps, notes=(f"{names.webhook} stays: it guards the trees, and admits nothing.",))
+        return TakeoverPlan(notes=("nothing was taken over here",))
+    return TakeoverPlan(steps, notes=(f"{names.webhook} stays: it guards the trees, and admits nothing.",))
 
 
-def _forgotten(found: Found) -> Iterator[str]:
+def _forgotten(found: FoundCluster) -> Iterator[str]:
     """Definitions of Kueue's that we convert, and nobody knows who did before."""
     for each in found.definitions:
         known = LABEL in texts(metadata(each).get("labels")) or taking.is_converted(each)
@@ -85,7 +96,7 @@ def _forgotten(found: Found) -> Iterator[str]:
             yield f"{ref_of(each)} lacks the annotation {CONVERSION_BEFORE}: apply Kueue's definitions again"
 
 
-def _missing(found: Found, names: Names) -> Iterator[str]:
+def _missing(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
     for ref in (names.manager, names.manager_configuration):
         if ref not in found.objects:
             yield f"{ref} is missing: say where Kueue is with --kueue-namespace and --kueue-name"
@@ -96,7 +107,7 @@ def _missing(found: Found, names: Names) -> Iterator[str]:
             yield f"{ref} is missing: apply manifests/{folder} first"
 
 
-def _unknown(manager: Manifest, names: Names) -> Iterator[str]:
+def _unknown(manager: Manifest, names: ReleaseNames) -> Iterator[str]:
     version = _version(manager)
     if version != VERSIONS and not version.startswith(f"{VERSIONS}."):
         yield f"{names.manager} is Kueue {version or 'of an unknown version'}: only {VERSIONS} can be taken over"
@@ -116,7 +127,7 @@ def _version(manager: Manifest) -> str:
     return next((each[1] for each in known if each), "")
 
 
-def _unserved(found: Found, names: Names) -> Iterator[str]:
+def _unserved(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
     """Our webhook must answer before Kueue's is asked no longer."""
     if why := unready(found.objects[names.webhook]):
         yield f"{names.webhook} does not serve: {why}"
@@ -135,7 +146,7 @@ def _unserved(found: Found, names: Names) -> Iterator[str]:
         yield f"{names.validating} names no Service, so none can be named for conversions either"
 
 
-def _unconvertible(found: Found, names: Names) -> Iterator[str]:
+def _unconvertible(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
     for each in found.definitions:
         plural = text(mapping(mapping(each.get("spec")).get("names")).get("plural")) or ""
         if taking.converted_in(each, names.kueue_namespace) and plural not in CONVERTED:
@@ -149,7 +160,7 @@ def _judged(translated: Translated, judge: Judge, described: ReconcilerSettings)
         yield f"Kueue's Configuration: {error}"
 
 
-def _unlike(found: Found, names: Names, settings: KueueSettings, translated: Translated) -> Iterator[str]:
+def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, translated: Translated) -> Iterator[str]:
     """Where our webhook would do otherwise than Kueue's."""
     assert translated.read is not None
     if not settings.manage_jobs:
@@ -172,14 +183,14 @@ def _unlike(found: Found, names: Names, settings: KueueSettings, translated: Tra
         )
 
 
-def _user(manager: Manifest, names: Names) -> str:
+def _user(manager: Manifest, names: ReleaseNames) -> str:
     """As whom Kueue's manager writes, beside our webhook, until it has ended."""
     pod = pod_spec(manager)
     account = text(pod.get("serviceAccountName")) or "default"
     return f"system:serviceaccount:{names.kueue_namespace}:{account}"
 
 
-def _without_pods(found: Found, names: Names, settings: KueueSettings) -> Iterator[str]:
+def _without_pods(found: FoundCluster, names: ReleaseNames, settings: KueueSettings) -> Iterator[str]:
     if not settings.manage_pods:
         yield f"{names.settings} lacks kueue.managePods: true; Kueue queues Pods"
     for ref in (names.mutating, names.validating):
@@ -215,7 +226,7 @@ def _flags(deployment: Manifest) -> list[str]:
     return [str(flag) for container in containers for flag in listing(container.get("args"))]
 
 
-def _advice(found: Found, names: Names, translated: Translated) -> Iterator[str]:
+def _advice(found: FoundCluster, names: ReleaseNames, translated: Translated) -> Iterator[str]:
     if found.other_clusters:
         yield (
             f"the reconciler reads kubeconfigs in {names.kueue_namespace}: give it the Role of"

@@ -20,7 +20,18 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.dialects.volcano_gates import TOGETHER
 from policies.dialects.yunikorn_gates import FULL, UNREADABLE
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE, TOPOLOGY_GATE
-from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_of, replaced, replicas, updates
+from policies.takeover.objects import (
+    FoundCluster,
+    ObjectRef,
+    PlannedWrite,
+    PlanStep,
+    ReleaseNames,
+    TakeoverPlan,
+    ref_of,
+    replaced,
+    replicas,
+    updates,
+)
 from policies.takeover.taking import traces
 
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
@@ -74,38 +85,42 @@ class Wishes:
     definitions: bool = False
 
 
-def read_by_name(names: Names, policies: Iterable[str]) -> Iterator[Ref]:
+def read_by_name(names: ReleaseNames, policies: Iterable[str]) -> Iterator[ObjectRef]:
     """What is ours and has a fixed name. `policies`: those of `quotree install render --vap`."""
-    yield from (names.validating, names.mutating, Ref("Namespace", names.namespace))
+    yield from (names.validating, names.mutating, ObjectRef("Namespace", names.namespace))
     for name in policies:
-        yield Ref("ValidatingAdmissionPolicyBinding", name)
-        yield Ref("ValidatingAdmissionPolicy", name)
-    yield from (Ref("APIService", name) for name in API_SERVICES)
-    yield from (Ref("ClusterRoleBinding", name) for name in CLUSTER_ROLE_BINDINGS)
-    yield from (Ref("ClusterRole", name) for name in CLUSTER_ROLES)
-    yield from (Ref(kind, _REMOTE, KUBECONFIGS) for kind in ("RoleBinding", "Role"))
+        yield ObjectRef("ValidatingAdmissionPolicyBinding", name)
+        yield ObjectRef("ValidatingAdmissionPolicy", name)
+    yield from (ObjectRef("APIService", name) for name in API_SERVICES)
+    yield from (ObjectRef("ClusterRoleBinding", name) for name in CLUSTER_ROLE_BINDINGS)
+    yield from (ObjectRef("ClusterRole", name) for name in CLUSTER_ROLES)
+    yield from (ObjectRef(kind, _REMOTE, KUBECONFIGS) for kind in ("RoleBinding", "Role"))
 
 
-def remove(found: Found, names: Names, wishes: Wishes) -> Plan:
+def remove(found: FoundCluster, names: ReleaseNames, wishes: Wishes) -> TakeoverPlan:
     """Refused while Quotree has a cluster of Kueue's."""
     if any(traces(found, names)):
-        return Plan(refusals=("Quotree has taken over from Kueue: run quotree install take-over --undo first",))
+        return TakeoverPlan(refusals=("Quotree has taken over from Kueue: run quotree install take-over --undo first",))
     kept = OF_KUEUE if _kueue_runs(found, names) else frozenset[str]()
     steps = (
-        Step("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
+        PlanStep("stop the API server from calling Quotree", _deleted(found, _ASKED), settles=True),
         _stop(found, names),
-        Step("take off finalizers, scheduling gates and marks", updates(found, _released(found, kept))),
-        Step("take off the conditions of Namespaces", tuple(_without_conditions(found))),
-        *([Step("start the jobs that wait", updates(found, _resumed(found)))] if wishes.resume and not kept else []),
-        Step(
+        PlanStep("take off finalizers, scheduling gates and marks", updates(found, _released(found, kept))),
+        PlanStep("take off the conditions of Namespaces", tuple(_without_conditions(found))),
+        *(
+            [PlanStep("start the jobs that wait", updates(found, _resumed(found)))]
+            if wishes.resume and not kept
+            else []
+        ),
+        PlanStep(
             "delete roles and bindings", _deleted(found, ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role"))
         ),
-        _gone(found, f"delete the namespace {names.namespace}", [Ref("Namespace", names.namespace)]),
+        _gone(found, f"delete the namespace {names.namespace}", [ObjectRef("Namespace", names.namespace)]),
         *([_gone(found, "delete our definitions", _definitions(found))] if wishes.definitions else []),
     )
     if all(step.done for step in steps):
-        return Plan(notes=("nothing of Quotree is here", *_left(found, wishes)))
-    return Plan(steps, notes=(*_notes(found, wishes, kept), *_left(found, wishes)))
+        return TakeoverPlan(notes=("nothing of Quotree is here", *_left(found, wishes)))
+    return TakeoverPlan(steps, notes=(*_notes(found, wishes, kept), *_left(found, wishes)))
 
 
 _ASKED = (
@@ -117,12 +132,12 @@ _ASKED = (
 )
 
 
-def _kueue_runs(found: Found, names: Names) -> bool:
+def _kueue_runs(found: FoundCluster, names: ReleaseNames) -> bool:
     manager = found.objects.get(names.manager)
     return names.manager_lease in found.held or (manager is not None and replicas(manager) > 0)
 
 
-def _stop(found: Found, names: Names) -> Step:
+def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """They end before the marks go: the reconciler would put them back, and stop Pods that lost their gate."""
     ours = [ref for ref in sorted(found.objects) if (ref.kind, ref.namespace) == ("Deployment", names.namespace)]
     left = sum(found.pods.values())
@@ -130,7 +145,7 @@ def _stop(found: Found, names: Names) -> Step:
     waits = f"{left} Pod{'s' * (left > 1)} in {names.namespace} to end" if left else ""
     if not waits and holder:
         waits = f"{names.reconciler_lease}, which {holder} holds, to be given up"
-    return Step("stop Quotree's programs", tuple(_delete(found, ref) for ref in ours), waits)
+    return PlanStep("stop Quotree's programs", tuple(_delete(found, ref) for ref in ours), waits)
 
 
 # -- marks -------------------------------------------------------------------------------------------------------------
@@ -157,16 +172,16 @@ def _conditions(manifest: Manifest) -> Sequence[object]:
     return listing(mapping(manifest.get("status")).get("conditions"))
 
 
-def _without_conditions(found: Found) -> Iterator[Write]:
+def _without_conditions(found: FoundCluster) -> Iterator[PlannedWrite]:
     """Another request than the other marks of the same Namespace."""
     for each in found.of_kind("Namespace"):
         left = [one for one in _conditions(each) if mapping(one).get("type") not in CONDITIONS]
         if len(left) < len(_conditions(each)):
             version = text(metadata(each).get("resourceVersion")) or ""
-            yield Write(ref_of(each), {"status": {"conditions": left or None}}, version, "status")
+            yield PlannedWrite(ref_of(each), {"status": {"conditions": left or None}}, version, "status")
 
 
-def _released(found: Found, kept: frozenset[str]) -> Iterator[Manifest]:
+def _released(found: FoundCluster, kept: frozenset[str]) -> Iterator[Manifest]:
     for kind in MARKED:
         for each in found.of_kind(kind):
             if marks := _marks(each, kept):
@@ -190,7 +205,7 @@ def _bare(manifest: Manifest, marks: frozenset[str]) -> dict[str, Any]:
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 
-def _jobs(found: Found, *, waiting: bool) -> Iterator[tuple[JobShape, Manifest]]:
+def _jobs(found: FoundCluster, *, waiting: bool) -> Iterator[tuple[JobShape, Manifest]]:
     """Those in a queue that wait, or that run."""
     for shape in SHAPES.values():
         for each in found.of_kind(shape.kind.kind):
@@ -203,37 +218,37 @@ def _ended(shape: JobShape, job: Manifest) -> bool:
     return any(sign is not None and sign.message_in(job) is not None for sign in (shape.succeeded, shape.failed))
 
 
-def _resumed(found: Found) -> Iterator[Manifest]:
+def _resumed(found: FoundCluster) -> Iterator[Manifest]:
     return (replaced(job, shape.suspend.path, shape.suspend.off) for shape, job in _jobs(found, waiting=True))
 
 
 # -- what goes as a whole ----------------------------------------------------------------------------------------------
 
 
-def _deleted(found: Found, kinds: Iterable[str]) -> tuple[Write, ...]:
+def _deleted(found: FoundCluster, kinds: Iterable[str]) -> tuple[PlannedWrite, ...]:
     return tuple(_delete(found, ref) for kind in kinds for ref in sorted(found.objects) if ref.kind == kind)
 
 
-def _gone(found: Found, title: str, refs: Iterable[Ref]) -> Step:
+def _gone(found: FoundCluster, title: str, refs: Iterable[ObjectRef]) -> PlanStep:
     """Deleted, and waited for."""
     present = [ref for ref in refs if ref in found.objects]
     asked = [ref for ref in present if metadata(found.objects[ref]).get("deletionTimestamp")]
     writes = tuple(_delete(found, ref) for ref in present if ref not in asked)
-    return Step(title, writes, f"{present[0]} to be gone" if present else "")
+    return PlanStep(title, writes, f"{present[0]} to be gone" if present else "")
 
 
-def _delete(found: Found, ref: Ref) -> Write:
-    return Write(ref, None, text(metadata(found.objects[ref]).get("resourceVersion")) or "")
+def _delete(found: FoundCluster, ref: ObjectRef) -> PlannedWrite:
+    return PlannedWrite(ref, None, text(metadata(found.objects[ref]).get("resourceVersion")) or "")
 
 
-def _definitions(found: Found) -> list[Ref]:
+def _definitions(found: FoundCluster) -> list[ObjectRef]:
     return [ref_of(each) for each in found.definitions if LABEL in texts(metadata(each).get("labels"))]
 
 
 # -- what to know ------------------------------------------------------------------------------------------------------
 
 
-def _notes(found: Found, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:
+def _notes(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:
     if running := sum(1 for _ in _jobs(found, waiting=False)):
         yield f"work that runs is left running: {running} job{'s' * (running > 1)}"
     if pods := [_name(each) for each in found.of_kind("Pod") if (GATES - kept).intersection(gates(each))]:
@@ -251,7 +266,7 @@ def _some(names: list[str]) -> str:
     return f"{', '.join(names[:_NAMED])}{more}"
 
 
-def _left(found: Found, wishes: Wishes) -> Iterator[str]:
+def _left(found: FoundCluster, wishes: Wishes) -> Iterator[str]:
     if (ours := _definitions(found)) and not wishes.definitions:
         yield (
             f"{len(ours)} definitions stay, with the objects of these kinds; Kueue's v1beta1 is no longer converted."

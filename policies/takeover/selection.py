@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from policies.configuration.kueue.namespaces import SELECTOR
 from policies.dialects.reading import listing, mapping, text
-from policies.takeover.objects import Found, Names
+from policies.takeover.objects import FoundCluster, ReleaseNames
 
 Term: TypeAlias = tuple[str, str, tuple[str, ...]]
 """Key, operator and values of one requirement."""
@@ -23,7 +23,7 @@ _OF_JOBS = {
 }
 
 
-def asked_elsewhere(found: Found, names: Names, selector: Mapping[str, Any]) -> Iterator[str]:
+def asked_elsewhere(found: FoundCluster, names: ReleaseNames, selector: Mapping[str, Any]) -> Iterator[str]:
     """For each webhook that lacks a requirement of Kueue's selector: which it lacks."""
     system = {"kube-system", names.kueue_namespace}
     wanted = [term for term in _terms(selector) if not (term[1] == "NotIn" and system.issuperset(term[2]))]

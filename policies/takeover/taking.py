@@ -16,10 +16,10 @@ from policies.takeover.objects import (
     CONVERSION_BEFORE,
     SERVICES_BEFORE,
     TAKEN_FROM,
-    Found,
-    Names,
-    Step,
-    Write,
+    FoundCluster,
+    PlannedWrite,
+    PlanStep,
+    ReleaseNames,
     annotated,
     at_work,
     noted,
@@ -47,7 +47,7 @@ _TEMPLATE_NOTE = "spec.template.metadata.annotations"
 Render = Callable[[Mapping[str, Any]], str]
 
 
-def steps(found: Found, names: Names, translated: Translated, render: Render) -> tuple[Step, ...]:
+def steps(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> tuple[PlanStep, ...]:
     """All of them in their order, those that are done included."""
     return (
         _pause(found, names, translated),
@@ -61,24 +61,24 @@ def steps(found: Found, names: Names, translated: Translated, render: Render) ->
     )
 
 
-def _started_with(found: Found, names: Names) -> str:
+def _started_with(found: FoundCluster, names: ReleaseNames) -> str:
     """The digest of the configuration that the reconciler's Pods were started with."""
     return pod_annotations(found.objects[names.reconciler]).get(TAKEN_FROM, "")
 
 
-def _pause(found: Found, names: Names, translated: Translated) -> Step:
+def _pause(found: FoundCluster, names: ReleaseNames, translated: Translated) -> PlanStep:
     """Or it would begin with the old configuration as soon as Kueue's manager has stopped."""
     title = "stop Quotree's reconciler until it has Kueue's Configuration"
     if _started_with(found, names) == translated.digest:
-        return Step(title)
+        return PlanStep(title)
     present = found.objects[names.reconciler]
-    return Step(title, updates(found, [stopped(present)]), at_work(found, names.reconciler, names.reconciler_lease))
+    return PlanStep(title, updates(found, [stopped(present)]), at_work(found, names.reconciler, names.reconciler_lease))
 
 
-def _configure(found: Found, names: Names, translated: Translated, render: Render) -> Step:
+def _configure(found: FoundCluster, names: ReleaseNames, translated: Translated, render: Render) -> PlanStep:
     title = f"write Kueue's Configuration into {names.configuration}"
     if _started_with(found, names) == translated.digest:
-        return Step(title)
+        return PlanStep(title)
     present = found.objects[names.configuration]
     if remembered(present, CONFIGURATION_BEFORE) is None:
         present = noted(present, CONFIGURATION_BEFORE, mapping(present.get("data")).get(CONFIGURATION_KEY) or "")
@@ -86,14 +86,14 @@ def _configure(found: Found, names: Names, translated: Translated, render: Rende
     deployment = found.objects[names.reconciler]
     notes = {**pod_annotations(deployment), TAKEN_FROM: translated.digest}
     wanted = [replaced(present, "data", data), replaced(deployment, _TEMPLATE_NOTE, notes)]
-    return Step(title, updates(found, wanted))
+    return PlanStep(title, updates(found, wanted))
 
 
-def _silence(found: Found, names: Names) -> Step:
+def _silence(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """The objects stay as they are, but for a match condition in each entry that never holds."""
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
     title = "let the API server ask Kueue's webhooks no longer"
-    return Step(title, updates(found, map(silenced, present)), settles=True)
+    return PlanStep(title, updates(found, map(silenced, present)), settles=True)
 
 
 def silenced(configuration: Manifest) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _silent(webhook: Mapping[str, Any]) -> dict[str, Any]:
     return {**webhook, "matchConditions": [*conditions, {"name": UNASKED, "expression": "false"}]}
 
 
-def _invisible(found: Found, names: Names) -> Step:
+def _invisible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """An APIService without a server holds up the deletion of every namespace. Its manifest stays with the manager."""
     services = found.of_kind("APIService")
     title = "remove the visibility APIServices, which Kueue's manager serves"
@@ -119,7 +119,7 @@ def _invisible(found: Found, names: Names) -> Step:
     kept = {ref_of(each).name: bare(each) for each in services}
     known = remembered(manager, SERVICES_BEFORE) or {}
     writes = updates(found, [noted(manager, SERVICES_BEFORE, {**known, **kept})]) if kept else ()
-    return Step(title, (*writes, *(Write(ref_of(each), None, _version(each)) for each in services)))
+    return PlanStep(title, (*writes, *(PlannedWrite(ref_of(each), None, _version(each)) for each in services)))
 
 
 def bare(manifest: Manifest) -> dict[str, Any]:
@@ -129,12 +129,12 @@ def bare(manifest: Manifest) -> dict[str, Any]:
     return {**kept, "metadata": meta}
 
 
-def _stop(found: Found, names: Names) -> Step:
+def _stop(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """Nobody waits here: from now on nothing converts, until the next step is done."""
-    return Step(f"scale {names.manager} to 0", updates(found, [stopped(found.objects[names.manager])]))
+    return PlanStep(f"scale {names.manager} to 0", updates(found, [stopped(found.objects[names.manager])]))
 
 
-def _convert(found: Found, names: Names) -> Step:
+def _convert(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """Kueue's manager writes its own CA there as long as it runs, so this is looked at again until it has ended."""
     client = our_client(found.objects[names.validating])
     mine = [each for each in found.definitions if converted_in(each, names.kueue_namespace) or is_converted(each)]
@@ -142,7 +142,7 @@ def _convert(found: Found, names: Names) -> Step:
     wanted = [converting(each, client, injected) for each in mine]
     listed = ", ".join(str(mapping(mapping(each.get("spec")).get("names")).get("plural")) for each in mine)
     title = "let Quotree's webhook convert between v1beta1 and v1beta2"
-    return Step(f"{title}: {listed}" if listed else title, updates(found, wanted))
+    return PlanStep(f"{title}: {listed}" if listed else title, updates(found, wanted))
 
 
 def our_client(validating: Manifest) -> dict[str, Any]:
@@ -183,17 +183,17 @@ def injector(manifest: Manifest) -> str | None:
     return texts(metadata(manifest).get("annotations")).get(INJECTED)
 
 
-def _wait_for_end(found: Found, names: Names) -> Step:
+def _wait_for_end(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     """A Lease that was not given up is not waited for again once the reconciler has started: it looks itself."""
     begun = replicas(found.objects[names.reconciler]) > 0
     waits = "" if begun else at_work(found, names.manager, names.manager_lease)
-    return Step("wait until Kueue's manager has ended", waits=waits)
+    return PlanStep("wait until Kueue's manager has ended", waits=waits)
 
 
-def _start(found: Found, names: Names) -> Step:
+def _start(found: FoundCluster, names: ReleaseNames) -> PlanStep:
     deployment = found.objects[names.reconciler]
     wanted = started(deployment, _REPLICAS)
-    return Step(
+    return PlanStep(
         f"start {names.reconciler} with {replicas(wanted)} replicas", updates(found, [wanted]), unready(deployment)
     )
 
@@ -207,7 +207,7 @@ def _version(manifest: Manifest) -> str:
     return text(metadata(manifest).get("resourceVersion")) or ""
 
 
-def traces(found: Found, names: Names) -> Iterator[str]:
+def traces(found: FoundCluster, names: ReleaseNames) -> Iterator[str]:
     """What a take-over has left in the cluster."""
     for ref in names.kueue_webhooks:
         present = found.objects.get(ref)

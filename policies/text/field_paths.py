@@ -14,7 +14,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from policies.text.positions import Lines, Position, Span
+from policies.text.positions import Position, TextLines, TextSpan
 
 MAX_JUMPS = 50
 """Aliases that one search follows; merges of merges would multiply them without bound."""
@@ -24,7 +24,7 @@ _SPLIT = frozenset(".[]")
 """Where a path is cut."""
 
 
-class Kind(Enum):
+class StepKind(Enum):
     SCALAR = auto()
     MAPPING = auto()  # key, value, key, value ... CLOSE
     LIST = auto()  # value, value ... CLOSE
@@ -32,14 +32,14 @@ class Kind(Enum):
     ALIAS = auto()  # `text` is the anchor it stands for
 
 
-class Step(NamedTuple):
-    kind: Kind
+class PathStep(NamedTuple):
+    kind: StepKind
     offset: int
     text: str = ""
     anchor: str | None = None
 
 
-Steps = Callable[[str, int, int], Iterator[Step]]
+Steps = Callable[[str, int, int], Iterator[PathStep]]
 """The steps of the value between two offsets of a text."""
 
 
@@ -98,15 +98,15 @@ class Outline:
         return self._walked[1]
 
 
-def _build(steps: Iterator[Step], anchors: _Anchors) -> _Spot | None:
+def _build(steps: Iterator[PathStep], anchors: _Anchors) -> _Spot | None:
     """The first value of the steps, whole or, where the text breaks off, as far as it goes."""
     first = next(steps, None)
-    if first is None or first.kind is Kind.CLOSE:
+    if first is None or first.kind is StepKind.CLOSE:
         return None
     top = _spot(first, anchors)
-    around = [_Open(top)] if first.kind in (Kind.MAPPING, Kind.LIST) else []
+    around = [_Open(top)] if first.kind in (StepKind.MAPPING, StepKind.LIST) else []
     while around and (step := next(steps, None)) is not None:
-        if step.kind is Kind.CLOSE:
+        if step.kind is StepKind.CLOSE:
             around.pop()
             continue
         spot = _spot(step, anchors)
@@ -115,21 +115,21 @@ def _build(steps: Iterator[Step], anchors: _Anchors) -> _Spot | None:
         if spot.alias:
             for merging in around:
                 merging.merge(spot)
-        if step.kind in (Kind.MAPPING, Kind.LIST):
+        if step.kind in (StepKind.MAPPING, StepKind.LIST):
             around.append(_Open(spot))
     return top
 
 
-def _spot(step: Step, anchors: _Anchors) -> _Spot:
+def _spot(step: PathStep, anchors: _Anchors) -> _Spot:
     spot = _Spot(step.offset)
     match step.kind:
-        case Kind.SCALAR:
+        case StepKind.SCALAR:
             spot.shown = bool(step.text)
-        case Kind.MAPPING:
+        case StepKind.MAPPING:
             spot.keys = {}
-        case Kind.LIST:
+        case StepKind.LIST:
             spot.items = []
-        case Kind.ALIAS:
+        case StepKind.ALIAS:
             spot.alias = step.text
     if step.anchor is not None:
         anchors.setdefault(step.anchor, []).append((step.offset, spot))
@@ -141,10 +141,10 @@ class _Open:
 
     def __init__(self, spot: _Spot) -> None:
         self._spot = spot
-        self._key: Step | None = None
+        self._key: PathStep | None = None
         self._last = ""
 
-    def take(self, step: Step, spot: _Spot) -> bool:
+    def take(self, step: PathStep, spot: _Spot) -> bool:
         """The next step; whether it is a value and not a key."""
         if self._spot.items is not None:
             self._spot.items.append(spot)
@@ -212,11 +212,11 @@ def _splits(path: str, plain: bool) -> Iterator[tuple[str, str]]:
             yield path[len(head) : len(head) + end.start()], path[len(head) + end.end() :]
 
 
-def skip(value: Step, steps: Iterator[Step]) -> None:
+def skip(value: PathStep, steps: Iterator[PathStep]) -> None:
     """Walk past the value."""
-    depth = 1 if value.kind in (Kind.MAPPING, Kind.LIST) else 0
+    depth = 1 if value.kind in (StepKind.MAPPING, StepKind.LIST) else 0
     while depth and (step := next(steps, None)) is not None:
-        depth += 1 if step.kind in (Kind.MAPPING, Kind.LIST) else -1 if step.kind is Kind.CLOSE else 0
+        depth += 1 if step.kind in (StepKind.MAPPING, StepKind.LIST) else -1 if step.kind is StepKind.CLOSE else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +224,13 @@ class Region:
     """The part of a text that holds a manifest, and how to find a field of it."""
 
     outline: Outline
-    lines: Lines
-    span: Span
+    lines: TextLines
+    span: TextSpan
     within: str = ""
     """Path of the manifest inside the span, where the span holds a list of manifests."""
 
     @classmethod
-    def of(cls, text: str, steps: Steps, span: Span, lines: Lines) -> Region:
+    def of(cls, text: str, steps: Steps, span: TextSpan, lines: TextLines) -> Region:
         """The region of a whole document, or of the value that it is."""
         return cls(Outline(text, steps, span.start, span.end, Outline(text, steps, *span.document)), lines, span)
 
@@ -240,7 +240,7 @@ class Region:
         found = self.outline.find(path) if path else None
         return self.lines.position(self.span.start if found is None else found)
 
-    def inside(self, span: Span) -> Region:
+    def inside(self, span: TextSpan) -> Region:
         """The region of a value in this one."""
         whole = self.outline
         return Region(Outline(whole.text, whole.steps, span.start, span.end, whole.document), self.lines, span)

@@ -22,7 +22,7 @@ _KINDS: dict[str, Kind] = {'"': "text", "{": "object", "[": "list", "t": "boolea
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class JsonMember:
     """A key and its value; numbers are decoded as floats. `source` is the value as it is written."""
 
     key: str
@@ -41,7 +41,7 @@ class Scan:
     """
 
     kind: Kind | None
-    members: tuple[Member, ...] = ()
+    members: tuple[JsonMember, ...] = ()
     error: BadText | None = None
 
 
@@ -71,7 +71,7 @@ class _Reader:
         self.text = text
         self.at = 0
         self.kind: Kind | None = None
-        self.members: list[Member] = []
+        self.members: list[JsonMember] = []
 
     def whole(self) -> None:
         """Reads the whole text into `members`."""
@@ -103,7 +103,7 @@ class _Reader:
         self.next()
         value_at = self.at
         kind, value = self.value()
-        self.members.append(Member(key, kind, value, self.text[value_at : self.at], key_at, value_at))
+        self.members.append(JsonMember(key, kind, value, self.text[value_at : self.at], key_at, value_at))
         if self.next() not in (",", "}"):
             raise BadText(self.at, "a comma or the closing brace is missing")
         self.at += 1

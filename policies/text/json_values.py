@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from policies.text.field_paths import Kind, Step, skip
-from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
+from policies.text.field_paths import PathStep, StepKind, skip
+from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, DocumentRoot, TextSpan
 
 _TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:{}\[\]"]+')
 _VALUE = re.compile(r"[^ \t\r\n,]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_KINDS = {"{": Kind.MAPPING, "[": Kind.LIST, "}": Kind.CLOSE, "]": Kind.CLOSE}
+_KINDS = {"{": StepKind.MAPPING, "[": StepKind.LIST, "}": StepKind.CLOSE, "]": StepKind.CLOSE}
 
 
 class _Twice(Exception):
@@ -25,7 +25,7 @@ class _NoNumber(Exception):
     """NaN, an infinity, or a number that nobody can hold; `read` finds out where."""
 
 
-def read(text: str) -> Root | BadText:
+def read(text: str) -> DocumentRoot | BadText:
     """The value of the text, or what is wrong. A number with a fraction or an exponent is an exact Decimal."""
     try:
         value = _DECODER.decode(text)
@@ -45,13 +45,13 @@ def read(text: str) -> Root | BadText:
     return bad or _root(text, value)
 
 
-def steps(text: str, start: int, end: int) -> Iterator[Step]:
+def steps(text: str, start: int, end: int) -> Iterator[PathStep]:
     for token in _TOKEN.finditer(text, start, end):
         symbol = token[0]
         if symbol in _KINDS:
-            yield Step(_KINDS[symbol], token.start())
+            yield PathStep(_KINDS[symbol], token.start())
         else:
-            yield Step(Kind.SCALAR, token.start(), _string(symbol) if symbol[0] == '"' else symbol)
+            yield PathStep(StepKind.SCALAR, token.start(), _string(symbol) if symbol[0] == '"' else symbol)
 
 
 def _string(token: str) -> str:
@@ -79,22 +79,22 @@ def _exact(digits: str) -> Decimal:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_exact, parse_constant=_constant)
 
 
-def _root(text: str, value: Any) -> Root:
+def _root(text: str, value: Any) -> DocumentRoot:
     first = _VALUE.search(text)
     start, end = first.start() if first else 0, len(text)
-    return Root(value, Span(start, end, (start, end)), _items(text, value))
+    return DocumentRoot(value, TextSpan(start, end, (start, end)), _items(text, value))
 
 
-def _items(text: str, value: Any) -> list[Span]:
+def _items(text: str, value: Any) -> list[TextSpan]:
     """The spans of the list under `items`. Each item is decoded once more, far faster than a walk over its steps."""
     items = value.get("items") if isinstance(value, dict) else None
-    spans: list[Span] = []
+    spans: list[TextSpan] = []
     at = _start_of_items(text) if isinstance(items, list) else 0
     for _ in items if isinstance(items, list) else []:
         first = _VALUE.search(text, at)
         start = first.start() if first else at
         _, at = _DECODER.raw_decode(text, start)
-        spans.append(Span(start, at, (start, at)))
+        spans.append(TextSpan(start, at, (start, at)))
     return spans
 
 
@@ -114,16 +114,16 @@ def _second_key(text: str) -> BadText:
     key_is_next = False
     for step in steps(text, 0, len(text)):
         keys = around[-1]
-        if step.kind is Kind.SCALAR and key_is_next and keys is not None:
+        if step.kind is StepKind.SCALAR and key_is_next and keys is not None:
             if step.text in keys:
                 return BadText(step.offset, f"the key {step.text!r} occurs twice in this object")
             keys.add(step.text)
             key_is_next = False
             continue
-        if step.kind is Kind.CLOSE:
+        if step.kind is StepKind.CLOSE:
             around.pop()
-        elif step.kind is not Kind.SCALAR:
-            around.append(set() if step.kind is Kind.MAPPING else None)
+        elif step.kind is not StepKind.SCALAR:
+            around.append(set() if step.kind is StepKind.MAPPING else None)
         key_is_next = around[-1] is not None
     return BadText(0, "a key occurs twice in an object")
 
@@ -140,7 +140,7 @@ def _is_deep(value: Any) -> bool:
 def _too_deep(text: str) -> BadText:
     depth = 0
     for step in steps(text, 0, len(text)):
-        depth += 1 if step.kind in (Kind.MAPPING, Kind.LIST) else -1 if step.kind is Kind.CLOSE else 0
+        depth += 1 if step.kind in (StepKind.MAPPING, StepKind.LIST) else -1 if step.kind is StepKind.CLOSE else 0
         if depth > MAX_DEPTH:
             return BadText(step.offset, TOO_DEEP)
     return BadText(0, TOO_DEEP)

@@ -31,7 +31,7 @@ class BadText(Exception):
         self.message = message
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """The characters [start, end) of a value; `document` spans the YAML document around it, where its anchors are."""
 
     start: int
@@ -39,12 +39,12 @@ class Span(NamedTuple):
     document: tuple[int, int]
 
 
-class Root(NamedTuple):
+class DocumentRoot(NamedTuple):
     """The value of a document, and the spans of the list under its key `items`, if it has one."""
 
     value: Any
-    span: Span
-    items: list[Span]
+    span: TextSpan
+    items: list[TextSpan]
 
 
 def position(text: str, offset: int) -> Position:
@@ -52,7 +52,7 @@ def position(text: str, offset: int) -> Position:
     return Position(1 + text.count("\n", 0, offset), offset - text.rfind("\n", 0, offset))
 
 
-class Lines:
+class TextLines:
     """The lines of a text, found once: for many positions in the same text, where `position` is for one."""
 
     def __init__(self, text: str) -> None:

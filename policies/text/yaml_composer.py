@@ -15,7 +15,7 @@ from policies.text.yaml_events import (
     YAMLError,
     syntax_error,
 )
-from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
+from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
 
 MAX_DEPTH = 200
 """Levels of nesting, those that aliases repeat included; a queue of YuniKorn takes two. No real file has that many, and
@@ -36,14 +36,14 @@ def first_document(text: str) -> Node | None:
         raise syntax_error(error, text, 0, len(text)) from None
 
 
-class Entry(NamedTuple):
+class ListEntry(NamedTuple):
     """One entry of a list, and how many lines it takes."""
 
     node: Node
     lines: int
 
 
-def entry(text: str, line: int, depth: int) -> Entry | None:
+def entry(text: str, line: int, depth: int) -> ListEntry | None:
     """The entry of a list in block style that is all of the text, whole lines of which the first is in line `line`.
 
     None for any other text, and for one that is not complete: whatever follows it in a list is read as without it.
@@ -57,11 +57,11 @@ def entry(text: str, line: int, depth: int) -> Entry | None:
         found = _Nodes(text + following, 0, len(text + following), line, depth).document()
     except YAMLError as error:
         raise syntax_error(error, text + following, 0, len(text + following)) from None
-    if not isinstance(found, Listing) or len(found.items) != 2:
+    if not isinstance(found, SequenceNode) or len(found.items) != 2:
         return None
     node, after = found.items
     is_next = isinstance(after, Scalar) and after.plain and after.text == _NEXT
-    return Entry(node, after.line - line) if is_next else None
+    return ListEntry(node, after.line - line) if is_next else None
 
 
 class _Nodes(Composer[Node]):
@@ -85,7 +85,7 @@ class _Nodes(Composer[Node]):
         place = self._place(event)
         if event.__class__ is MappingStartEvent:
             return Mapping(tuple(self._entries(depth)), *place)
-        return Listing(tuple(self._items(depth)), *place)
+        return SequenceNode(tuple(self._items(depth)), *place)
 
     def _repeated(self, value: Node, alias: Any, depth: int) -> Node:
         self._bounded(depth + self._levels_of(value), alias)

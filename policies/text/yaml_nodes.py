@@ -24,7 +24,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SequenceNode:
     items: tuple[Node, ...]
     line: int
     offset: int = 0
@@ -39,4 +39,4 @@ class Mapping:
     offset: int = 0
 
 
-Node: TypeAlias = "Scalar | Listing | Mapping"
+Node: TypeAlias = "Scalar | SequenceNode | Mapping"

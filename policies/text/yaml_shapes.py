@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from policies.text.positions import Root, Span
+from policies.text.positions import DocumentRoot, TextSpan
 from policies.text.yaml_scalars import resolve
 
 _WORD = re.compile(r"""(?<=[:-] )(['"]?)([A-Za-z0-9][A-Za-z0-9._/-]*)\1$""", re.MULTILINE)
@@ -23,14 +23,14 @@ _SHAPES = 512
 _MARK = "quotree-mark-"
 
 
-class Known(NamedTuple):
+class KnownShape(NamedTuple):
     """What a document holds, and how many values its aliases repeat."""
 
-    roots: list[Root]
+    roots: list[DocumentRoot]
     copies: int
 
 
-Reader: TypeAlias = Callable[[str], Known | None]
+Reader: TypeAlias = Callable[[str], KnownShape | None]
 """Reads one document; None where something is wrong with it."""
 
 
@@ -57,15 +57,15 @@ class _Template(NamedTuple):
     end: _Place
     copies: int
 
-    def filled(self, words: list[str], length: int) -> Known:
-        span = Span(self.start.offset(words), self.end.offset(words), (0, length))
+    def filled(self, words: list[str], length: int) -> KnownShape:
+        span = TextSpan(self.start.offset(words), self.end.offset(words), (0, length))
         values: list[Any] = words.copy()
         for number in self.bare:
             values[number] = resolve(words[number])
-        return Known([Root(_filled(self.value, values), span, [])], self.copies)
+        return KnownShape([DocumentRoot(_filled(self.value, values), span, [])], self.copies)
 
 
-def read(text: str, reader: Reader) -> Known | None:
+def read(text: str, reader: Reader) -> KnownShape | None:
     """What `reader` would read of the text."""
     pieces = _WORD.split(text)
     words = pieces[2::3]

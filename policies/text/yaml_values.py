@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any
 
 from policies.text import yaml_shapes
-from policies.text.field_paths import Kind, Step
-from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
+from policies.text.field_paths import PathStep, StepKind
+from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, DocumentRoot, TextSpan
 from policies.text.yaml_events import (
     AliasEvent,
     Composer,
@@ -32,7 +32,7 @@ from policies.text.yaml_events import (
     syntax_error,
 )
 from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
-from policies.text.yaml_shapes import Known
+from policies.text.yaml_shapes import KnownShape
 
 MAX_COPIED = 300_000
 """Values of one file that aliases may repeat: beyond any real use, and still about 70 MiB of memory only."""
@@ -47,7 +47,7 @@ _DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
 _NOTHING = re.compile(r"(?:---)?+" + _EMPTY_LINES + r"[ \t]*+(?:#[^\n]*+)?+\Z").match
 
 
-def read(text: str, most: int = MAX_COPIED) -> Iterator[Root | BadText]:
+def read(text: str, most: int = MAX_COPIED) -> Iterator[DocumentRoot | BadText]:
     """Every document of the text that is not empty, or what is wrong with it.
 
     An error ends its document, not the documents around it: lines that start with `---` separate them, and no value can
@@ -58,7 +58,7 @@ def read(text: str, most: int = MAX_COPIED) -> Iterator[Root | BadText]:
         yield from _roots(text, start, end, copies)
 
 
-def read_shared(text: str) -> Iterator[Root | BadText]:
+def read_shared(text: str) -> Iterator[DocumentRoot | BadText]:
     """The same for a reader that changes nothing: documents of equal text have the very same value.
 
     Two states of the same files, as of a branch and its base, are equal but for what the branch changes.
@@ -73,29 +73,29 @@ def read_shared(text: str) -> Iterator[Root | BadText]:
 
 
 @lru_cache(maxsize=2**14)  # the documents of a large organisation, at most some 100 MiB
-def _known(text: str) -> Known | None:
+def _known(text: str) -> KnownShape | None:
     return yaml_shapes.read(text, _alone)
 
 
-def _alone(text: str) -> Known | None:
+def _alone(text: str) -> KnownShape | None:
     """None where something is wrong with the document: a message needs the places of the whole text."""
     copies = _Copies(MAX_COPIED)
     found = list(_roots(text, 0, len(text), copies))
-    roots = [each for each in found if isinstance(each, Root)]
-    return Known(roots, copies.made) if len(roots) == len(found) else None
+    roots = [each for each in found if isinstance(each, DocumentRoot)]
+    return KnownShape(roots, copies.made) if len(roots) == len(found) else None
 
 
-def _moved(root: Root, by: int) -> Root:
+def _moved(root: DocumentRoot, by: int) -> DocumentRoot:
     """The same value in a longer text."""
 
-    def moved(span: Span) -> Span:
+    def moved(span: TextSpan) -> TextSpan:
         start, end = span.document
-        return Span(span.start + by, span.end + by, (start + by, end + by))
+        return TextSpan(span.start + by, span.end + by, (start + by, end + by))
 
-    return Root(root.value, moved(root.span), [moved(span) for span in root.items])
+    return DocumentRoot(root.value, moved(root.span), [moved(span) for span in root.items])
 
 
-def _roots(text: str, start: int, end: int, copies: _Copies) -> Iterator[Root | BadText]:
+def _roots(text: str, start: int, end: int, copies: _Copies) -> Iterator[DocumentRoot | BadText]:
     """What one document holds; several values if `...` ends them."""
     if _NOTHING(text, start, end):
         return  # the parser would find the same, more slowly
@@ -121,7 +121,7 @@ def single(text: str, most: int = MAX_COPIED) -> Any:
     return roots[0].value
 
 
-def steps(text: str, start: int, end: int) -> Iterator[Step]:
+def steps(text: str, start: int, end: int) -> Iterator[PathStep]:
     """The steps of the value at [start, end). Blanks replace what precedes it in its line."""
     column = start - (text.rfind("\n", 0, start) + 1)
     shift = start - column
@@ -135,19 +135,19 @@ def steps(text: str, start: int, end: int) -> Iterator[Step]:
         return  # the document is known to be broken here; what precedes this can be found
 
 
-def _step(event: Any, shift: int) -> Step | None:
+def _step(event: Any, shift: int) -> PathStep | None:
     offset = event.start_mark.index + shift
     match event:
         case ScalarEvent():
-            return Step(Kind.SCALAR, offset, _key_text(event), event.anchor)
+            return PathStep(StepKind.SCALAR, offset, _key_text(event), event.anchor)
         case MappingStartEvent():
-            return Step(Kind.MAPPING, offset, "", event.anchor)
+            return PathStep(StepKind.MAPPING, offset, "", event.anchor)
         case SequenceStartEvent():
-            return Step(Kind.LIST, offset, "", event.anchor)
+            return PathStep(StepKind.LIST, offset, "", event.anchor)
         case MappingEndEvent() | SequenceEndEvent():
-            return Step(Kind.CLOSE, offset)
+            return PathStep(StepKind.CLOSE, offset)
         case AliasEvent():
-            return Step(Kind.ALIAS, offset, event.anchor or "")
+            return PathStep(StepKind.ALIAS, offset, event.anchor or "")
     return None
 
 
@@ -183,19 +183,19 @@ class _Builder(Composer[Any]):
         self._copies = copies
         self._span = (start, end)
         self._end = 0
-        self._items: list[Span] = []
+        self._items: list[TextSpan] = []
 
-    def roots(self) -> Iterator[Root]:
+    def roots(self) -> Iterator[DocumentRoot]:
         while (event := self._next()).__class__ is not StreamEndEvent:
             if event.__class__ is DocumentStartEvent:
                 self._anchors, self._items = {}, []
                 first = self._next()
                 value = self._node(first, 0)
                 if value is not None:
-                    yield Root(value, self._since(first), self._items)
+                    yield DocumentRoot(value, self._since(first), self._items)
 
-    def _since(self, event: Any) -> Span:
-        return Span(self._offset(event), max(self._end, event.end_mark.index) + self._start, self._span)
+    def _since(self, event: Any) -> TextSpan:
+        return TextSpan(self._offset(event), max(self._end, event.end_mark.index) + self._start, self._span)
 
     def _collection(self, event: Any, depth: int) -> Any:
         is_mapping = event.__class__ is MappingStartEvent
@@ -230,7 +230,7 @@ class _Builder(Composer[Any]):
         self._end = _end(event)
         return result
 
-    def _list(self, depth: int, spans: list[Span] | None) -> list[Any]:
+    def _list(self, depth: int, spans: list[TextSpan] | None) -> list[Any]:
         result = []
         while (event := self._next()).__class__ is not SequenceEndEvent:
             result.append(self._node(event, depth + 1))

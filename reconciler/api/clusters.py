@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.placement import PlacementController
 from reconciler.core.core import Core
-from reconciler.multikueue.cluster_list import Read, read
+from reconciler.multikueue.cluster_list import ClusterReading, read
 
 
-def clusters(core: Core) -> Read:
+def clusters(core: Core) -> ClusterReading:
     """Read in the loop's thread; no workers where MultiKueue is off."""
     controllers = [controller for controller in core.controllers if isinstance(controller, ClustersController)]
     placement = _placement(core)

@@ -10,8 +10,8 @@ from policies.dialects.yunikorn_config.quotas import shown
 from reconciler.controllers.yunikorn.gates import QuotaGatesController
 from reconciler.core.core import Core
 from scheduling.yunikorn.as_json import queue_node, row
-from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.usage import Applications, applications_below
 
 
@@ -19,7 +19,7 @@ class NoGates(LookupError):
     """This process does not keep the quota; it says whose."""
 
 
-def yunikorn_gates(core: Core) -> Gatekeeper | None:
+def yunikorn_gates(core: Core) -> YuniKornGatekeeper | None:
     """It knows what was observed, also in a process that decides nothing. None where this one keeps no such quota."""
     for each in core.controllers:
         if isinstance(each, QuotaGatesController):
@@ -28,7 +28,7 @@ def yunikorn_gates(core: Core) -> Gatekeeper | None:
     return None
 
 
-def keeper(core: Core) -> Gatekeeper:
+def keeper(core: Core) -> YuniKornGatekeeper:
     """Raises NoGates."""
     found = yunikorn_gates(core)
     if found is None:
@@ -46,7 +46,7 @@ def queue_counts(core: Core) -> dict[str, Applications]:
 def queue_nodes(core: Core, counts: Mapping[str, Applications]) -> list[dict[str, Any]]:
     """Of those queues that are still there."""
     queues = keeper(core).scheduler.tree.queues
-    found: Iterable[Queue | None] = (queues.get(path.lower()) for path in counts)
+    found: Iterable[YuniKornQueue | None] = (queues.get(path.lower()) for path in counts)
     return [queue_node(queue, counts[queue.path]) for queue in found if queue is not None]
 
 

@@ -13,7 +13,7 @@ from scheduling.cycle.cycle import try_alone
 from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDING_EVALUATION, SUSPENDED, WAITING
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
-from scheduling.queues.pending import Entry
+from scheduling.queues.pending import PendingEntry
 from scheduling.visibility.causes import stopped
 from scheduling.visibility.sentence import missing_queue
 from scheduling.world.world import World
@@ -27,7 +27,7 @@ _FEW = (PENDING, INADMISSIBLE, WAITING)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PendingRow:
     """One that waits. Places count from 0; None of one that waits at no ClusterQueue."""
 
     workload: Workload
@@ -38,13 +38,13 @@ class Row:
     set_aside: bool = False
 
 
-def rows(world: World, queue: str, offset: int, limit: int) -> list[Row]:
+def rows(world: World, queue: str, offset: int, limit: int) -> list[PendingRow]:
     """Those of a ClusterQueue, from the place `offset` on. Raises KeyError where there is no such ClusterQueue."""
     names = world.queues.pending[queue].positions().names(offset, limit)
     return list(_rows(world, queue, names, range(offset, offset + len(names))))
 
 
-def local_rows(world: World, local: str, offset: int, limit: int) -> list[Row]:
+def local_rows(world: World, local: str, offset: int, limit: int) -> list[PendingRow]:
     """Those of a LocalQueue (`namespace/name`), which need not exist where some name it. Raises KeyError otherwise."""
     waiting = list(world.queues.waiting_at(local))
     if not waiting and local not in world.queues.local_queues:
@@ -59,22 +59,24 @@ def local_rows(world: World, local: str, offset: int, limit: int) -> list[Row]:
     return list(_rows(world, queue, names, (places.position(name) - 1 for name in names)))
 
 
-def homeless(world: World) -> list[Row]:
+def homeless(world: World) -> list[PendingRow]:
     """Those that wait at no ClusterQueue, by name: one look at every workload."""
     idle = (each for each in world.workloads.values() if each.queueable and each.key not in world.assumed)
     nowhere = [each for each in idle if world.queues.queue_of(each) is None]
     return _homeless(world, sorted(nowhere, key=lambda each: each.key))
 
 
-def _homeless(world: World, waiting: Iterable[Workload]) -> list[Row]:
+def _homeless(world: World, waiting: Iterable[Workload]) -> list[PendingRow]:
     blockers = ((workload, world.queues.blocker(workload)) for workload in waiting)
     return [
-        Row(workload, each.reason if each else "", missing_queue(world, workload) or (each.message if each else ""))
+        PendingRow(
+            workload, each.reason if each else "", missing_queue(world, workload) or (each.message if each else "")
+        )
         for workload, each in blockers
     ]
 
 
-def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[Row]:
+def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[PendingRow]:
     pending, tried = world.queues.pending[queue], _Tried(world, queue)
     standing = pending.positions()
     for name, place in zip(names, places, strict=True):
@@ -82,7 +84,7 @@ def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int])
         if entry is not None:
             workload = world.workloads[name]
             local = standing.position_in(f"{workload.namespace}/{workload.queue}", name) - 1
-            yield Row(workload, *tried.why(entry), place, local, not pending.is_active(name))
+            yield PendingRow(workload, *tried.why(entry), place, local, not pending.is_active(name))
 
 
 class _Tried:
@@ -93,7 +95,7 @@ class _Tried:
         self._stopped = stopped(world, queue)
         self._alike: dict[Hashable, tuple[str, str]] = {}
 
-    def why(self, entry: Entry) -> tuple[str, str]:
+    def why(self, entry: PendingEntry) -> tuple[str, str]:
         """By the last cycle, else by the condition that one left if that says enough, else as if it were its turn."""
         if self._stopped:
             return SUSPENDED, self._stopped
@@ -111,7 +113,7 @@ class _Tried:
         return self._alike.get(entry.scheduling_hash, left)
 
 
-def summary(found: Iterable[Row]) -> dict[str, Any]:
+def summary(found: Iterable[PendingRow]) -> dict[str, Any]:
     """As Kueue's visibility API answers, with `reason`, `message` and `setAside` beside it."""
     return {
         "apiVersion": "visibility.kueue.x-k8s.io/v1beta2",
@@ -121,7 +123,7 @@ def summary(found: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def item(row: Row) -> dict[str, Any]:
+def item(row: PendingRow) -> dict[str, Any]:
     workload = row.workload
     owners = [
         {"apiVersion": each.api_version, "kind": each.kind, "name": each.name, "uid": each.uid}

@@ -12,21 +12,21 @@ from reconciler.controllers.volcano.gates import VolcanoGatesController
 from reconciler.core.core import Core
 from scheduling.volcano.gates import gate_questions as of_volcano
 from scheduling.volcano.gates.gate_json import waiting_json as volcano_json
-from scheduling.volcano.gates.gatekeeper import Gatekeeper
+from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from scheduling.yunikorn.as_json import waiting_json as yunikorn_json
 from scheduling.yunikorn.gates import gate_questions as of_yunikorn
 
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-class Pending(NamedTuple):
+class PendingPod(NamedTuple):
     """Where a Pod stands, among those at the gate of that dialect; those of one dialect can be sorted."""
 
     dialect: Dialect
     place: Any
 
 
-def volcano_gates(core: Core) -> Gatekeeper | None:
+def volcano_gates(core: Core) -> VolcanoGatekeeper | None:
     """As `yunikorn_gates`."""
     for each in core.controllers:
         if isinstance(each, VolcanoGatesController):
@@ -35,33 +35,33 @@ def volcano_gates(core: Core) -> Gatekeeper | None:
     return None
 
 
-def of_namespace(core: Core, namespace: str) -> list[Pending]:
+def of_namespace(core: Core, namespace: str) -> list[PendingPod]:
     """In no order. Raises NoGates where this process keeps neither."""
     yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
     if yunikorn is None and volcano is None:
         raise NoGates("no quota is kept at gates here")
-    found: list[Pending] = []
+    found: list[PendingPod] = []
     if yunikorn is not None:
-        found += (Pending(Dialect.YUNIKORN, each) for each in of_yunikorn.in_namespace(yunikorn, namespace))
+        found += (PendingPod(Dialect.YUNIKORN, each) for each in of_yunikorn.in_namespace(yunikorn, namespace))
     if volcano is not None:
-        found += (Pending(Dialect.VOLCANO, each) for each in of_volcano.in_namespace(volcano, namespace))
+        found += (PendingPod(Dialect.VOLCANO, each) for each in of_volcano.in_namespace(volcano, namespace))
     return found
 
 
-def of_yunikorns_queue(core: Core, path: str) -> list[Pending]:
+def of_yunikorns_queue(core: Core, path: str) -> list[PendingPod]:
     """In no order, with all below it. Raises NoGates, and KeyError where there is no such queue."""
-    return [Pending(Dialect.YUNIKORN, each) for each in of_yunikorn.in_queue(keeper(core), path)]
+    return [PendingPod(Dialect.YUNIKORN, each) for each in of_yunikorn.in_queue(keeper(core), path)]
 
 
-def of_volcanos_queue(core: Core, name: str) -> list[Pending]:
+def of_volcanos_queue(core: Core, name: str) -> list[PendingPod]:
     """In no order, with all below it. Raises NoGates, and KeyError where there is no such queue."""
     volcano = volcano_gates(core)
     if volcano is None:
         raise NoGates("Volcano's quota is not kept at gates here")
-    return [Pending(Dialect.VOLCANO, each) for each in of_volcano.in_queue(volcano, name)]
+    return [PendingPod(Dialect.VOLCANO, each) for each in of_volcano.in_queue(volcano, name)]
 
 
-def pending_pods(core: Core, places: Iterable[Pending]) -> list[dict[str, Any]]:
+def pending_pods(core: Core, places: Iterable[PendingPod]) -> list[dict[str, Any]]:
     """Of those that still wait, in the order of their places, each with its reason."""
     yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
     found: list[dict[str, Any]] = []

@@ -10,11 +10,11 @@ from reconciler.api.explanation import explanation_json
 from reconciler.controllers.placement import PlacementController
 from reconciler.core.core import Core
 from scheduling.placement.objects import multikueue_state
-from scheduling.placement.refusals import Refusal
+from scheduling.placement.refusals import PlacementRefusal
 from scheduling.visibility.as_json import AccessScope
 from scheduling.world.world import World
 
-Refusals: TypeAlias = Callable[[str], Iterable[tuple[str, Refusal]]]
+Refusals: TypeAlias = Callable[[str], Iterable[tuple[str, PlacementRefusal]]]
 """Why each worker that was asked refuses the workload `namespace/name`."""
 
 
@@ -52,7 +52,7 @@ def placement_json(world: World, key: str, refused: Refusals | None = None) -> d
     return {"placement": shown}
 
 
-def _refusal(each: Refusal) -> dict[str, str]:
+def _refusal(each: PlacementRefusal) -> dict[str, str]:
     return {"reason": each.reason, "message": each.message}
 
 

@@ -4,7 +4,7 @@ Kueue's pending lists are asked for with the rights that Kueue's visibility API 
 to read the Workload; trees with the right to list ClusterQueues and Cohorts. Pods at the gate are for those who may
 list Pods there, since each Pod says in an annotation what is answered here. YuniKorn's queues sum up all Pods: for who
 may list all Pods and Namespaces; Volcano's are for those who may list Queues. A caller without a right learns
-nothing, not even whether there is such an object. A new route is a method of `Api` and an entry of `ROUTES`.
+nothing, not even whether there is such an object. A new route is a method of `ReconcilerApi` and an entry of `ROUTES`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from cluster.access import Remembered, Reviews
 from cluster.api.callers import Callers, Impersonated
-from cluster.api.document import Document
-from cluster.api.refusal import Refusal
+from cluster.api.document import ApiDocument
+from cluster.api.refusal import HttpRefusal
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
 from policies.dialects.kueue_kinds import GROUP
@@ -31,7 +31,7 @@ from reconciler.api.aggregated import discovery, path_of_v1
 from reconciler.api.clusters import clusters
 from reconciler.api.pending import local_rows, rows, summary
 from reconciler.api.pending_pods import (
-    Pending,
+    PendingPod,
     of_namespace,
     of_volcanos_queue,
     of_yunikorns_queue,
@@ -75,24 +75,24 @@ _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts
 """Who may list these may know who has, uses and borrows what."""
 
 
-class Asked(Protocol):
+class PostedRead(Protocol):
     """See `Reconciler.ask`."""
 
     def __call__(self, question: Callable[[Core], T], timeout: float = ...) -> T: ...
 
 
-class Api:
+class ReconcilerApi:
     """Answers GET requests. `ask` reads the world in the thread of the loop; may be called by many threads."""
 
-    def __init__(self, ask: Asked, reviews: Reviews) -> None:
+    def __init__(self, ask: PostedRead, reviews: Reviews) -> None:
         self._ask = ask
         self._callers = Callers(reviews)
-        self._trees: Remembered[Document] = Remembered(_TREE_KEPT, 3)
-        self._places: Remembered[list[Pending]] = Remembered(_TREE_KEPT, _MOST_PLACES)
+        self._trees: Remembered[ApiDocument] = Remembered(_TREE_KEPT, 3)
+        self._places: Remembered[list[PendingPod]] = Remembered(_TREE_KEPT, _MOST_PLACES)
         self._turn = threading.Lock()
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises Refusal."""
+        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises HttpRefusal."""
         return self._routed(target, lambda: self._callers.who(authorization, wanted))
 
     def answer_to(self, target: str, caller: Caller) -> dict[str, Any]:
@@ -101,28 +101,28 @@ class Api:
         if (found := discovery(path)) is not None:
             return found
         if (own := path_of_v1(path)) is None:
-            raise Refusal(404, f"there is nothing at {path}")
+            raise HttpRefusal(404, f"there is nothing at {path}")
         return self._routed(f"{own}{mark}{query}", lambda: caller)
 
     def _routed(self, target: str, who: Callable[[], Caller]) -> dict[str, Any]:
         try:
             parts = urlsplit(target)
         except ValueError as error:
-            raise Refusal(400, f"the path is not valid: {error}") from error
+            raise HttpRefusal(400, f"the path is not valid: {error}") from error
         for pattern, view in ROUTES:
             if found := re.fullmatch(pattern, parts.path):
                 names = [unquote(name) for name in found.groups()]
                 return self._seen(view, who, names, parts.query)
-        raise Refusal(404, f"there is nothing at {parts.path}")
+        raise HttpRefusal(404, f"there is nothing at {parts.path}")
 
     def _seen(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
         try:
             return view(self, who(), *names, query)
         except ClusterError as error:
             log.warning("a caller could not be checked: %s", error)
-            raise Refusal(503, "the API server could not be asked who you are and what you may do") from error
+            raise HttpRefusal(503, "the API server could not be asked who you are and what you may do") from error
         except TimeoutError as error:
-            raise Refusal(503, "the reconciler is too busy to answer; try again") from error
+            raise HttpRefusal(503, "the reconciler is too busy to answer; try again") from error
 
     def _read(self, question: Callable[[World], T], missing: str = "") -> T:
         """What the world says. `missing` is the sentence for a KeyError."""
@@ -131,7 +131,7 @@ class Api:
     def _read_loop(self, question: Callable[[Core], T], missing: str = "") -> T:
         def complete(core: Core) -> T:
             if not core.state.complete:
-                raise Refusal(503, "the reconciler does not know all objects yet; try again")
+                raise HttpRefusal(503, "the reconciler does not know all objects yet; try again")
             return question(core)
 
         # One at a time: the loop goes back to its own work between any two.
@@ -140,11 +140,11 @@ class Api:
         try:
             return self._ask(complete)
         except KeyError as error:
-            raise Refusal(404, missing) from error
+            raise HttpRefusal(404, missing) from error
         except gates.NoGates as error:
-            raise Refusal(404, str(error)) from error
+            raise HttpRefusal(404, str(error)) from error
         except volcano_tree.NoQueues as error:
-            raise Refusal(404, "Volcano's queues are not looked after here") from error
+            raise HttpRefusal(404, "Volcano's queues are not looked after here") from error
         finally:
             self._turn.release()
 
@@ -203,7 +203,7 @@ class Api:
         self._callers.demand(caller, *OF_VOLCANO_GATES)
         return self._pods(query, f"Queue {name}", lambda core: of_volcanos_queue(core, name))
 
-    def _pods(self, query: str, where: str, read: Callable[[Core], list[Pending]]) -> dict[str, Any]:
+    def _pods(self, query: str, where: str, read: Callable[[Core], list[PendingPod]]) -> dict[str, Any]:
         """The places are sorted here, outside of the loop's thread, and kept: who asks again and again does not hold up
         the loop. The reasons are those of the moment.
         """
@@ -219,21 +219,21 @@ class Api:
         self._callers.demand(caller, *OF_YUNIKORN)
         return self._trees.get("yunikorn", self._drawn_of_yunikorn)
 
-    def _drawn_of_yunikorn(self) -> Document:
+    def _drawn_of_yunikorn(self) -> ApiDocument:
         counts, found = [*self._read_loop(gates.queue_counts).items()], []
         for at in range(0, len(counts), _PIECE):
             found += self._read_loop(partial(gates.queue_nodes, counts=dict(counts[at : at + _PIECE])))
-        return Document(nodes_json([*found, *self._read_loop(gates.namespace_nodes)]))
+        return ApiDocument(nodes_json([*found, *self._read_loop(gates.namespace_nodes)]))
 
     def volcano_tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, OF_VOLCANO)
         return self._trees.get("volcano", self._drawn_of_volcano)
 
-    def _drawn_of_volcano(self) -> Document:
+    def _drawn_of_volcano(self) -> ApiDocument:
         names, found = self._read_loop(volcano_tree.queue_names), []
         for at in range(0, len(names), _PIECE):
             found += self._read_loop(partial(volcano_tree.queue_nodes, names=names[at : at + _PIECE]))
-        return Document(nodes_json(found))
+        return ApiDocument(nodes_json(found))
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._callers.demand(caller, *_TREES)
@@ -247,30 +247,30 @@ class Api:
         self._callers.demand(caller, Access("list", GROUP, "localqueues", namespace=namespace))
         return self._read(partial(namespace_tree, namespace=namespace))
 
-    def _drawn(self) -> Document:
+    def _drawn(self) -> ApiDocument:
         names, found = self._read(node_names), []
         for at in range(0, len(names), _PIECE):
             piece = names[at : at + _PIECE]
             found += self._read(lambda world, piece=piece: nodes(world, piece))  # type: ignore[misc]
-        return Document(tree_json(found))
+        return ApiDocument(tree_json(found))
 
 
 View: TypeAlias = Callable[..., dict[str, Any]]
-"""A method of `Api`: its arguments are the caller, the names in the path, the query."""
+"""A method of `ReconcilerApi`: its arguments are the caller, the names in the path, the query."""
 _NAME = r"([^/]+)"
 ROUTES: tuple[tuple[str, View], ...] = (
-    (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", Api.explanation),
-    (rf"/v1/namespaces/{_NAME}/workloads/{_NAME}/explanation", Api.explanation),
-    (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", Api.pending_of_queue),
-    (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", Api.pending_of_local_queue),
-    (rf"/v1/namespaces/{_NAME}/pendingpods", Api.pods_of_namespace),
-    (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", Api.pods_of_yunikorns_queue),
-    (rf"/v1/volcano/queues/{_NAME}/pendingpods", Api.pods_of_volcanos_queue),
-    (r"/v1/trees?", Api.tree),
-    (rf"/v1/namespaces/{_NAME}/namespacetrees", Api.tree_of_namespace),
-    (r"/v1/yunikorn/tree", Api.yunikorn_tree),
-    (r"/v1/volcano/tree", Api.volcano_tree),
-    (r"/v1/clusters", Api.clusters),
+    (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", ReconcilerApi.explanation),
+    (rf"/v1/namespaces/{_NAME}/workloads/{_NAME}/explanation", ReconcilerApi.explanation),
+    (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_queue),
+    (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_local_queue),
+    (rf"/v1/namespaces/{_NAME}/pendingpods", ReconcilerApi.pods_of_namespace),
+    (rf"/v1/yunikorn/queues/{_NAME}/pendingpods", ReconcilerApi.pods_of_yunikorns_queue),
+    (rf"/v1/volcano/queues/{_NAME}/pendingpods", ReconcilerApi.pods_of_volcanos_queue),
+    (r"/v1/trees?", ReconcilerApi.tree),
+    (rf"/v1/namespaces/{_NAME}/namespacetrees", ReconcilerApi.tree_of_namespace),
+    (r"/v1/yunikorn/tree", ReconcilerApi.yunikorn_tree),
+    (r"/v1/volcano/tree", ReconcilerApi.volcano_tree),
+    (r"/v1/clusters", ReconcilerApi.clusters),
 )
 
 
@@ -278,10 +278,10 @@ def _number(query: str, name: str, default: int, most: int | None) -> int:
     try:
         values = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS).get(name)
     except ValueError as error:
-        raise Refusal(400, "the query has too many parts; offset and limit are all there is") from error
+        raise HttpRefusal(400, "the query has too many parts; offset and limit are all there is") from error
     if values is None:
         return default
     text = values[-1]
     if not (text.isascii() and text.isdigit() and len(text) < 12) or (most is not None and int(text) > most):
-        raise Refusal(400, f"{name} is {text!r}; it may be 0{f' to {most}' if most else ' or more'}")
+        raise HttpRefusal(400, f"{name} is {text!r}; it may be 0{f' to {most}' if most else ' or more'}")
     return int(text)

@@ -7,36 +7,38 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import NotFound
 from cluster.resource import Resource
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WatchedKind, watched_kinds
 from reconciler.objects.observed import Listed, Observed
-from reconciler.process import Settings
+from reconciler.process import DecisionSettings
 from scheduling.world.world import World
 
 
-def snapshot(cluster: Cluster, settings: Settings | None = None, without: Container[Resource] = ()) -> World:
+def snapshot(
+    cluster: ClusterClient, settings: DecisionSettings | None = None, without: Container[Resource] = ()
+) -> World:
     """All that decisions go by, as it is now; nothing is decided. Raises ClusterError.
 
     A kind whose CustomResourceDefinition is not installed, and one in `without`, counts as one without objects.
     """
-    settings = settings or Settings()
+    settings = settings or DecisionSettings()
     wanted = (each for each in _kinds(settings) if each.resource not in without)
     return _world((_listed(cluster, each) for each in wanted), settings)
 
 
-def observed(cluster: Cluster, settings: Settings | None = None) -> Core:
+def observed(cluster: ClusterClient, settings: DecisionSettings | None = None) -> Core:
     """The same with what /v1 asks; it decides nothing. Raises ClusterError."""
-    settings = settings or Settings()
+    settings = settings or DecisionSettings()
     return _core((_listed(cluster, each) for each in _kinds(settings)), settings)
 
 
-def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: Settings | None = None) -> World:
+def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSettings | None = None) -> World:
     """The same of objects that were read before, in the versions that the reconciler reads."""
-    settings = settings or Settings()
+    settings = settings or DecisionSettings()
     every = _kinds(settings)
     found: dict[str, list[Observed]] = {each.kind: [] for each in every}
     kinds = {(f"{each.resource.group}/".lstrip("/") + each.resource.version, each.kind): each for each in every}
@@ -47,22 +49,22 @@ def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: Settings | No
     return _world((Listed(kind, tuple(objects)) for kind, objects in found.items()), settings)
 
 
-def _kinds(settings: Settings) -> tuple[WatchedKind, ...]:
+def _kinds(settings: DecisionSettings) -> tuple[WatchedKind, ...]:
     watched = watched_kinds(boosted=settings.ordering.boosted)
     return tuple(replace(each, detail=None) for each in watched)
 
 
-def _world(listed: Iterable[Listed], settings: Settings) -> World:
+def _world(listed: Iterable[Listed], settings: DecisionSettings) -> World:
     return _core(listed, settings).state.world
 
 
-def _core(listed: Iterable[Listed], settings: Settings) -> Core:
+def _core(listed: Iterable[Listed], settings: DecisionSettings) -> Core:
     core = Core(ClusterState(World(settings.options, settings.ordering, settings.counting)), waiting=settings.waiting)
     core.handle(listed, time.time_ns())
     return core
 
 
-def _listed(cluster: Cluster, watched: WatchedKind) -> Listed:
+def _listed(cluster: ClusterClient, watched: WatchedKind) -> Listed:
     try:
         found = cluster.snapshot(watched.resource, watched.observed, label_selector=watched.label_selector)
     except NotFound:

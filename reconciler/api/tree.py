@@ -14,7 +14,7 @@ from policies.model.pools import Terms, plus
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.node import QuotaNode
-from scheduling.world.nodes import Below, Counts, InUse, NodeState, below, nodes
+from scheduling.world.nodes import Below, InUse, NodeState, WorkloadCounts, below, nodes
 from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
@@ -68,13 +68,13 @@ def nodes_json(nodes: list[dict[str, Any]]) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "Tree", "nodes": nodes}
 
 
-def workloads_json(counts: Counts) -> dict[str, int]:
+def workloads_json(counts: WorkloadCounts) -> dict[str, int]:
     return {"pending": counts.pending, "reserving": counts.reserving, "admitted": counts.admitted}
 
 
-def _counts(found: Below, state: NodeState) -> Counts:
+def _counts(found: Below, state: NodeState) -> WorkloadCounts:
     counts = found.queue_counts if state.is_queue else found.cohort_counts
-    return counts.get(state.name, Counts())
+    return counts.get(state.name, WorkloadCounts())
 
 
 def _kind(state: NodeState) -> str:

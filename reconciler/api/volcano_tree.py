@@ -10,14 +10,14 @@ from reconciler.controllers.volcano.queue_writes import quantity
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.core.core import Core
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 
 class NoQueues(LookupError):
     """This process does not look after Volcano's queues."""
 
 
-def tree(core: Core) -> QueueTree:
+def tree(core: Core) -> VolcanoQueueTree:
     """Raises NoQueues."""
     for each in core.controllers:
         if isinstance(each, VolcanoQueuesController):
@@ -35,7 +35,7 @@ def queue_nodes(core: Core, names: Iterable[str]) -> list[dict[str, Any]]:
     return [_node(known, known.queues[name]) for name in names if name in known.queues]
 
 
-def _node(known: QueueTree, queue: QueueObject) -> dict[str, Any]:
+def _node(known: VolcanoQueueTree, queue: QueueObject) -> dict[str, Any]:
     sums, children = known.sums(queue.name), known.children(queue.name)
     return {
         "dialect": "Volcano",

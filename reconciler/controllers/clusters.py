@@ -10,15 +10,22 @@ from cluster.expiry import Expiry
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
 from reconciler.core.watched import by_kind
 from reconciler.multikueue.conditions import check_condition, check_patch, cluster_condition, cluster_patch
-from reconciler.multikueue.connections import Worker
-from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.connections import ConnectedWorker
+from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MULTIKUEUE, MultiKueueCluster, MultiKueueConfig
-from reconciler.objects.activity import Condition, news, same
+from reconciler.objects.activity import ActiveCondition, news, same
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
-from reconciler.objects.workers import Connection, DropWorker, FollowWorker, FromWorker, WorkerCommand, WorkerCondition
+from reconciler.objects.workers import (
+    DropWorker,
+    FollowWorker,
+    FromWorker,
+    WorkerCommand,
+    WorkerCondition,
+    WorkerConnection,
+)
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
 
@@ -32,7 +39,7 @@ class ClustersController(Controller):
 
     """`workers`: as they are connected, by name; for reading."""
 
-    def __init__(self, workers: Mapping[str, Worker]) -> None:
+    def __init__(self, workers: Mapping[str, ConnectedWorker]) -> None:
         self.workers = workers
         self.clusters: dict[str, MultiKueueCluster] = {}
         self.configs: dict[str, MultiKueueConfig] = {}
@@ -77,7 +84,7 @@ class ClustersController(Controller):
 
     def from_worker(self, event: FromWorker, now: int) -> None:
         del now
-        if isinstance(event.news, Connection):
+        if isinstance(event.news, WorkerConnection):
             self._dirty[CLUSTERS.kind, event.cluster] = None
 
     def commands(self) -> list[WorkerCommand]:
@@ -110,7 +117,7 @@ class ClustersController(Controller):
         event = (wanted.reason, wanted.message) if news(stored, wanted) else ("", "")
         yield WantedWrite((kind, name), patch, about, *event, warning=not wanted.holds)
 
-    def _wanted(self, kind: str, name: str, now: int) -> Condition | None:
+    def _wanted(self, kind: str, name: str, now: int) -> ActiveCondition | None:
         if kind == CHECKS.kind:
             active = {each.name: each.active.holds for each in self.clusters.values()}
             check = self.checks.get(name)
@@ -125,7 +132,7 @@ class ClustersController(Controller):
     def expiry(self, name: str) -> Expiry | None:
         """When the worker's credentials end, where they say."""
         worker = self.workers.get(name)
-        return worker.login.expiry if worker is not None and isinstance(worker.login, Login) else None
+        return worker.login.expiry if worker is not None and isinstance(worker.login, WorkerLogin) else None
 
     def _watch_expiries(self, now: int) -> None:
         """Once for each set of credentials, in time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from cluster.retry import Backoff
+from cluster.retry import RandomBackoff
 from reconciler.core.controller import Busy, WaitFor, WakeAt
 from reconciler.objects.observed import Key
 from reconciler.objects.wanted import ObjectReference, WantedWrite
@@ -23,7 +23,7 @@ class InternalErrors:
     """Moments are in nanoseconds."""
 
     def __init__(self) -> None:
-        self._rests: dict[Key, tuple[int, Backoff]] = {}
+        self._rests: dict[Key, tuple[int, RandomBackoff]] = {}
 
     def rest(self, key: Key, now: int) -> int | None:
         """Until when the object rests; None where it does not."""
@@ -39,7 +39,7 @@ class InternalErrors:
         except Exception as error:
             fields = followed(about)
             log.exception("%s %s cannot be reconciled; it is tried again later", *key, extra={"fields": fields})
-            _, backoff = self._rests.get(key, (0, Backoff(_FIRST, _LONGEST)))
+            _, backoff = self._rests.get(key, (0, RandomBackoff(_FIRST, _LONGEST)))
             self._rests[key] = (now + int(backoff.next() * SECOND), backoff)
             message = f"Quotree cannot reconcile this object ({type(error).__name__}: {str(error)[:200]}); see its log"
             return [WantedWrite(key, None, about, INTERNAL_ERROR, message, warning=True)]

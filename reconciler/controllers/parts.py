@@ -12,8 +12,8 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
-from reconciler.parts.claims import Claim, claim_patch, next_claim
-from reconciler.parts.partition import Partition, Tree
+from reconciler.parts.claims import TreeClaim, claim_patch, next_claim
+from reconciler.parts.partition import PartitionedTree, TreePartition
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.quota.touched import CLUSTER_QUEUE
@@ -27,7 +27,7 @@ _AGAIN = SECOND
 class PartsController(Controller):
     """The claim that is looked at is the stored one, and its write is bound to that version."""
 
-    def __init__(self, partition: Partition, records: Records) -> None:
+    def __init__(self, partition: TreePartition, records: Records) -> None:
         self._partition = partition
         self._records = records
         self._asked: dict[str, int] = {}
@@ -47,7 +47,7 @@ class PartsController(Controller):
             if after is not None:
                 yield from self._write(key, before, after, now)
 
-    def _write(self, key: Key, before: Claim, after: Claim, now: int) -> Iterator[Wanted]:
+    def _write(self, key: Key, before: TreeClaim, after: TreeClaim, now: int) -> Iterator[Wanted]:
         name = key[1]
         if after.asked:
             rest = self._asked.get(name, 0)
@@ -63,7 +63,7 @@ class PartsController(Controller):
             about = refer_to(KUEUE_VERSION, CLUSTER_QUEUE, name, stored)
             yield WantedWrite(key, patch, about, *_news(before, after))
 
-    def _idle(self, tree: Tree) -> bool:
+    def _idle(self, tree: PartitionedTree) -> bool:
         """Whether no write about work of the tree is under way, which would come after the handover."""
         ours = frozenset(tree.queues)
         flying = (name for kind, name in self._records.in_flight if kind == WORKLOAD)
@@ -82,7 +82,7 @@ class PartsController(Controller):
                 yield each.admission.cluster_queue if each.admission is not None else ""
 
 
-def _news(before: Claim, after: Claim) -> tuple[str, str]:
+def _news(before: TreeClaim, after: TreeClaim) -> tuple[str, str]:
     """The reason and the message of the Event; empty for what is asked."""
     if before.part == after.part:
         return "", ""

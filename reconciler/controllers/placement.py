@@ -15,7 +15,7 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import metadata
 from policies.model.objects import GroupKind
 from reconciler.controllers.clusters import CHECKS, keep
-from reconciler.controllers.placement_steps import Looked, PlacementSteps
+from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
 from reconciler.core.watched import WatchedKind, by_kind
@@ -24,19 +24,19 @@ from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.pods import REMOTE_PODS, UNIT
 from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
-from reconciler.multikueue.writes import Writes
+from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.objects.wanted import WantedWrite, reference
-from reconciler.objects.workers import Connection, FromWorker, WorkerWrite
+from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
 from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 from scheduling.placement.group import placed_on
 from scheduling.placement.place import place
-from scheduling.placement.refusals import Refusal
+from scheduling.placement.refusals import PlacementRefusal
 from scheduling.placement.settings import PlacementSettings
 
 _WORKLOAD = by_kind()["Workload"]
@@ -65,7 +65,7 @@ class PlacementController(Controller):
         self._remote = by_kind((_WORKLOAD, *theirs, *there))
         self._pods = pods
         self._stored = stored
-        self._writes = Writes(lambda key: self._followed(self._workload_of(key)))
+        self._writes = RemoteWrites(lambda key: self._followed(self._workload_of(key)))
         self.snapshot = PlacementSnapshot(self.placing, self.kinds, self._writes)
         self._steps = PlacementSteps(self.kinds, self.placing, self.snapshot, self._writes)
         self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
@@ -85,7 +85,7 @@ class PlacementController(Controller):
         """What is known of each worker."""
         return self.snapshot.caches
 
-    def refused(self, name: str, now: int) -> list[tuple[str, Refusal]]:
+    def refused(self, name: str, now: int) -> list[tuple[str, PlacementRefusal]]:
         """Why each worker that was asked does not admit the workload `namespace/name`; in the loop's thread."""
         observed = self._stored(name)
         return self.snapshot.refused(name, observed, self._here.get(name), now) if observed is not None else []
@@ -173,7 +173,7 @@ class PlacementController(Controller):
                 self._listed(cluster, listed)
             case Written() | Failed() | ObjectRead() as outcome:
                 self._outcome(cluster, outcome)
-            case Connection() | None as connection:
+            case WorkerConnection() | None as connection:
                 self._connection(cluster, connection)
 
     def _listed(self, cluster: str, listed: Listed) -> None:
@@ -196,7 +196,7 @@ class PlacementController(Controller):
         if isinstance(outcome.action, Create) and local is not None and local.value.admission is not None:
             self.dispatched[local.value.admission.cluster_queue, cluster] += 1
 
-    def _connection(self, cluster: str, connection: Connection | None) -> None:
+    def _connection(self, cluster: str, connection: WorkerConnection | None) -> None:
         if connection is None:
             self.snapshot.caches.pop(cluster, None)
             self._writes.drop(cluster)
@@ -299,7 +299,7 @@ class PlacementController(Controller):
             self._left.discard(name)
             return  # nothing here, and nothing there
         group, job = self.snapshot.group(name, observed, owner, now)
-        yield from self._steps.carry_out(Looked(name, observed, owner, job, now), group, place(group))
+        yield from self._steps.carry_out(WorkloadAndJob(name, observed, owner, job, now), group, place(group))
 
 
 def _group_kind(owner: Owner) -> GroupKind:

@@ -10,10 +10,10 @@ from reconciler.core.controller import WakeAt, Wanted
 from reconciler.jobs.kind import JobKind, job_patch
 from reconciler.multikueue.copies import settled, status_for
 from reconciler.multikueue.pods import UNIT
-from reconciler.multikueue.remote_actions import MANAGER, Case, remote_action
+from reconciler.multikueue.remote_actions import MANAGER, RemoteCase, remote_action
 from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import WORKLOAD
-from reconciler.multikueue.writes import Writes
+from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import next_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
@@ -41,7 +41,7 @@ from scheduling.placement.settings import PlacementSettings
 from scheduling.status.reservation import sync_admitted
 
 
-class Looked(NamedTuple):
+class WorkloadAndJob(NamedTuple):
     """A Workload here with its job, as they are looked at; `name` is that of the Workload."""
 
     name: str
@@ -59,7 +59,7 @@ class PlacementSteps:
         kinds: dict[str, JobKind],
         placing: PlacementSettings,
         snapshot: PlacementSnapshot,
-        writes: Writes,
+        writes: RemoteWrites,
     ) -> None:
         self._kinds = kinds
         self._placing = placing
@@ -72,7 +72,7 @@ class PlacementSteps:
         later, self._later = self._later, []
         return later
 
-    def carry_out(self, at: Looked, group: Group, steps: list[Decision]) -> Iterator[Wanted]:
+    def carry_out(self, at: WorkloadAndJob, group: Group, steps: list[Decision]) -> Iterator[Wanted]:
         mine: list[Local] = []
         first = next((step for step in steps if isinstance(step, CreateClone)), None)
         for step in steps:
@@ -92,13 +92,13 @@ class PlacementSteps:
         if mine and at.observed is not None and group.check is not None:
             yield from self._local(at.name, at.observed.value, group.check.name, mine, at.now)
 
-    def _write_there(self, step: Remote, at: Looked) -> Iterator[WorkerWrite]:
+    def _write_there(self, step: Remote, at: WorkloadAndJob) -> Iterator[WorkerWrite]:
         cache, local = self._snapshot.cache(step.cluster), at.observed.value if at.observed is not None else None
         pods = self._snapshot.pods.writes(step, local, at.name, cache, self._placing)
         for key, action in pods.items():
             yield from self._writes.send(step.cluster, key, action)
         kind = self._kinds.get(at.owner[0]) if at.owner is not None else None
-        case_ = Case(at.name, at.observed, kind, at.owner, at.job, cache, self._placing, at.now)
+        case_ = RemoteCase(at.name, at.observed, kind, at.owner, at.job, cache, self._placing, at.now)
         found = remote_action(step, case_, self._kinds) if not pods else None
         if found is not None:
             yield from self._writes.send(step.cluster, *found)
@@ -121,7 +121,7 @@ class PlacementSteps:
         else:
             yield WantedWrite((WORKLOAD, name), patch, reference(local), "MultiKueue", news.message, news.warning)
 
-    def _job_writes(self, step: CopyStatus | ReportStopped, at: Looked) -> Iterator[WantedWrite]:
+    def _job_writes(self, step: CopyStatus | ReportStopped, at: WorkloadAndJob) -> Iterator[WantedWrite]:
         """What the job here shows of the one elsewhere."""
         if at.owner is not None and at.owner[0] == UNIT:
             cache = self._snapshot.cache(step.cluster) if isinstance(step, CopyStatus) else None

@@ -17,14 +17,14 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.owners.out_of_sight import OutOfSight
-from reconciler.controllers.owners.ownership import Owned
+from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.life import orphaned
 from reconciler.jobs.pod_group import steps
-from reconciler.jobs.pod_member import Member, read_member
-from reconciler.jobs.pod_unit import Unit
+from reconciler.jobs.pod_member import GroupPod, read_member
+from reconciler.jobs.pod_unit import PodUnit
 from reconciler.jobs.pod_writes import about
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.bypasses import Bypasses
@@ -64,10 +64,10 @@ class PodsController(Controller):
         self.watched = (watched_pods(naming),)
         self._stored = stored
         self._inputs = JobInputs()
-        self._units: dict[str, dict[str, Member]] = {}
+        self._units: dict[str, dict[str, GroupPod]] = {}
         self._unit_of: dict[str, str] = {}
         self._name_of: dict[str, str] = {}
-        self._owned = Owned((POD,))
+        self._owned = WorkloadsByOwner((POD,))
         self._sight = OutOfSight()
         self._undoing = Undoing(bypasses if bypasses is not None else Bypasses())
         self._awaited: dict[str, list[Key]] = {}
@@ -117,10 +117,10 @@ class PodsController(Controller):
         self._sight.is_gone(name, uid, listing)
         self._loose.update(dict.fromkeys(workload for workload in listing if workload not in self._units))
 
-    def _known(self, name: str) -> Member | None:
+    def _known(self, name: str) -> GroupPod | None:
         return self._units[self._unit_of[name]][name] if name in self._unit_of else None
 
-    def _show(self, name: str, known: Member | None, member: Member) -> None:
+    def _show(self, name: str, known: GroupPod | None, member: GroupPod) -> None:
         """A Pod that is known, or that a Workload lists, stays so whatever it says of itself by now."""
         if known is not None and known.uid != member.uid:
             self._forget(name, known)
@@ -131,7 +131,7 @@ class PodsController(Controller):
         if known is not None or member.queued or self._owned.of(member.uid):
             self._keep(name, member)
 
-    def _keep(self, name: str, member: Member) -> None:
+    def _keep(self, name: str, member: GroupPod) -> None:
         home, before = self._home(member), self._unit_of.get(name)
         if before is not None and before != home:
             self._leave(name, before)
@@ -142,12 +142,12 @@ class PodsController(Controller):
         self._unit_of[name] = home
         self._name_of[member.uid] = name
 
-    def _home(self, member: Member) -> str:
+    def _home(self, member: GroupPod) -> str:
         """The Workload that lists it, and before any does the one that it names."""
         listed = self._owned.of(member.uid)
         return member.workload if member.workload in listed or not listed else listed[0]
 
-    def _forget(self, name: str, member: Member) -> None:
+    def _forget(self, name: str, member: GroupPod) -> None:
         self._is_gone(name, member.uid)
         self._undoing.gone((_KIND, name))
         self._name_of.pop(member.uid, None)
@@ -230,7 +230,7 @@ class PodsController(Controller):
         look: Callable[[], Iterable[WantedWrite]] = partial(self._let_go, name)
         about_first = None
         if members is not None:
-            unit = Unit.of(name, tuple(members.values()))
+            unit = PodUnit.of(name, tuple(members.values()))
             look, about_first = partial(self._steps, name, unit, now), about(unit.first)
         awaited: list[Key] = []
         for write in self._errors.guarded(item, look, about_first, now):
@@ -245,7 +245,7 @@ class PodsController(Controller):
         elif until := self._errors.rest(item, now):
             yield WakeAt(item, until)
 
-    def _steps(self, name: str, unit: Unit, now: int) -> list[WantedWrite]:
+    def _steps(self, name: str, unit: PodUnit, now: int) -> list[WantedWrite]:
         return steps(unit, self._read(name), lambda: self._whole(name), self._inputs, whole_second(now))
 
     def _let_go(self, name: str) -> Iterator[WantedWrite]:

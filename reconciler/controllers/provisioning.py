@@ -10,7 +10,7 @@ from policies.dialects.kueue_checks import PROVISIONING
 from policies.dialects.kueue_kinds import PROVISIONING_REQUEST_CONFIG
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.watched import by_kind
-from reconciler.objects.activity import CHECK_ACTIVE, Condition, active_patch, parameters_fault, same
+from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault, same
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
@@ -24,7 +24,7 @@ from reconciler.provisioning.objects import (
     ProvisioningConfig,
     ProvisioningRequest,
 )
-from reconciler.provisioning.steps import MANAGER, Case
+from reconciler.provisioning.steps import MANAGER, ProvisioningCase
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
@@ -151,7 +151,7 @@ class ProvisioningController(Controller):
         if check is None or stored is None:
             return
         fault = parameters_fault(check.parameters, PROVISIONING_REQUEST_CONFIG, CONFIG_RESOURCE.plural, self._configs)
-        wanted = CHECK_ACTIVE if fault is None else Condition(False, "BadParametersRef", fault)
+        wanted = CHECK_ACTIVE if fault is None else ActiveCondition(False, "BadParametersRef", fault)
         if not same(stored, wanted):
             yield WantedWrite(item, active_patch(_CHECKS.resource, item[1], stored, wanted, now, MANAGER))
             yield WaitFor(item, item)
@@ -178,7 +178,7 @@ class ProvisioningController(Controller):
             yield write
         yield WakeAt(item, self._doomed[uid])
 
-    def _case(self, name: str, now: int) -> Case | None:
+    def _case(self, name: str, now: int) -> ProvisioningCase | None:
         observed = self._stored(name)
         if observed is None:
             return None
@@ -187,7 +187,7 @@ class ProvisioningController(Controller):
         belonging = self._of_workload.get(name, {})
         if not configs and not belonging:
             return None
-        return Case(
+        return ProvisioningCase(
             observed,
             configs,
             self._requests,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconciler.controllers.queue_status import Ready, cohort_readiness, readiness_of
+from reconciler.controllers.queue_status import ReadyCondition, cohort_readiness, readiness_of
 from reconciler.core.records import Records
 from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, Touch
@@ -29,13 +29,13 @@ class QueueEvents:
                 self._stopped[touch] = ready.message
                 yield self._event(touch, ready)
 
-    def _event(self, touch: Touch, ready: Ready) -> WantedWrite:
+    def _event(self, touch: Touch, ready: ReadyCondition) -> WantedWrite:
         """A Cohort that ClusterQueues name need not exist; there is no Event about it then."""
         about = refer_to(KUEUE_VERSION, *touch, self._records.detail(touch))
         return WantedWrite(touch, None, about, ready.reason, ready.message, warning=not ready.active)
 
 
-def _readiness(world: World, touch: Touch) -> Ready | None:
+def _readiness(world: World, touch: Touch) -> ReadyCondition | None:
     """None of what is gone, or never stops by itself."""
     kind, name = touch
     if kind == CLUSTER_QUEUE and name in world.state.queues:

@@ -48,7 +48,7 @@ _BARE = Stored()
 _NOTHING = QueueUsage((), (), 0, 0)
 
 
-class Ready(NamedTuple):
+class ReadyCondition(NamedTuple):
     """A condition that is to be: whether it holds, with the reason and the message."""
 
     active: bool
@@ -108,36 +108,40 @@ def status_of_cohort(
     return _present(status)
 
 
-def readiness_of(world: World, queue: str) -> Ready:
+def readiness_of(world: World, queue: str) -> ReadyCondition:
     """Whether a ClusterQueue admits: by itself, and by its tree."""
     found: Readiness = world.can_admit(queue)
     stopped = world.stop(world.state.queues[queue]) if found.active else ""
     if stopped:
-        return Ready(False, BROKEN, f"Can't admit new workloads: {stopped}.")
-    return Ready(found.active, found.reason, found.message)
+        return ReadyCondition(False, BROKEN, f"Can't admit new workloads: {stopped}.")
+    return ReadyCondition(found.active, found.reason, found.message)
 
 
-def readiness_of_local(world: World, local: LocalQueueSettings) -> Ready:
+def readiness_of_local(world: World, local: LocalQueueSettings) -> ReadyCondition:
     """Whether work can be submitted to a LocalQueue."""
     if local.stop_policy != "None":
-        return Ready(False, "Stopped", "LocalQueue is stopped")
+        return ReadyCondition(False, "Stopped", "LocalQueue is stopped")
     if local.cluster_queue not in world.state.queues:
-        return Ready(False, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
+        return ReadyCondition(False, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
     if not world.can_admit(local.cluster_queue).active:
-        return Ready(False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
-    return Ready(True, "Ready", "Can submit new workloads to localQueue")
+        return ReadyCondition(False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
+    return ReadyCondition(True, "Ready", "Can submit new workloads to localQueue")
 
 
-def cohort_readiness(world: World, node: QuotaNode) -> Ready:
+def cohort_readiness(world: World, node: QuotaNode) -> ReadyCondition:
     """Whether anything new is admitted in the tree of a Cohort."""
     if cycle := world.state.tree.broken(node):
         way = " -> ".join(cohort.name for cohort in (*cycle, cycle[0]))
-        return Ready(False, CYCLE, f"Nothing new is admitted in the whole tree: its cohorts form a cycle: {way}")
+        return ReadyCondition(
+            False, CYCLE, f"Nothing new is admitted in the whole tree: its cohorts form a cycle: {way}"
+        )
     for name, reason in sorted(world.marked.items()):
         marked = world.state.tree.cohorts.get(name) or world.state.tree.queues.get(name)
         if marked is not None and marked.root is node.root:
-            return Ready(False, BROKEN, f"Nothing new is admitted in the whole tree: {marked} is broken: {reason}")
-    return Ready(True, "Ready", "Workloads can be admitted in this cohort")
+            return ReadyCondition(
+                False, BROKEN, f"Nothing new is admitted in the whole tree: {marked} is broken: {reason}"
+            )
+    return ReadyCondition(True, "Ready", "Workloads can be admitted in this cohort")
 
 
 def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:

@@ -53,7 +53,7 @@ class StatusController(Controller):
         self._records = records
         self._events = QueueEvents(records)
         self._later: dict[Touch, None] = {}
-        self._line = Line()
+        self._line = StatusQueue()
         self._leaving: dict[Touch, None] = {}
         self._rests: dict[tuple[Touch, bool], int] = {}
         self._under_way: list[Touch] = []
@@ -147,7 +147,7 @@ class StatusController(Controller):
             yield WaitFor(touch, touch)
 
 
-class Line:
+class StatusQueue:
     """The objects to look at, each once: those first whose status nobody has looked at yet, or that may go."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.pod_writes import CUT_OFF, FINALIZER_RESTORED, KIND, LABEL_RESTORED
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.observed import Key
@@ -39,7 +39,7 @@ class Undoing:
             self._bypasses.seen(write.key, way, now)
             self._wanted.add((write.key, way))
 
-    def looked(self, members: Iterable[Member], now: int) -> None:
+    def looked(self, members: Iterable[GroupPod], now: int) -> None:
         """These are the Pods of a unit by now, and what is wanted for them has been said."""
         for member in members if len(self._bypasses) else ():
             key = (KIND, member.key)
@@ -49,6 +49,6 @@ class Undoing:
         self._wanted.clear()
 
 
-def _runs_out(way: str, member: Member) -> bool:
+def _runs_out(way: str, member: GroupPod) -> bool:
     """Whether it was deleted and has not ended yet."""
     return way == _RAN and member.occupies and member.deleting

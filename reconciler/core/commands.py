@@ -12,7 +12,7 @@ from reconciler.objects.workers import WorkerCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteCommand:
     """Carry the action out; comes back as Written or Failed. Of an Event nothing need come back."""
 
     key: Key
@@ -35,4 +35,4 @@ class Relist:
     request: int
 
 
-Command: TypeAlias = Write | ReadObject | Relist | WorkerCommand
+Command: TypeAlias = WriteCommand | ReadObject | Relist | WorkerCommand

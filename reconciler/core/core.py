@@ -16,7 +16,7 @@ from reconciler.core.informer import Informer
 from reconciler.core.leader_fencing import LeaderFencing
 from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
-from reconciler.core.writes import Stats, Writes
+from reconciler.core.writes import PendingWrites, Stats
 from reconciler.managed_jobs import ManagedJobs
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Listed, Observed
@@ -77,7 +77,7 @@ class Core:
             state.partition,
             kueue=kueue,
         )
-        self.writes = Writes(self.informer, self._recorder, self._commands, self.stats)
+        self.writes = PendingWrites(self.informer, self._recorder, self._commands, self.stats)
         self.fencing = LeaderFencing(world, records, self.writes, state.partition)
         completing = [each for each in controllers if type(each).completed is not Controller.completed]
         self.decider = Decider(

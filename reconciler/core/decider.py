@@ -10,11 +10,11 @@ from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
 from reconciler.core.lifecycles import lifecycle_of, successor_of
 from reconciler.core.records import WORKLOAD
-from reconciler.core.writes import Stats, Writes
+from reconciler.core.writes import PendingWrites, Stats
 from reconciler.objects.moments import whole_second
 from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects.workload import Workload
 from scheduling.placement.first import with_moment
@@ -36,7 +36,7 @@ class Decider:
     def __init__(
         self,
         informer: Informer,
-        writes: Writes,
+        writes: PendingWrites,
         observer: Observer,
         recorder: EventRecorder,
         waiting: WaitForPodsReady | None,
@@ -57,7 +57,7 @@ class Decider:
         self._stats = stats
         self._completing = completing
         self._postponed: dict[str, None] = {}
-        self._engine = Engine(self._world, block_admission=waiting is not None and waiting.block_admission)
+        self._engine = AdmissionEngine(self._world, block_admission=waiting is not None and waiting.block_admission)
 
     def steps(self, now: int) -> None:
         """The next step of each Workload about which something changed; of one that is busy when it is free."""

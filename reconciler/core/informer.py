@@ -11,12 +11,12 @@ from reconciler.core.lifecycles import concerned
 from reconciler.core.records import WORKLOAD, Records
 from reconciler.core.waits import Waits
 from reconciler.core.watched import WatchedKind, by_kind, watched_kinds
-from reconciler.managed_jobs import ManagedJobs, Selection
+from reconciler.managed_jobs import ManagedJobs, NamespaceSelection
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import news
 from reconciler.observer.observer import Observer
-from reconciler.parts.partition import Partition
+from reconciler.parts.partition import TreePartition
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from scheduling.status.deadlines import WaitForPodsReady
@@ -42,7 +42,7 @@ class Informer:
         waiting: WaitForPodsReady | None,
         managed: ManagedJobs,
         observability: Observability,
-        partition: Partition,
+        partition: TreePartition,
         *,
         kueue: bool = True,
     ) -> None:
@@ -59,7 +59,7 @@ class Informer:
         self._observer = observer
         self._recorder = recorder
         self.waiting = waiting
-        self._selection = Selection(managed, world, observability)
+        self._selection = NamespaceSelection(managed, world, observability)
         self._defaults = ClusterDefaults()
         self._inputs_outdated = True
         for kind in self.watched:

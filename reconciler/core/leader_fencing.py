@@ -10,10 +10,10 @@ that. A Workload that there is no room for cannot have got any from it.
 from __future__ import annotations
 
 from reconciler.core.records import Records
-from reconciler.core.writes import Writes, fence
+from reconciler.core.writes import PendingWrites, fence
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
-from reconciler.parts.partition import Partition
+from reconciler.parts.partition import TreePartition
 from scheduling.world.room import may_fit
 from scheduling.world.world import World
 
@@ -21,7 +21,7 @@ from scheduling.world.world import World
 class LeaderFencing:
     """From `begin` on nothing is decided until `done`."""
 
-    def __init__(self, world: World, records: Records, writes: Writes, partition: Partition) -> None:
+    def __init__(self, world: World, records: Records, writes: PendingWrites, partition: TreePartition) -> None:
         self._partition = partition
         self._world = world
         self._records = records

@@ -14,7 +14,7 @@ from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import Lifecycle
 from scheduling.status.observability import LEGACY, Observability
-from scheduling.status.unadmitted import BYPASSED, Cause
+from scheduling.status.unadmitted import BYPASSED, UnadmittedCause
 from scheduling.world.readiness import CYCLE
 from scheduling.world.world import World
 
@@ -50,7 +50,7 @@ def lifecycle_of(
         return made
     blocker, waits_at = world.queues.blocker(workload), world.queues.queue_of(workload)
     if blocker is not None or waits_at is None:
-        return replace(made, blocked=Cause(blocker.reason, blocker.message) if blocker is not None else None)
+        return replace(made, blocked=UnadmittedCause(blocker.reason, blocker.message) if blocker is not None else None)
     inactive = _inactive(world, waits_at)
     if inactive is not None or not observability.granular:
         return replace(made, blocked=inactive)
@@ -59,31 +59,31 @@ def lifecycle_of(
     )
 
 
-def _inactive(world: World, queue: str) -> Cause | None:
+def _inactive(world: World, queue: str) -> UnadmittedCause | None:
     """Of a cycle of cohorts the message names the way; Kueue knows no such fault."""
     inactive = world.state.queues[queue].inactive
     if not inactive:
         return None
     cycle = world.can_admit(queue).reason == CYCLE
-    return Cause(SUSPENDED, inactive if cycle else f"ClusterQueue {queue} is inactive")
+    return UnadmittedCause(SUSPENDED, inactive if cycle else f"ClusterQueue {queue} is inactive")
 
 
-def _misconfigured(world: World, workload: Workload, queue: str) -> Cause | None:
+def _misconfigured(world: World, workload: Workload, queue: str) -> UnadmittedCause | None:
     """As an attempt would find it; a workload behind an admission gate has no entry in the queue."""
     entry = world.queues.pending[queue].get(workload.key)
     if entry is None and not world.gated(workload):
         return None
     complete = entry.workload if entry is not None else adjusted(workload, world.around(workload.namespace))
     wrong = misconfigured(world, queue, complete)
-    return Cause(MISCONFIGURED, wrong.message) if wrong is not None else None
+    return UnadmittedCause(MISCONFIGURED, wrong.message) if wrong is not None else None
 
 
-def _bypassed(world: World, workload: Workload, queue: str) -> Cause | None:
+def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause | None:
     """It was set aside without an attempt of its own, together with one that is alike."""
     wait = world.last_attempt(workload.key) if world.queues.pending[queue].is_blocked(workload.key) else None
     if wait is None or wait.workload.key == workload.key:
         return None
-    return Cause(wait.reason, BYPASSED)
+    return UnadmittedCause(wait.reason, BYPASSED)
 
 
 def successor_of(world: World, records: Records, workload: Workload) -> Workload | None:

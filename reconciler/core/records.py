@@ -1,7 +1,7 @@
 """One record for each object: what is stored of it, what was decided since, what is in flight, when it may be written.
 
 The record is the one place that says which version of an object counts. The scheduler's world follows from it: of each
-Workload it holds `Record.current`.
+Workload it holds `ObjectRecord.current`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.retry import Backoff
-from reconciler.core.commands import ReadObject, Write
+from cluster.retry import RandomBackoff
+from reconciler.core.commands import ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.progress import ListProgress
@@ -35,7 +35,7 @@ class InFlight:
     wants it. `held`: it is not under way at the moment, and is sent again after a pause.
     """
 
-    request: Write | ReadObject
+    request: WriteCommand | ReadObject
     decided: Workload | None = None
     wanted: WantedWrite | None = None
     controller: Controller | None = None
@@ -47,11 +47,11 @@ class Rest:
     """Nothing is written of the object until this moment (nanoseconds); each rest in a row is longer."""
 
     until: int
-    backoff: Backoff
+    backoff: RandomBackoff
 
 
 @dataclass(slots=True)
-class Record:
+class ObjectRecord:
     """`decided`: what decisions have made of a Workload since it was stored. It is in flight, follows what is in
     flight, or waits until the object may be written. `owed`: why a Workload waits, until the object shows it.
     """
@@ -86,7 +86,7 @@ class Records:
         self.in_flight: dict[Key, None] = {}
         self.resting: dict[Key, None] = {}
         self._tracked: set[str] = set()
-        self._records: dict[Key, Record] = {}
+        self._records: dict[Key, ObjectRecord] = {}
         self._early: dict[Key, Observed] = {}
 
     def track(self, kind: str) -> None:
@@ -134,17 +134,17 @@ class Records:
 
     # --- records
 
-    def find(self, key: Key) -> Record | None:
+    def find(self, key: Key) -> ObjectRecord | None:
         return self._records.get(key)
 
-    def record(self, key: Key) -> Record:
+    def record(self, key: Key) -> ObjectRecord:
         """The record of the object, a new one where there is none yet."""
         found = self._records.get(key)
         if found is None:
-            found = self._records[key] = Record()
+            found = self._records[key] = ObjectRecord()
         return found
 
-    def items(self) -> Iterator[tuple[Key, Record]]:
+    def items(self) -> Iterator[tuple[Key, ObjectRecord]]:
         yield from self._records.items()
 
     def tidy(self, key: Key) -> None:
@@ -181,7 +181,7 @@ class Records:
     def rest(self, key: Key, now: int) -> int:
         """Nothing is written of the object for a while; the moment when that ends."""
         record = self.record(key)
-        backoff = record.rest.backoff if record.rest is not None else Backoff(FIRST_REST, LONGEST_REST)
+        backoff = record.rest.backoff if record.rest is not None else RandomBackoff(FIRST_REST, LONGEST_REST)
         record.rest = Rest(now + int(backoff.next() * SECOND), backoff)
         self.resting.pop(key, None)
         self.resting[key] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.errors import ApiError
-from cluster.retry import Backoff, asked_wait
+from cluster.retry import RandomBackoff, asked_wait
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
 
@@ -22,7 +22,7 @@ class Retries:
 
     def __init__(self) -> None:
         self.paused_until = 0
-        self._backoff = Backoff(_FIRST, _LONGEST)
+        self._backoff = RandomBackoff(_FIRST, _LONGEST)
         self._held: dict[Key, int] = {}
 
     def paused(self, now: int) -> bool:

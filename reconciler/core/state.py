@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from reconciler.core.records import Records
 from reconciler.objects.bypasses import Bypasses
 from reconciler.parts.claims import DEFAULT
-from reconciler.parts.partition import Partition
+from reconciler.parts.partition import TreePartition
 from scheduling.world.world import World
 
 
@@ -22,10 +22,10 @@ class ClusterState:
     records: Records = field(default_factory=Records)
     bypasses: Bypasses = field(default_factory=Bypasses)
     part: str = DEFAULT
-    partition: Partition = field(init=False)
+    partition: TreePartition = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "partition", Partition(self.world, self.part))
+        object.__setattr__(self, "partition", TreePartition(self.world, self.part))
 
     @property
     def complete(self) -> bool:

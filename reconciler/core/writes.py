@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ClusterError, Conflict, NotFound
 from policies.dialects.reading import metadata
-from reconciler.core.commands import Command, ReadObject, Write
+from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
-from reconciler.core.records import WORKLOAD, InFlight, Record
+from reconciler.core.records import WORKLOAD, InFlight, ObjectRecord
 from reconciler.core.retries import Retries, refused
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
@@ -43,7 +43,7 @@ class Stats:
     failed: int = 0
 
 
-class Writes:
+class PendingWrites:
     """`commands` is where it leaves what is to be carried out. Moments are in nanoseconds."""
 
     def __init__(self, informer: Informer, recorder: EventRecorder, commands: list[Command], stats: Stats) -> None:
@@ -59,7 +59,7 @@ class Writes:
     def start(self, wanted: WantedWrite, controller: Controller | None = None) -> None:
         """Have it written, unless a request about the object is in flight: who wants it waits for that."""
         if wanted.action is not None and self._in_flight(wanted.key) is None:
-            request = Write(wanted.key, wanted.action)
+            request = WriteCommand(wanted.key, wanted.action)
             self._send(wanted.key, InFlight(request, wanted=wanted, controller=controller))
 
     def ask(self, key: Key) -> None:
@@ -83,7 +83,7 @@ class Writes:
         before: Workload = record.stored.value
         patch = _change(before, after)
         if patch is not None:
-            self._send(key, InFlight(Write(key, patch), decided=after))
+            self._send(key, InFlight(WriteCommand(key, patch), decided=after))
         return patch is not None
 
     def give_back(self, after: Workload) -> None:
@@ -95,7 +95,7 @@ class Writes:
 
     def emit(self, event: Create) -> None:
         """Have an Event written; one that is lost is no loss, since conditions say the same."""
-        self._commands.append(Write((EVENT, event.name), event))
+        self._commands.append(WriteCommand((EVENT, event.name), event))
 
     def send_again(self, now: int) -> None:
         """What was held, and is due by now."""
@@ -115,7 +115,9 @@ class Writes:
             if flight is not None and flight.held and _changes(flight.request):
                 stored = self._records.get(key)
                 fences = key[0] == WORKLOAD
-                flight.request = Write(key, fence(stored)) if fences and stored is not None else self._request(key)
+                flight.request = (
+                    WriteCommand(key, fence(stored)) if fences and stored is not None else self._request(key)
+                )
 
     def _send(self, key: Key, flight: InFlight) -> None:
         self._records.send(key, flight)
@@ -194,7 +196,7 @@ class Writes:
         else:
             if action is not None:
                 log.warning("%s %s: %s", *key, error, extra=self._followed(key))
-            self._hold(key, self._request(key) if action is None else Write(key, action))
+            self._hold(key, self._request(key) if action is None else WriteCommand(key, action))
             self.retries.pause(key, error, now)
 
     def _read_again(self, key: Key) -> None:
@@ -205,10 +207,10 @@ class Writes:
         namespace, _, bare = key[1].rpartition("/")
         return ReadObject(key, self._informer.watched[key[0]].resource.item(bare, namespace or None))
 
-    def _hold(self, key: Key, request: Write | ReadObject) -> None:
+    def _hold(self, key: Key, request: WriteCommand | ReadObject) -> None:
         self._replace_request(key, request).held = True
 
-    def _replace_request(self, key: Key, request: Write | ReadObject) -> InFlight:
+    def _replace_request(self, key: Key, request: WriteCommand | ReadObject) -> InFlight:
         """What is in flight of the object is this request from now on."""
         flight = self._in_flight(key)
         if flight is None:
@@ -286,7 +288,7 @@ class Writes:
         return {"fields": followed(self._about(key))}
 
     def _in_flight(self, key: Key) -> InFlight | None:
-        record: Record | None = self._records.find(key)
+        record: ObjectRecord | None = self._records.find(key)
         return record.in_flight if record is not None else None
 
     def _finish(self, key: Key, now: int) -> None:
@@ -308,8 +310,8 @@ def _change(before: Workload, after: Workload) -> Patch | None:
     return spec_patch(before, after) or status_patch(before, after, ADMISSION_MANAGER)
 
 
-def _changes(request: Write | ReadObject) -> bool:
-    return isinstance(request, Write) and isinstance(request.action, Patch)
+def _changes(request: WriteCommand | ReadObject) -> bool:
+    return isinstance(request, WriteCommand) and isinstance(request.action, Patch)
 
 
 def _without_effect(outcome: Written, observed: Observed) -> bool:

@@ -34,7 +34,7 @@ _MOST_POD_SETS = 18
 _Shapes = list[tuple[object, ...]]
 
 
-class Asked(NamedTuple):
+class RequestedWork(NamedTuple):
     """What is compared of a Workload as it would be made now: digests, so it is small whatever the job's size.
 
     `shapes` of its pod sets, by the fields that are compared.
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     shapes: Mapping[tuple[str, ...], _Shapes]
 
     @classmethod
-    def of(cls, made: Manifest) -> Asked:
+    def of(cls, made: Manifest) -> RequestedWork:
         spec = mapping(made.get("spec"))
         pod_sets, seconds = listing(spec.get("podSets")), spec.get("maximumExecutionTimeSeconds")
         if not any(at(mapping(each), f"template.spec.{field}") for each in pod_sets for field in _PLACEMENT):
@@ -81,22 +81,22 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     }
 
 
-def asked(kind: JobKind, job: Manifest, inputs: JobInputs) -> Asked | None:
+def asked(kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
     """What `composed` makes of it, as it is compared; None where that makes nothing."""
     try:
         made = composed(kind, job, inputs)
     except UnknownPriorityClass:
         return None
-    return Asked.of(made) if made is not None else None
+    return RequestedWork.of(made) if made is not None else None
 
 
 class AskedBefore:
     """The same as `asked`, of the jobs that were looked at last: one is looked at several times until it starts."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[JobInputs, Asked | None]] = {}
+        self._known: dict[tuple[str, str], tuple[JobInputs, RequestedWork | None]] = {}
 
-    def asked(self, kind: JobKind, job: Manifest, inputs: JobInputs) -> Asked | None:
+    def asked(self, kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
         meta = metadata(job)
         version = text(meta.get("uid")) or "", text(meta.get("resourceVersion")) or ""
         if not all(version):
@@ -122,7 +122,9 @@ def gates_update(named: str | None, read: Workload) -> dict[str, Any] | None:
     return None if (named or "") == read.gated_by else {"metadata": {"annotations": {GATED_BY: named}}}
 
 
-def fits(kind: JobKind, job: Manifest, asks: Asked, workload: Manifest, read: Workload, inputs: JobInputs) -> bool:
+def fits(
+    kind: JobKind, job: Manifest, asks: RequestedWork, workload: Manifest, read: Workload, inputs: JobInputs
+) -> bool:
     """Whether the Workload still stands for the job, which asks for that now.
 
     While quota is reserved a job may look as it was submitted, if it has not started yet, or as it runs; where its

@@ -18,12 +18,12 @@ from policies.dialects.kueue_jobs import PRIORITY_CLASS
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
-from reconciler.jobs.composed import Asked, asked, composed, fits, gates_update, spec_update
+from reconciler.jobs.composed import RequestedWork, asked, composed, fits, gates_update, spec_update
 from reconciler.jobs.elastic import as_stored, elsewhere, marked, resizable, resized
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
-from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.jobs.superseded import controller
 from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
@@ -35,7 +35,7 @@ from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
 
 FAILED_TO_START = "FailedToStart"
-AskedOf = Callable[[JobKind, Manifest, JobInputs], Asked | None]
+AskedOf = Callable[[JobKind, Manifest, JobInputs], RequestedWork | None]
 
 
 def steps(
@@ -46,7 +46,7 @@ def steps(
     inputs: JobInputs,
     now: int,
     asked_of: AskedOf = asked,
-) -> list[Step]:
+) -> list[JobStep]:
     """What is to be written next; nothing while it is others' turn.
 
     `workload` is what is stored under `composed.workload_key`, `read` the same as decisions see it; None where
@@ -79,21 +79,21 @@ def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
     return not inputs.child(job)
 
 
-def child_steps(kind: JobKind, job: Manifest, admitted: bool) -> list[Step]:
+def child_steps(kind: JobKind, job: Manifest, admitted: bool) -> list[JobStep]:
     """Of a job that another one was admitted for as well: it stops with that; its own controller starts it again."""
     if admitted or kind.ending(job) or kind.suspended(job) or metadata(job).get("deletionTimestamp"):
         return []
     return _undone(_written(kind.stopping(job, None, False), "Suspended", "Kueue managed child job suspended"))
 
 
-def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: JobInputs, now: int) -> list[Step]:
+def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: JobInputs, now: int) -> list[JobStep]:
     """The Workload of a job that is gone finishes first, so that its quota is free before it goes itself."""
     if workload is None or read is None:
         return []
     if inputs.finishes_orphans and not (read.finished or read.deleting):
         after = finish(read, OWNER_NOT_FOUND, "The workload's owner no longer exists", now)
         action = status_patch(read, after, condition_manager(FINISHED))
-        return [Step(action)] if action is not None else []
+        return [JobStep(action)] if action is not None else []
     return orphaned(workload, read)
 
 
@@ -102,17 +102,17 @@ def held(workload: Manifest | None) -> bool:
     return workload is not None and IN_USE in listing(metadata(workload).get("finalizers"))
 
 
-def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:
+def orphaned(workload: Manifest | None, read: Workload | None) -> list[JobStep]:
     """The Workload of a job that is gone, or going, may go as well: the garbage collector takes it."""
     if workload is None or read is None:
         return []
     if not held(workload):
         return []
     kept = [name for name in listing(metadata(workload).get("finalizers")) if name != IN_USE]
-    return [Step(patch(read, {"metadata": {"finalizers": kept}}, JOB_MANAGER))]
+    return [JobStep(patch(read, {"metadata": {"finalizers": kept}}, JOB_MANAGER))]
 
 
-def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[Step]:
+def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[JobStep]:
     """It has no Workload: it must not run; one is made when no pods are left."""
     if kind.ending(job):
         return []
@@ -121,36 +121,36 @@ def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[Step]:
         message = "missing workload" if beforehand else "Missing Workload; unable to restore pod templates"
         return _undone(_written(kind.stopping(job, None, False), "Stopped", message))
     if unmarked := kind.unmarked(job):
-        return [Step(unmarked)]
+        return [JobStep(unmarked)]
     if beforehand or not kind.quiet(job):
         return []
     try:
         made = composed(kind, job, inputs)
     except UnknownPriorityClass as error:
-        return [Step(None, "WorkloadPriorityClassNotFound", str(error), warning=True)]
+        return [JobStep(None, "WorkloadPriorityClassNotFound", str(error), warning=True)]
     if made is None:
         return []
     key = f"{made['metadata']['namespace']}/{made['metadata']['name']}"
-    return [Step(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")]
+    return [JobStep(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")]
 
 
-def _taken(kind: JobKind, job: Manifest, read: Workload) -> list[Step]:
+def _taken(kind: JobKind, job: Manifest, read: Workload) -> list[JobStep]:
     """The Workload of its name belongs to another: without one of its own it must not run."""
     if kind.ending(job):
         return []
     message = f"Workload {read.key} belongs to another object; delete it or give the job another name"
     stop = None if kind.suspended(job) else kind.stopping(job, None, False)
     action = stop.patch if stop is not None else None
-    return [Step(action, "WorkloadNameConflict", message, warning=True, undoes=action is not None)]
+    return [JobStep(action, "WorkloadNameConflict", message, warning=True, undoes=action is not None)]
 
 
-def _written(writing: Writing | None, reason: str, message: str) -> list[Step]:
+def _written(writing: Writing | None, reason: str, message: str) -> list[JobStep]:
     if writing is None:
         return []
-    return [Step(writing.patch, reason, message) if writing.reported else Step(writing.patch)]
+    return [JobStep(writing.patch, reason, message) if writing.reported else JobStep(writing.patch)]
 
 
-def _undone(steps: list[Step]) -> list[Step]:
+def _undone(steps: list[JobStep]) -> list[JobStep]:
     return [replace(step, undoes=True) for step in steps]
 
 
@@ -166,7 +166,7 @@ class _Life:
     now: int
     asked_of: AskedOf
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[JobStep]:
         """Of the first that has something to say; one that returns [] says that the job waits."""
         for step in (
             self._finished,
@@ -209,14 +209,14 @@ class _Life:
         read = self.read
         return read.admitted and read.active and read.checks_ready and not read.evicted and read.admission is not None
 
-    def _finished(self) -> list[Step] | None:
+    def _finished(self) -> list[JobStep] | None:
         if not self.read.finished:
             return None
         if not self.kind.ending(self.job) and self.read.conditions[FINISHED].reason == OUT_OF_SYNC:
             return self._stop("missing workload") or orphaned(self.workload, self.read)
         return orphaned(self.workload, self.read)
 
-    def _deleted(self) -> list[Step] | None:
+    def _deleted(self) -> list[JobStep] | None:
         """A Workload that is taken away stops its job; it goes when the job has no pods left."""
         if not self.read.deleting:
             return None
@@ -227,24 +227,24 @@ class _Life:
             return stop
         return orphaned(self.workload, self.read)
 
-    def _ended(self) -> list[Step] | None:
+    def _ended(self) -> list[JobStep] | None:
         ending = self.kind.ending(self.job)
         return self._finish(*ending) if ending is not None else None
 
-    def _adopted(self) -> list[Step] | None:
+    def _adopted(self) -> list[JobStep] | None:
         """A Workload that was made beforehand becomes that of the job."""
         if controller(self.workload) or self.made is None:
             return None
         wanted, meta = self.made["metadata"], metadata(self.workload)
         owners = [*listing(meta.get("ownerReferences")), *wanted["ownerReferences"]]
         body = {"metadata": {"labels": wanted["labels"], "ownerReferences": owners}}
-        return [Step(patch(self.read, body, JOB_MANAGER))]
+        return [JobStep(patch(self.read, body, JOB_MANAGER))]
 
-    def _halfway(self) -> list[Step] | None:
+    def _halfway(self) -> list[JobStep] | None:
         """A stop that was begun is brought to its end first."""
         return self._stop("Not admitted by cluster queue") if self.kind.halfway(self.job) else None
 
-    def _reported(self) -> list[Step] | None:
+    def _reported(self) -> list[JobStep] | None:
         """What it says of its pods is reported first; pods that may not run at all are stopped before that."""
         if not (self.kind.suspended(self.job) or self.startable or self.read.evicted):
             return None
@@ -252,7 +252,7 @@ class _Life:
             return None  # what it says of its pods is about another size
         return reported(self.kind, self.job, self.read, self.inputs, self.now) or None
 
-    def _evicted(self) -> list[Step] | None:
+    def _evicted(self) -> list[JobStep] | None:
         """It gives its quota back when its job has stopped and no pods are left."""
         evicted = self.read.holding(EVICTED)
         if evicted is None:
@@ -265,7 +265,7 @@ class _Life:
         after = release(self.read, self.now, self.inputs.observability)
         return self._status(after, ADMISSION_MANAGER)
 
-    def _unlike(self) -> list[Step] | None:
+    def _unlike(self) -> list[JobStep] | None:
         """The Workload no longer is what the job asks for."""
         if not (self.kind.suspended(self.job) or self.startable):
             return None
@@ -277,27 +277,27 @@ class _Life:
         if self.read.reserved:
             action = Delete(WORKLOADS, self.read.namespace, self.read.name, self.read.resource_version)
             message, runs = f"Deleted not matching Workload: {self.read.key}", not self.kind.suspended(self.job)
-            return [Step(action, "DeletedWorkload", message, undoes=runs)]
+            return [JobStep(action, "DeletedWorkload", message, undoes=runs)]
         if self.made is None:
             return None
         message = f"Updated not matching Workload for suspended job: {self.read.key}"
-        return [Step(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
+        return [JobStep(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
 
-    def _asks(self) -> Asked | None:
+    def _asks(self) -> RequestedWork | None:
         if self.sliced:  # what it asks for depends on its Workload as well
-            return Asked.of(self.made) if self.made is not None else None
+            return RequestedWork.of(self.made) if self.made is not None else None
         return self.asked_of(self.kind, self.job, self.inputs)
 
-    def _regated(self) -> list[Step] | None:
+    def _regated(self) -> list[JobStep] | None:
         """A controller took its admission gate off the job. A Workload that was made beforehand has its own gates."""
         named = texts(metadata(self.job).get("annotations")).get(GATED_BY)
         body = None if prebuilt(self.kind, self.job) else gates_update(named, self.read)
         if body is None:
             return None
         message = f"Updated admission gates of Workload: {self.read.key}"
-        return [Step(patch(self.read, body, JOB_MANAGER), "UpdatedWorkload", message)]
+        return [JobStep(patch(self.read, body, JOB_MANAGER), "UpdatedWorkload", message)]
 
-    def _reprioritized(self) -> list[Step] | None:
+    def _reprioritized(self) -> list[JobStep] | None:
         """The job names another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
         named, reference = labels(self.job).get(PRIORITY_CLASS), self.read.priority_class
         if not named or self.made is None or (reference is not None and reference.name == named):
@@ -308,9 +308,9 @@ class _Life:
             return None
         body = {key: self.made["spec"][key] for key in ("priorityClassRef", "priority")}
         message = f"Updated workload priority class: {self.read.key}"
-        return [Step(patch(self.read, {"spec": body}, JOB_MANAGER), "UpdatedWorkload", message)]
+        return [JobStep(patch(self.read, {"spec": body}, JOB_MANAGER), "UpdatedWorkload", message)]
 
-    def _waiting(self) -> list[Step] | None:
+    def _waiting(self) -> list[JobStep] | None:
         if not self.kind.suspended(self.job):
             return None
         if self.startable:
@@ -323,9 +323,9 @@ class _Life:
             reason = self.inputs.observability.attempt(PENDING_EVALUATION)
             free = unreserve(self.read, reason, message, self.now, self.inputs.observability)
             return self._status(free, ADMISSION_MANAGER)
-        return [Step(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
+        return [JobStep(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
 
-    def _running(self) -> list[Step] | None:
+    def _running(self) -> list[JobStep] | None:
         if self.kind.suspended(self.job):
             return None
         if not self.startable and self.sliced and marked(self.kind, self.job):
@@ -336,7 +336,7 @@ class _Life:
         as_admitted = as_admitted and (not self.sliced or marked(self.kind, self.job))
         return None if as_admitted else _undone(self._stop("Not started as it was admitted"))
 
-    def _start(self) -> list[Step]:
+    def _start(self) -> list[JobStep]:
         if not self.kind.quiet(self.job):
             return []
         try:
@@ -346,18 +346,18 @@ class _Life:
         queue = self.read.admission.cluster_queue if self.read.admission else ""
         return _written(start, "Started", f"Admitted by clusterQueue {queue}")
 
-    def _stop(self, message: str) -> list[Step]:
+    def _stop(self, message: str) -> list[JobStep]:
         """The next step until it is suspended with the pod templates that it was submitted with."""
         return _written(self.kind.stopping(self.job, self.workload, self.read.reserved), "Stopped", message)
 
     def _at_rest(self) -> bool:
         return self.kind.suspended(self.job) and not self.kind.halfway(self.job) and self.kind.quiet(self.job)
 
-    def _finish(self, reason: str, message: str) -> list[Step]:
+    def _finish(self, reason: str, message: str) -> list[JobStep]:
         after = finish(self.read, reason, message, self.now)
         news = f"Workload '{self.read.key}' is declared finished"
         return self._status(after, condition_manager(FINISHED), "FinishedWorkload", news)
 
-    def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Step]:
+    def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[JobStep]:
         action = status_patch(self.read, after, manager)
-        return [Step(action, reason, message)] if action is not None else []
+        return [JobStep(action, reason, message)] if action is not None else []

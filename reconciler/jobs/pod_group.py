@@ -17,10 +17,10 @@ from policies.dialects.reading import Manifest, listing, metadata
 from reconciler.jobs.composed import gates_update, spec_update
 from reconciler.jobs.life import FAILED_TO_START, orphaned
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes
-from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.pod_queueing import WORKLOAD, not_composed, queueing
-from reconciler.jobs.pod_roles import Selection, by_merit, done, selected
-from reconciler.jobs.pod_unit import CannotCompose, Unit, composed, pod_sets
+from reconciler.jobs.pod_roles import GroupSelection, by_merit, done, selected
+from reconciler.jobs.pod_unit import CannotCompose, PodUnit, composed, pod_sets
 from reconciler.jobs.pod_writes import about, cut_off, excess, finalized, marked, released, start, stop
 from reconciler.jobs.reported import report_patch
 from reconciler.jobs.step import JobInputs
@@ -37,7 +37,7 @@ from scheduling.status.reservation import unreserve
 
 
 def steps(
-    unit: Unit, read: Workload | None, whole: Callable[[], Manifest], inputs: JobInputs, now: int
+    unit: PodUnit, read: Workload | None, whole: Callable[[], Manifest], inputs: JobInputs, now: int
 ) -> list[WantedWrite]:
     """What is to be written next, at most once for each object; nothing while it is others' turn.
 
@@ -56,14 +56,14 @@ def steps(
     return [*found, *(write for write in unmarked if write.key not in written)]
 
 
-def _belongs(unit: Unit, read: Workload) -> bool:
+def _belongs(unit: PodUnit, read: Workload) -> bool:
     owners = {owner.uid for owner in read.owners} or {read.labels.get(JOB_UID, "")}
     if unit.is_group and read.annotations.get(OF_GROUP) == "true":
         return True
     return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and not read.owners)
 
 
-def _taken(unit: Unit, read: Workload) -> list[WantedWrite]:
+def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:
     """The Workload of its name belongs to another: without one of its own it must not run."""
     message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
     ended = released(member for member in unit.members if member.deleting or member.terminated)
@@ -77,7 +77,7 @@ def _taken(unit: Unit, read: Workload) -> list[WantedWrite]:
 class _Life:
     """Pods and their Workload, at one moment."""
 
-    unit: Unit
+    unit: PodUnit
     read: Workload
     whole: Callable[[], Manifest]
     inputs: JobInputs
@@ -108,7 +108,7 @@ class _Life:
         return [*(self._start() if self.startable else self._stopped()), *self._reported(), *self._strangers()]
 
     @cached_property
-    def selection(self) -> Selection:
+    def selection(self) -> GroupSelection:
         selectors = {each.name: each.node_selector for each in self.assigned or ()}
         return selected(self.unit.members, self.read, selectors)
 
@@ -130,7 +130,7 @@ class _Life:
         return {owner.uid for owner in self.read.owners}
 
     @property
-    def known(self) -> list[Member]:
+    def known(self) -> list[GroupPod]:
         """The Pods that it was made for; others came later and may belong to the next of its name."""
         return [member for member in self.unit.members if member.uid in self.owners]
 
@@ -158,7 +158,7 @@ class _Life:
         over = [member for member in self.unit.members if member.uid in self.owners or member.deleting]
         return [*map(excess, self._too_late(known)), *released(over), *self._orphaned()]
 
-    def _too_late(self, known: list[Member]) -> list[Member]:
+    def _too_late(self, known: list[GroupPod]) -> list[GroupPod]:
         """Those that came to a group that is done. With none of its Pods left they are another group of its name."""
         if not known:
             return []
@@ -223,7 +223,7 @@ class _Life:
         new = [member for member in kept if member.uid not in self.owners]
         return self._owned_by(new) if new else None
 
-    def _owned_by(self, new: Sequence[Member]) -> list[WantedWrite]:
+    def _owned_by(self, new: Sequence[GroupPod]) -> list[WantedWrite]:
         single = {} if self.is_group else {"controller": True, "blockOwnerDeletion": True}
         added = [{"apiVersion": "v1", "kind": "Pod", "name": each.name, "uid": each.uid, **single} for each in new]
         references = [*listing(metadata(self.whole()).get("ownerReferences")), *added]

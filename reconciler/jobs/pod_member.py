@@ -27,7 +27,7 @@ from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.objects.packed import Packed
 from scheduling.objects.amounts import Requests
 from scheduling.objects.naming import NAMING, Naming
-from scheduling.objects.roles import Claim, asked, claimed_role
+from scheduling.objects.roles import RoleClaim, asked, claimed_role
 from scheduling.objects.submission import FAST_ADMISSION, maximum_seconds, queue_of
 from scheduling.objects.template import template
 
@@ -42,7 +42,7 @@ _UNKNOWN_END = "9999"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupPod:
     """One Pod of a group, or one by itself: then `group` is empty. `workload` is `namespace/name` of its Workload.
 
     `size` is that of the group, None where it is unknown. `claim` is the role that it says it is of, and what it asks
@@ -63,7 +63,7 @@ class Member:
     group: str
     size: int | None
     queue: str
-    claim: Claim
+    claim: RoleClaim
     node_selector: Mapping[str, str]
     priority_class: str
     gated_by: str | None
@@ -131,13 +131,13 @@ class Member:
         return self.gated and not self.terminated and (self.scheduled or self.phase == "Running")
 
 
-def read_member(pod: Manifest, naming: Naming = NAMING) -> Member:
+def read_member(pod: Manifest, naming: Naming = NAMING) -> GroupPod:
     meta, spec, status = metadata(pod), mapping(pod.get("spec")), mapping(pod.get("status"))
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
     parental = SUSPENDED_BY in notes
     namespace, name, uid = (text(meta.get(key)) or "" for key in ("namespace", "name", "uid"))
     group, prebuilt, shape = naming.group(pod), naming.prebuilt(meta), template(spec)
-    return Member(
+    return GroupPod(
         namespace=intern(namespace),
         name=name,
         uid=uid,
@@ -146,7 +146,7 @@ def read_member(pod: Manifest, naming: Naming = NAMING) -> Member:
         group=intern(group),
         size=_number(notes.get(POD_GROUP_SIZE, "")),
         queue=intern(queue_of(pod)),
-        claim=Claim(intern(claimed_role(pod)) if group else "main", asked(shape)),
+        claim=RoleClaim(intern(claimed_role(pod)) if group else "main", asked(shape)),
         node_selector=shape.node_selector,
         priority_class=intern(labels.get(PRIORITY_CLASS, "")),
         gated_by=notes.get(GATED_BY),

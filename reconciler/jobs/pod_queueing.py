@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cluster.actions import Create
-from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.pod_roles import by_merit
-from reconciler.jobs.pod_unit import CannotCompose, Unit, composed
+from reconciler.jobs.pod_unit import CannotCompose, PodUnit, composed
 from reconciler.jobs.pod_writes import about, cut_off, excess, released
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS
@@ -18,7 +18,7 @@ from scheduling.objects.submission import IncompleteGroup, TooFewPods
 WORKLOAD = "Workload"
 
 
-def queueing(unit: Unit, inputs: JobInputs) -> list[WantedWrite]:
+def queueing(unit: PodUnit, inputs: JobInputs) -> list[WantedWrite]:
     """What is to be written next; a Workload when nothing is left of what ran before."""
     ended = released(member for member in unit.members if not member.counts)
     stopped = cut_off(unit.members, "missing workload")
@@ -32,7 +32,7 @@ def queueing(unit: Unit, inputs: JobInputs) -> list[WantedWrite]:
     return [] if unit.first.prebuilt else _created(unit, counting, inputs)
 
 
-def _created(unit: Unit, counting: Sequence[Member], inputs: JobInputs) -> list[WantedWrite]:
+def _created(unit: PodUnit, counting: Sequence[GroupPod], inputs: JobInputs) -> list[WantedWrite]:
     if unit.size is not None and len(counting) > unit.size:
         return [excess(member) for member in by_merit(counting)[unit.size :]]
     try:
@@ -45,7 +45,7 @@ def _created(unit: Unit, counting: Sequence[Member], inputs: JobInputs) -> list[
     ]
 
 
-def not_composed(unit: Unit, error: IncompleteGroup | CannotCompose | UnknownPriorityClass) -> WantedWrite:
+def not_composed(unit: PodUnit, error: IncompleteGroup | CannotCompose | UnknownPriorityClass) -> WantedWrite:
     """What a person reads on the oldest Pod."""
     of_class = isinstance(error, UnknownPriorityClass)
     reason = "WorkloadPriorityClassNotFound" if of_class else "ErrWorkloadCompose"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_member import GroupPod
 from scheduling.objects.amounts import Requests
 from scheduling.objects.roles import asked
 from scheduling.objects.workload import PodSet, Workload
@@ -21,33 +21,33 @@ Selectors = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class GroupSelection:
     """`kept`: the Pods that make up the group. `excess`: there are enough without these. `replaced`: they are over,
     and nobody has to wait for others in their place. `absent`: how many are still to come. `strangers`: they are of no
     role of the Workload. `startable`: they wait, and what holds their room now leaves enough for them. `roles`: of each
     Pod but strangers, by its uid.
     """
 
-    kept: tuple[Member, ...] = ()
-    excess: tuple[Member, ...] = ()
-    replaced: tuple[Member, ...] = ()
+    kept: tuple[GroupPod, ...] = ()
+    excess: tuple[GroupPod, ...] = ()
+    replaced: tuple[GroupPod, ...] = ()
     absent: int = 0
-    strangers: tuple[Member, ...] = ()
-    startable: tuple[Member, ...] = ()
+    strangers: tuple[GroupPod, ...] = ()
+    startable: tuple[GroupPod, ...] = ()
     crowded: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)
 
 
-def selected(members: Sequence[Member], read: Workload, selectors: Selectors | None = None) -> Selection:
+def selected(members: Sequence[GroupPod], read: Workload, selectors: Selectors | None = None) -> GroupSelection:
     """Of all Pods of a group, for its Workload. While some run that it has no room for, nobody starts."""
     roles = roles_of(members, read, selectors or {})
-    by_role: dict[str, list[Member]] = {pod_set.name: [] for pod_set in read.pod_sets}
-    strangers: list[Member] = []
+    by_role: dict[str, list[GroupPod]] = {pod_set.name: [] for pod_set in read.pod_sets}
+    strangers: list[GroupPod] = []
     for member in members:
         (by_role[roles[member.uid]] if member.uid in roles else strangers).append(member)
     parts = [_of_role(by_role[each.name], each, read) for each in read.pod_sets]
     crowded = any(part.crowded for part in parts) or any(member.occupies for member in strangers)
-    return Selection(
+    return GroupSelection(
         kept=tuple(member for part in parts for member in part.kept),
         excess=tuple(member for part in parts for member in part.excess),
         replaced=tuple(member for part in parts for member in part.replaced),
@@ -59,12 +59,12 @@ def selected(members: Sequence[Member], read: Workload, selectors: Selectors | N
     )
 
 
-def by_merit(members: Sequence[Member]) -> list[Member]:
+def by_merit(members: Sequence[GroupPod]) -> list[GroupPod]:
     """Those that are to stay first: not given up yet, started, older."""
     return sorted(members, key=lambda each: (not each.finalized, each.gated, each.created, each.name))
 
 
-def done(members: Sequence[Member], read: Workload, roles: Mapping[str, str]) -> dict[str, int]:
+def done(members: Sequence[GroupPod], read: Workload, roles: Mapping[str, str]) -> dict[str, int]:
     """How many Pods of each role are done well. What was reported once stays so, though the Pod may be gone by now."""
     found = dict(read.reclaimable)
     succeeded = Counter(roles[member.uid] for member in members if member.succeeded and member.uid in roles)
@@ -74,7 +74,7 @@ def done(members: Sequence[Member], read: Workload, roles: Mapping[str, str]) ->
     return found
 
 
-def roles_of(members: Sequence[Member], read: Workload, selectors: Selectors) -> dict[str, str]:
+def roles_of(members: Sequence[GroupPod], read: Workload, selectors: Selectors) -> dict[str, str]:
     """The pod set that each Pod is of, by its uid. Those that hold room choose first."""
     sets = [_Room(each, asked(each.template), selectors.get(each.name, {}), each.count) for each in read.pod_sets]
     found: dict[str, str] = {}
@@ -94,13 +94,13 @@ class _Room:
     selector: Mapping[str, str]
     free: int
 
-    def fits(self, member: Member) -> bool:
+    def fits(self, member: GroupPod) -> bool:
         """One that waits must be as admitted; one that runs may have been resized since, to less."""
         if member.gated:
             return member.asks == self.asks
         return all(amount <= self.asks.get(resource, 0) for resource, amount in member.asks.items())
 
-    def unlikely(self, member: Member) -> tuple[bool, ...]:
+    def unlikely(self, member: GroupPod) -> tuple[bool, ...]:
         """The less likely it is that the Pod is of this pod set the greater. What one that runs claims counts least."""
         full, another = self.free <= 0, member.claim.role != self.pod_set.name
         if member.gated:
@@ -109,7 +109,7 @@ class _Room:
         return elsewhere, member.asks != self.asks, full, another
 
 
-def _of_role(members: Sequence[Member], pod_set: PodSet, read: Workload) -> Selection:
+def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> GroupSelection:
     succeeded = sum(member.succeeded for member in members)
     # Those that were done well and are gone by now need nobody in their place.
     needed = pod_set.count - max(0, read.reclaimable.get(pod_set.name, 0) - succeeded)
@@ -119,7 +119,7 @@ def _of_role(members: Sequence[Member], pod_set: PodSet, read: Workload) -> Sele
     holding = sum(member.occupies or member.succeeded for member in members)
     waiting = [member for member in kept if member.gated and not member.terminated]
     wait_for = max(0, needed - len(there))
-    return Selection(
+    return GroupSelection(
         kept=tuple(kept),
         excess=tuple(excess),
         replaced=tuple(_last_active_first(over)[wait_for:]),
@@ -129,7 +129,7 @@ def _of_role(members: Sequence[Member], pod_set: PodSet, read: Workload) -> Sele
     )
 
 
-def _last_active_first(members: Sequence[Member]) -> list[Member]:
+def _last_active_first(members: Sequence[GroupPod]) -> list[GroupPod]:
     """Those first that are to be kept in sight until others take their place."""
     ordered = sorted(members, key=lambda each: (each.created, each.name))
     ordered.sort(key=lambda each: each.ended, reverse=True)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, metadata, texts
 from policies.model.errors import PolicyError
-from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_member import GroupPod
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.amounts import Requests
 from scheduling.objects.roles import asked, role_names
@@ -31,22 +31,22 @@ class CannotCompose(PolicyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class PodUnit:
     """All Pods of a group, or one by itself, the oldest first. `key` is `namespace/name` of their Workload."""
 
     key: str
-    members: tuple[Member, ...]
+    members: tuple[GroupPod, ...]
 
     @classmethod
-    def of(cls, key: str, members: Sequence[Member]) -> Unit:
+    def of(cls, key: str, members: Sequence[GroupPod]) -> PodUnit:
         return cls(key, tuple(sorted(members, key=lambda each: (each.created, each.name))))
 
     @property
-    def first(self) -> Member:
+    def first(self) -> GroupPod:
         return self.members[0]
 
     @property
-    def speaker(self) -> Member:
+    def speaker(self) -> GroupPod:
         """The one whose labels the Workload is made after: the oldest of those that count, while any does."""
         return next((member for member in self.members if member.counts), self.first)
 
@@ -60,7 +60,7 @@ class Unit:
         return self.speaker.size if self.is_group else 1
 
     @property
-    def counting(self) -> tuple[Member, ...]:
+    def counting(self) -> tuple[GroupPod, ...]:
         return tuple(member for member in self.members if member.counts)
 
     @property
@@ -74,7 +74,7 @@ class Unit:
         return any(member.away for member in self.members)
 
     @property
-    def running(self) -> list[Member]:
+    def running(self) -> list[GroupPod]:
         """Those that take room and are not on their way out."""
         return [member for member in self.members if member.occupies and not member.deleting]
 
@@ -94,7 +94,7 @@ def pod_sets(read: Workload) -> PodSets:
     return {each.name: (each.count, asked(each.template)) for each in read.pod_sets}
 
 
-def composed(members: Sequence[Member], inputs: JobInputs) -> dict[str, Any]:
+def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
     """Their Workload to be made. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
     _agreed(members)
     pods = [member.packed.manifest() for member in members]
@@ -116,7 +116,7 @@ def composed(members: Sequence[Member], inputs: JobInputs) -> dict[str, Any]:
     }
 
 
-def _agreed(members: Sequence[Member]) -> None:
+def _agreed(members: Sequence[GroupPod]) -> None:
     """Raises CannotCompose where Pods of one group name different queues or sizes."""
     if not members:
         raise IncompleteGroup("a group without Pods has no Workload; create its Pods")

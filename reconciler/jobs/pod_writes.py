@@ -11,7 +11,7 @@ from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.mutation.kueue_pod_defaults import GATE, TOPOLOGY_GATE
 from reconciler.jobs.pod_changes import PodChanges, started
-from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
+from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
 from reconciler.objects.patches import differences
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import written
@@ -26,11 +26,11 @@ _LONGEST_GRACE = 30
 """Seconds to end for a Pod that has no quota: what Kubernetes gives a Pod that asks for nothing else."""
 
 
-def about(member: Member) -> ObjectReference | None:
+def about(member: GroupPod) -> ObjectReference | None:
     return refer("v1", KIND, member.key, member.uid)
 
 
-def start(member: Member, assigned: PodChanges, message: str, *, placed: bool) -> WantedWrite:
+def start(member: GroupPod, assigned: PodChanges, message: str, *, placed: bool) -> WantedWrite:
     """Without the gate, and with what its pod set was given; `placed`: someone else finds its place in the topology.
 
     Raises CannotStart.
@@ -43,7 +43,7 @@ def start(member: Member, assigned: PodChanges, message: str, *, placed: bool) -
     )
 
 
-def stop(member: Member, reason: str, message: str, now: int) -> WantedWrite:
+def stop(member: GroupPod, reason: str, message: str, now: int) -> WantedWrite:
     """A condition says why it ends, then it is deleted: a Pod cannot be suspended."""
     if member.targeted:
         return WantedWrite(
@@ -62,7 +62,7 @@ def stop(member: Member, reason: str, message: str, now: int) -> WantedWrite:
     return WantedWrite((KIND, member.key), _patch_anyhow(member, body, "status"))
 
 
-def cut_off(members: Iterable[Member], message: str) -> list[WantedWrite]:
+def cut_off(members: Iterable[GroupPod], message: str) -> list[WantedWrite]:
     """Those that take room and have no quota are deleted at once, and are not given hours to end."""
     return [
         WantedWrite((KIND, each.key), _delete(each, _LONGEST_GRACE), about(each), CUT_OFF, message, warning=True)
@@ -71,30 +71,30 @@ def cut_off(members: Iterable[Member], message: str) -> list[WantedWrite]:
     ]
 
 
-def excess(member: Member) -> WantedWrite:
+def excess(member: GroupPod) -> WantedWrite:
     return WantedWrite((KIND, member.key), _delete(member), about(member), EXCESS, "Excess pod deleted")
 
 
-def marked(member: Member) -> WantedWrite:
+def marked(member: GroupPod) -> WantedWrite:
     """With the label that it is watched by."""
     body = {"metadata": {"labels": {MANAGED: "true"}}}
     message = f"The label {MANAGED} was taken off a Pod that is queued; it is put back"
     return WantedWrite((KIND, member.key), _patch_anyhow(member, body), about(member), LABEL_RESTORED, message, True)
 
 
-def finalized(member: Member) -> WantedWrite:
+def finalized(member: GroupPod) -> WantedWrite:
     finalizers = listing(metadata(member.packed.manifest()).get("finalizers"))
     body = {"metadata": {"finalizers": [*finalizers, MANAGED]}}
     message = f"The finalizer {MANAGED} was taken off a Pod that is queued; it is put back"
     return WantedWrite((KIND, member.key), _patch(member, body), about(member), FINALIZER_RESTORED, message, True)
 
 
-def released(members: Iterable[Member]) -> list[WantedWrite]:
+def released(members: Iterable[GroupPod]) -> list[WantedWrite]:
     """Nobody waits for them any more: they may go when they are deleted."""
     return [_released(member) for member in members if member.finalized]
 
 
-def _released(member: Member) -> WantedWrite:
+def _released(member: GroupPod) -> WantedWrite:
     finalizers = listing(metadata(member.packed.manifest()).get("finalizers"))
     kept = [name for name in finalizers if name != MANAGED]
     return WantedWrite((KIND, member.key), _patch(member, {"metadata": {"finalizers": kept or None}}))
@@ -109,16 +109,16 @@ def _startable(pod: Manifest, gates: Container[object] = ()) -> dict[str, Any]:
     return {"metadata": named, "spec": {**fields, "schedulingGates": left}}
 
 
-def _patch(member: Member, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
+def _patch(member: GroupPod, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
     return Patch(PODS, member.namespace, member.name, body, member.version, POD_MANAGER, subresource)
 
 
-def _patch_anyhow(member: Member, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
+def _patch_anyhow(member: GroupPod, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
     """Whatever else becomes of the Pod: who patches it again and again must not escape."""
     return Patch(PODS, member.namespace, member.name, body, "", POD_MANAGER, subresource, member.uid)
 
 
-def _delete(member: Member, longest: int | None = None) -> Delete:
+def _delete(member: GroupPod, longest: int | None = None) -> Delete:
     """Whatever else becomes of the Pod; `longest`: seconds that it may take to end."""
     shorter = longest if longest is not None and member.grace > longest else None
     return Delete(PODS, member.namespace, member.name, uid=member.uid, grace_seconds=shorter)

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from cluster.actions import Patch
 from policies.dialects.reading import Manifest
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.objects.patches import RECLAIMABLE_MANAGER, condition_manager, status_patch
 from scheduling.objects.workload import PODS_READY, Workload
 from scheduling.status.deadlines import pods_ready
 from scheduling.status.progress import limited_to_sizes, with_reclaimable
 
 
-def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[Step]:
+def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[JobStep]:
     """The status of its Workload with what the job reports; nothing where that is not new."""
     action = report_patch(read, kind.reclaimable(job), kind.ready(job), inputs, now)
-    return [Step(action)] if action is not None else []
+    return [JobStep(action)] if action is not None else []
 
 
 def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: JobInputs, now: int) -> Patch | None:

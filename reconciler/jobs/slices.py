@@ -15,7 +15,7 @@ from cluster.actions import Create
 from policies.dialects.kueue_workload import REPLACES, SLICE_CHAIN
 from policies.dialects.reading import Manifest
 from reconciler.jobs.elastic import chain_of, sized, sizes
-from reconciler.jobs.step import Step
+from reconciler.jobs.step import JobStep
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
 from scheduling.objects.workload import FINISHED, OUT_OF_SYNC, SLICE_REPLACED, Workload
 from scheduling.status.progress import finish
@@ -68,7 +68,7 @@ def steps(
     suspended: bool,
     now: int,
     bound: Mapping[str, int] = _NONE,
-) -> Iterator[tuple[str, Step]]:
+) -> Iterator[tuple[str, JobStep]]:
     """What is to be written of which slice (`namespace/name`). `asked`: the Workload that the job asks for by now.
 
     `stored` reads a slice as the API server holds it. Nobody waits for the larger slice of a job that is `suspended`.
@@ -103,7 +103,7 @@ def _larger(
     asked: Mapping[str, Any],
     want: Mapping[str, int],
     stored: Callable[[str], Manifest | None],
-) -> Iterator[tuple[str, Step]]:
+) -> Iterator[tuple[str, JobStep]]:
     """It makes another slice of the same pods, or changes the size of the one that waits."""
     if found.pending is None:
         meta = asked["metadata"]
@@ -111,20 +111,20 @@ def _larger(
         spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(whole, want)}
         made = {**asked, "metadata": {**meta, "annotations": notes}, "spec": spec}
         key = f"{meta['namespace']}/{meta['name']}"
-        yield key, Step(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")
+        yield key, JobStep(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")
         return
     waiting = stored(found.pending.key)
     if waiting is not None and not found.pending.deleting and sizes(waiting) != want:
         yield _resize(found.pending, waiting, want)
 
 
-def _resize(read: Workload, whole: Manifest, counts: Mapping[str, int]) -> tuple[str, Step]:
+def _resize(read: Workload, whole: Manifest, counts: Mapping[str, int]) -> tuple[str, JobStep]:
     body = {"spec": {"podSets": sized(whole, counts)}}
     message = f"Updated the number of pods of the Workload: {read.key}"
-    return read.key, Step(patch(read, body, JOB_MANAGER), "UpdatedWorkload", message)
+    return read.key, JobStep(patch(read, body, JOB_MANAGER), "UpdatedWorkload", message)
 
 
-def _given_up(read: Workload, now: int) -> Iterator[tuple[str, Step]]:
+def _given_up(read: Workload, now: int) -> Iterator[tuple[str, JobStep]]:
     action = status_patch(read, finish(read, OUT_OF_SYNC, _SURPLUS, now), condition_manager(FINISHED))
     if action is not None:
-        yield read.key, Step(action)
+        yield read.key, JobStep(action)

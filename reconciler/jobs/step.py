@@ -14,7 +14,7 @@ from scheduling.status.observability import LEGACY, Observability
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """`action` is None where there is nothing that could be written; the event says why. No `reason`: no event.
 
     The event is about the job. `undoes`: the job runs without quota, by somebody else's doing.

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import reconciler.metrics.families  # noqa: F401  registers the sources
 from cluster.metrics import Family
-from reconciler.metrics.source import REGISTERED, Source
+from reconciler.metrics.source import REGISTERED, MetricSource
 
 T = TypeVar("T")
 
@@ -38,6 +38,6 @@ def register_other_queues() -> None:
     import reconciler.metrics.families.other_queues  # noqa: F401
 
 
-def sources(occasion: type[T]) -> tuple[Source[T], ...]:
+def sources(occasion: type[T]) -> tuple[MetricSource[T], ...]:
     """Those that read occasions of this type."""
     return tuple(REGISTERED.get(occasion, ()))

@@ -16,15 +16,15 @@ from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.collector import Ask, Read, Scraped
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import (
-    Build,
+    BuildInfo,
     Certificate,
-    Counts,
     Dispatches,
-    Process,
+    GateCounts,
+    ProcessScrape,
     QuotaGates,
     VolcanoGates,
     VolcanoQueues,
-    Workers,
+    WorkerScrape,
     YuniKornGates,
 )
 from reconciler.multikueue.cluster_list import clusters_json
@@ -43,14 +43,14 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
     def role() -> str:
         return LEADER if may_write() else FOLLOWER
 
-    registry.register(Scraped(Process, lambda read: read(Process(reconciler, may_write()))))
+    registry.register(Scraped(ProcessScrape, lambda read: read(ProcessScrape(reconciler, may_write()))))
     if reconciler.multikueue is not None:
-        registry.register(Scraped(Workers, lambda read: read(_workers(reconciler))))
+        registry.register(Scraped(WorkerScrape, lambda read: read(_workers(reconciler))))
     if reconciler.dialects - {Dialect.KUEUE}:
         _export_other_queues(registry, reconciler)
     if kueue:
-        build = Build(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
-        registry.register(Scraped(Build, lambda read: read(build)))
+        build = BuildInfo(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
+        registry.register(Scraped(BuildInfo, lambda read: read(build)))
         registry.register(Scraped(World, asking(reconciler), role=role))
         if reconciler.multikueue is not None:
             registry.register(Scraped(Dispatches, lambda read: read(_dispatches(reconciler)), role=role))
@@ -68,7 +68,7 @@ def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) ->
     from reconciler.controllers.yunikorn.gates import QuotaGatesController
 
     register_other_queues()
-    standing: dict[Dialect, Counts] = {}
+    standing: dict[Dialect, GateCounts] = {}
     for each in reconciler.core.controllers:
         if isinstance(each, QuotaGatesController):
             standing[Dialect.YUNIKORN] = each.keeper.standing
@@ -96,9 +96,9 @@ def _of_leader(reconciler: Reconciler, occasion: T) -> Ask[T]:
     return read_there
 
 
-def _workers(reconciler: Reconciler) -> Workers:
+def _workers(reconciler: Reconciler) -> WorkerScrape:
     """Raises TimeoutError where the loop has no time."""
-    return Workers(clusters_json(reconciler.ask(clusters, timeout=PATIENCE), named=False)["items"])
+    return WorkerScrape(clusters_json(reconciler.ask(clusters, timeout=PATIENCE), named=False)["items"])
 
 
 def _dispatches(reconciler: Reconciler) -> Dispatches:

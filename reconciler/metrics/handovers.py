@@ -11,7 +11,7 @@ from policies.dialects.reading import metadata, text
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
 from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.core.state import ClusterState
-from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_member import GroupPod
 from reconciler.metrics.kueue import seconds_between
 from reconciler.metrics.occasions import GateRemoved, WorkloadCreated
 from reconciler.objects.observed import Observed
@@ -53,7 +53,7 @@ class Handovers:
     def let_go(self, before: Observed, after: Observed, now: int) -> Iterator[GateRemoved]:
         """A Pod has changed."""
         match before.value, after.value:
-            case Member(gated=True), Member(gated=False) as member:
+            case GroupPod(gated=True), GroupPod(gated=False) as member:
                 yield from self._removed(GATE, member.workload, now, in_group=bool(member.group))
             case StartedPod(gates=gates), StartedPod(gates=()) as pod if gates:
                 yield from self._removed(ELASTIC_GATE, self._last_slice.get(pod.workload, pod.workload), now)
@@ -74,7 +74,7 @@ class Handovers:
 
 
 def _read(found: Observed, owner: Owner) -> _Made | None:
-    if isinstance(found.value, Member):
+    if isinstance(found.value, GroupPod):
         member, kind = found.value, POD.kind
         return _Made(times.parse(member.created), _FIRST) if (member.uid, owner.kind) == (owner.uid, kind) else None
     meta = metadata(found.value.manifest())

@@ -30,9 +30,9 @@ from reconciler.metrics.occasions import (
     WorkloadChange,
     WorkloadCreated,
 )
-from reconciler.metrics.standing import Standing
+from reconciler.metrics.standing import StandingWork
 from reconciler.objects.observed import Observed
-from reconciler.observer.comparison import PATIENCE, Comparison, Difference, Result
+from reconciler.observer.comparison import PATIENCE, Comparison, ComparisonResult, DecisionDifference
 from reconciler.observer.observer import Observer, Observers
 from scheduling.world.decisions import Decision
 
@@ -99,10 +99,10 @@ class KueueObserver:
         self._labels = labels or CustomLabels()
         self._queues = queues or ChosenQueues()
         self._leads = leads
-        self._standing = Standing(state.world)
+        self._standing = StandingWork(state.world)
         self._handovers = Handovers(state)
         self._instruments = Instruments(registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided)
-        registry.register(Scraped(Standing, lambda read: read(self._standing), role=self._role))
+        registry.register(Scraped(StandingWork, lambda read: read(self._standing), role=self._role))
 
     def changing(self, before: Observed | None, after: Observed, now: int) -> None:
         kind, name = after.key
@@ -162,7 +162,7 @@ def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = 
     """Compares what another controller decides with what ours would; each difference is logged and counted."""
     instruments = Instruments(registry, Compared)
 
-    def report(result: Result, difference: Difference | None) -> None:
+    def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
         instruments.count(Compared(result, difference))
         _log(difference)
 
@@ -181,7 +181,7 @@ def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: 
     instruments = Instruments(registry, PodCompared)
 
     def comparison(dialect: Dialect, judge: Judge) -> PodComparison:
-        def report(result: Result, difference: Difference | None) -> None:
+        def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
             instruments.count(PodCompared(dialect, result, difference))
             _log(difference)
 
@@ -192,6 +192,6 @@ def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: 
     )
 
 
-def _log(difference: Difference | None) -> None:
+def _log(difference: DecisionDifference | None) -> None:
     if difference is not None:
         log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})

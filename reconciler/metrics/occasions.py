@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from policies.configuration.settings import Dialect
-from reconciler.observer.comparison import Difference, Result
+from reconciler.observer.comparison import ComparisonResult, DecisionDifference
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
 from scheduling.world.decisions import Decision
 
 if TYPE_CHECKING:  # these take long to load, and most processes have none
-    from scheduling.volcano.gates.gatekeeper import Gatekeeper as VolcanoGatekeeper
-    from scheduling.volcano_queues.tree import QueueTree
-    from scheduling.yunikorn.gates.gatekeeper import Gatekeeper as YuniKornGatekeeper
+    from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper as VolcanoGatekeeper
+    from scheduling.volcano_queues.tree import VolcanoQueueTree
+    from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper as YuniKornGatekeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class RoundPassed(NamedTuple):
 class Compared(NamedTuple):
     """With `--mode observe`: a decision of the other controller was compared with ours."""
 
-    result: Result
-    difference: Difference | None
+    result: ComparisonResult
+    difference: DecisionDifference | None
 
 
 class QueueStateCompared(NamedTuple):
@@ -97,8 +97,8 @@ class PodCompared(NamedTuple):
     """With `--mode observe`: what another scheduler did with a Pod or a PodGroup was compared with the quota."""
 
     dialect: str
-    result: Result
-    difference: Difference | None
+    result: ComparisonResult
+    difference: DecisionDifference | None
 
 
 class PodPassed(NamedTuple):
@@ -108,7 +108,7 @@ class PodPassed(NamedTuple):
     namespace: str
 
 
-class Counts(Protocol):
+class GateCounts(Protocol):
     """What stands at the gates of one dialect."""
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
@@ -118,7 +118,7 @@ class Counts(Protocol):
 class QuotaGates(NamedTuple):
     """At a scrape: what stands at the gates that this process keeps, by dialect."""
 
-    standing: Mapping[Dialect, Counts]
+    standing: Mapping[Dialect, GateCounts]
 
 
 class YuniKornGates(NamedTuple):
@@ -136,17 +136,17 @@ class VolcanoGates(NamedTuple):
 class VolcanoQueues(NamedTuple):
     """At a scrape: Volcano's queues with what is in them."""
 
-    tree: QueueTree
+    tree: VolcanoQueueTree
 
 
-class Process(NamedTuple):
+class ProcessScrape(NamedTuple):
     """At a scrape: the process itself. `writes`: whether it may write."""
 
     reconciler: Reconciler
     writes: bool
 
 
-class Workers(NamedTuple):
+class WorkerScrape(NamedTuple):
     """At a scrape: the worker clusters of MultiKueue, as /v1/clusters lists them."""
 
     items: Sequence[Mapping[str, Any]]
@@ -164,7 +164,7 @@ class Certificate(NamedTuple):
     expires: float
 
 
-class Build(NamedTuple):
+class BuildInfo(NamedTuple):
     """What runs here."""
 
     version: str

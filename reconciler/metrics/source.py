@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Source(Generic[T]):
+class MetricSource(Generic[T]):
     """`applies`: whether the families are exported at all, in an occasion like this."""
 
     families: tuple[Family, ...]
@@ -20,7 +20,7 @@ class Source(Generic[T]):
     applies: Callable[[T], bool]
 
 
-REGISTERED: dict[type, list[Source[Any]]] = {}
+REGISTERED: dict[type, list[MetricSource[Any]]] = {}
 """By the type of the occasion. To be read from `catalogue`, which imports all sources."""
 
 
@@ -30,7 +30,7 @@ def source(
     """Register the source of these families: it is asked at each occasion of this type."""
 
     def register(read: Callable[[T], Iterable[Sample]]) -> Callable[[T], Iterable[Sample]]:
-        REGISTERED.setdefault(occasion, []).append(Source(families, read, applies))
+        REGISTERED.setdefault(occasion, []).append(MetricSource(families, read, applies))
         return read
 
     return register

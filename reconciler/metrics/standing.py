@@ -23,7 +23,7 @@ class Unadmitted(NamedTuple):
     cause: str
 
 
-class Place(NamedTuple):
+class PendingPlace(NamedTuple):
     """The queues of a workload that is not admitted, and why; without a reason it is finished."""
 
     queue: str
@@ -40,13 +40,13 @@ def unadmitted(workload: Workload) -> Unadmitted:
     return Unadmitted(reason, reserved.reason if reserved is not None else PENDING_EVALUATION)
 
 
-class Standing:
+class StandingWork:
     """Kept by the thread of the loop; other threads read it at a scrape, and copy what they read."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._places: dict[str, Place] = {}
-        self._counts: dict[Place, int] = {}
+        self._places: dict[str, PendingPlace] = {}
+        self._counts: dict[PendingPlace, int] = {}
         self._skipped: Mapping[str, int] = {}
 
     def put(self, key: str, workload: Workload | None) -> None:
@@ -58,7 +58,7 @@ class Standing:
                 del self._counts[before]
         if workload is not None and (workload.finished or not workload.admitted):
             why = None if workload.finished else unadmitted(workload)
-            place = Place(self._queue_of(workload), (workload.queue, workload.namespace), why)
+            place = PendingPlace(self._queue_of(workload), (workload.queue, workload.namespace), why)
             self._places[key] = place
             self._counts[place] = self._counts.get(place, 0) + 1
 
@@ -67,7 +67,7 @@ class Standing:
         overlapping = (each for each in decisions if isinstance(each, Wait) and each.message == OVERLAPPING)
         self._skipped = Counter(each.queue for each in overlapping)
 
-    def counts(self) -> Sequence[tuple[Place, int]]:
+    def counts(self) -> Sequence[tuple[PendingPlace, int]]:
         """How many workloads stand at each place."""
         return [*self._counts.items()]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cluster.actions import Action
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from reconciler.core.watched import WatchedKind
 from reconciler.multikueue.connections import Connections
 from reconciler.multikueue.remote import remote_kinds
-from reconciler.multikueue.sources import Kept, Sources
+from reconciler.multikueue.sources import KubeconfigSources, Sources
 from reconciler.multikueue.worker_session import Pulse
 from reconciler.objects.observed import Key
-from reconciler.objects.workers import Activity, FromWorker, Source
+from reconciler.objects.workers import FromWorker, Source, WorkerActivity
 from reconciler.shell.call import Call
 from scheduling.placement.settings import PlacementSettings
 
@@ -22,12 +22,12 @@ from scheduling.placement.settings import PlacementSettings
 class MultiKueueSettings:
     """`kept`: where kubeconfigs may be. `pulse`: how workers are looked after."""
 
-    kept: Kept
+    kept: KubeconfigSources
     placing: PlacementSettings = field(default_factory=PlacementSettings)
     pulse: Pulse = field(default_factory=Pulse)
 
 
-class MultiKueue:
+class MultiKueueRunner:
     """Carries out what the core asks of workers. `post` puts into the inbox of the loop that owns the core.
 
     `watched` are the kinds of jobs, and Pods, that can run on workers.
@@ -35,7 +35,7 @@ class MultiKueue:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         settings: MultiKueueSettings,
         post: Callable[[Call | FromWorker], None],
         may_write: Callable[[], bool],
@@ -62,7 +62,7 @@ class MultiKueue:
     def follow(self, cluster: str, source: Source | None) -> None:
         self._sources.follow(cluster, source)
 
-    def stored(self, cluster: str, active: Activity) -> None:
+    def stored(self, cluster: str, active: WorkerActivity) -> None:
         self.connections.stored(cluster, active)
 
     def drop(self, cluster: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from reconciler.multikueue.connections import Worker
-from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.connections import ConnectedWorker
+from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.worker_cache import WorkerCache
 from scheduling.flavors.messages import written
 from scheduling.objects import times
@@ -19,20 +19,20 @@ _NAMED = 100
 """Placed workloads of each worker that are named; all are counted."""
 
 
-class Read(NamedTuple):
+class ClusterReading(NamedTuple):
     """What the loop's thread was asked for; what is made of it is made elsewhere, since workloads are many."""
 
     clusters: list[dict[str, Any]]
     workloads: list[Workload]
 
 
-def read(workers: Mapping[str, Worker], caches: Mapping[str, WorkerCache], world: World) -> Read:
+def read(workers: Mapping[str, ConnectedWorker], caches: Mapping[str, WorkerCache], world: World) -> ClusterReading:
     """In the loop's thread. Workers in the order of their names; moments are RFC 3339, amounts as in manifests."""
     found = [_cluster(workers[name], caches.get(name)) for name in sorted(workers)]
-    return Read(found, [*world.workloads.values()] if found else [])
+    return ClusterReading(found, [*world.workloads.values()] if found else [])
 
 
-def clusters_json(found: Read, *, named: bool) -> dict[str, Any]:
+def clusters_json(found: ClusterReading, *, named: bool) -> dict[str, Any]:
     """`named`: the workloads that run on a worker are named, else only counted."""
     placed: dict[str, list[str]] = {}
     for workload in found.workloads:
@@ -46,8 +46,8 @@ def _placed(workloads: list[str], named: bool) -> dict[str, Any]:
     return {"placed": len(workloads), "workloads": sorted(workloads)[:_NAMED] if named else []}
 
 
-def _cluster(worker: Worker, cache: WorkerCache | None) -> dict[str, Any]:
-    expiry = worker.login.expiry if isinstance(worker.login, Login) else None
+def _cluster(worker: ConnectedWorker, cache: WorkerCache | None) -> dict[str, Any]:
+    expiry = worker.login.expiry if isinstance(worker.login, WorkerLogin) else None
     return {
         "name": worker.name,
         "connection": worker.state,

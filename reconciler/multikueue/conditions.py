@@ -13,9 +13,9 @@ from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP, MULTIKUEUE_CONFIG
 from reconciler.core.watched import VERSION
 from reconciler.multikueue.objects import MULTIKUEUE_CLUSTERS, MULTIKUEUE_CONFIGS, MultiKueueConfig
-from reconciler.objects.activity import CHECK_ACTIVE, Condition, active_patch, parameters_fault
+from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault
 from reconciler.objects.stored import Stored
-from reconciler.objects.workers import Connection
+from reconciler.objects.workers import WorkerConnection
 from scheduling.objects import times
 from scheduling.objects.queue_settings import CheckParameters
 from scheduling.objects.times import SECOND
@@ -24,13 +24,15 @@ MANAGER = "kueue.x-k8s.io/multikueue"
 _CHECKS = Resource(GROUP, VERSION, "admissionchecks", namespaced=False)
 
 
-def cluster_condition(connection: Connection, expiry: Expiry | None = None, now: int = 0) -> Condition | None:
+def cluster_condition(
+    connection: WorkerConnection, expiry: Expiry | None = None, now: int = 0
+) -> ActiveCondition | None:
     """None while nothing is known: then what is stored stays, and with it the clock of a loss."""
     if connection.state == "connecting":
         return None
     if not connection.connected:
-        return Condition(False, connection.reason, connection.message)
-    return Condition(True, connection.reason, connection.message + _ending(expiry, now))
+        return ActiveCondition(False, connection.reason, connection.message)
+    return ActiveCondition(True, connection.reason, connection.message + _ending(expiry, now))
 
 
 def _ending(expiry: Expiry | None, now: int) -> str:
@@ -42,11 +44,11 @@ def _ending(expiry: Expiry | None, now: int) -> str:
 
 def check_condition(
     parameters: CheckParameters | None, configs: Mapping[str, MultiKueueConfig], active: Mapping[str, bool]
-) -> Condition:
+) -> ActiveCondition:
     """`active`: every MultiKueueCluster that there is, and whether it can be used."""
     fault = parameters_fault(parameters, MULTIKUEUE_CONFIG, MULTIKUEUE_CONFIGS.plural, configs)
     if fault is not None or parameters is None:
-        return Condition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {fault}")
+        return ActiveCondition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {fault}")
     clusters = configs[parameters.name].clusters
     missing = [name for name in clusters if name not in active]
     inactive = [name for name in clusters if name in active and not active[name]]
@@ -55,17 +57,17 @@ def check_condition(
     parts = (("Missing clusters", missing), ("Inactive clusters", inactive))
     message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in parts if names)
     some = len(missing) + len(inactive) < len(clusters)
-    return Condition(some, "SomeActiveClusters" if some else "NoUsableClusters", message)
+    return ActiveCondition(some, "SomeActiveClusters" if some else "NoUsableClusters", message)
 
 
-def cluster_patch(name: str, stored: Stored, wanted: Condition, now: int) -> Patch:
+def cluster_patch(name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
     return _patch(MULTIKUEUE_CLUSTERS, name, stored, wanted, now)
 
 
-def check_patch(name: str, stored: Stored, wanted: Condition, now: int) -> Patch:
+def check_patch(name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
     return _patch(_CHECKS, name, stored, wanted, now)
 
 
-def _patch(resource: Resource, name: str, stored: Stored, wanted: Condition, now: int) -> Patch:
+def _patch(resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
     """The time of the last transition is the clock of a loss."""
     return active_patch(resource, name, stored, wanted, now, MANAGER)

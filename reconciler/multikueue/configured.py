@@ -7,8 +7,8 @@ from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from policies.dialects.kueue_jobs import IDENTIFIERS
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from reconciler.multikueue.assembly import MultiKueueSettings
-from reconciler.multikueue.kubeconfigs import Allowed
-from reconciler.multikueue.sources import Kept
+from reconciler.multikueue.kubeconfigs import AllowedSources
+from reconciler.multikueue.sources import KubeconfigSources
 from reconciler.multikueue.worker_session import Pulse
 from scheduling.placement.settings import PlacementRules, PlacementSettings
 
@@ -25,12 +25,12 @@ def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKue
     gates, connection = found.gates, own.connection
     if not gates.enabled("MultiKueue"):
         return None
-    allowed = Allowed(trust=connection.trust)
+    allowed = AllowedSources(trust=connection.trust)
     if not gates.enabled("MultiKueueKubeConfigPathValidation"):
-        allowed = Allowed(None, connection.trust)
+        allowed = AllowedSources(None, connection.trust)
     providers = found.multikueue.providers if gates.enabled("MultiKueueClusterProfile") else None
     return MultiKueueSettings(
-        Kept(own.kubeconfig_namespace or found.namespace or KUBECONFIGS, allowed, providers),
+        KubeconfigSources(own.kubeconfig_namespace or found.namespace or KUBECONFIGS, allowed, providers),
         _placing(found, own),
         Pulse(
             every=connection.probe_seconds,

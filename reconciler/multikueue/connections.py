@@ -14,13 +14,13 @@ from typing import Protocol
 
 from cluster.actions import Action
 from cluster.errors import Unreachable
-from reconciler.multikueue.kubeconfigs import Login, Refused
+from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.link import Link, patience_after
 from reconciler.multikueue.remote import RemoteKinds
 from reconciler.multikueue.worker_session import Pulse, SessionBroken, SessionEvent, SessionReady, WorkerSession
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
-from reconciler.objects.workers import Activity, Connection, ConnectionState, FromWorker
+from reconciler.objects.workers import ConnectionState, FromWorker, WorkerActivity, WorkerConnection
 from reconciler.shell.call import Call
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
@@ -32,7 +32,7 @@ FAILED = "ClientConnectionFailed"
 JITTER = 0.1
 
 
-class Session(Protocol):
+class ConnectionSession(Protocol):
     """What the connections need of a Line."""
 
     heard_at: float
@@ -44,7 +44,7 @@ class Session(Protocol):
 
 
 @dataclass
-class Worker:
+class ConnectedWorker:
     """One worker, as its connection stands. `stored`: the condition Active of its MultiKueueCluster.
 
     `failure` is the last one, empty while it is connected; `attempts` and `next_attempt` (nanoseconds) are the Link's.
@@ -52,24 +52,24 @@ class Worker:
 
     name: str
     link: Link
-    login: Login | Refused | None = None
-    session: Session | None = None
+    login: WorkerLogin | RefusedKubeconfig | None = None
+    session: ConnectionSession | None = None
     state: ConnectionState = "connecting"
     reason: str = ""
     message: str = ""
-    stored: Activity = field(default_factory=Activity)
+    stored: WorkerActivity = field(default_factory=WorkerActivity)
     pending: dict[Key, Action] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
-    reported: Connection | None = None
+    reported: WorkerConnection | None = None
     heard_at: float = 0.0
     losses: int = 0
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> WorkerConnection:
         """The clock of a loss is the stored condition's, once that says what is the case."""
         connected = self.state == "connected"
         agreed = self.stored.since and self.stored.holds == connected
-        return Connection(self.state, self.reason, self.message, self.stored.since if agreed else 0)
+        return WorkerConnection(self.state, self.reason, self.message, self.stored.since if agreed else 0)
 
     @property
     def last_heard(self) -> float:
@@ -88,9 +88,9 @@ class Connections:
         may_write: Callable[[], bool],
         pulse: Pulse | None = None,
         clock: Callable[[], int] = time.time_ns,
-        open_session: Callable[..., Session] = WorkerSession,
+        open_session: Callable[..., ConnectionSession] = WorkerSession,
     ) -> None:
-        self.workers: dict[str, Worker] = {}
+        self.workers: dict[str, ConnectedWorker] = {}
         self._post = post
         self._emit = emit
         self._watched = watched
@@ -101,11 +101,11 @@ class Connections:
 
     # --- what is wanted
 
-    def offer(self, name: str, login: Login | Refused) -> None:
+    def offer(self, name: str, login: WorkerLogin | RefusedKubeconfig) -> None:
         """This is the worker's kubeconfig now, or why there is none."""
         worker = self._worker(name)
         worker.login = login
-        if isinstance(login, Refused):
+        if isinstance(login, RefusedKubeconfig):
             self._refuse(worker, login)
             return
         another = login.content != worker.link.content
@@ -121,7 +121,7 @@ class Connections:
             self._close(worker)
             self._emit(FromWorker(name, None))
 
-    def stored(self, name: str, active: Activity) -> None:
+    def stored(self, name: str, active: WorkerActivity) -> None:
         """So the condition is stored, which is the clock of a loss."""
         worker = self._worker(name)
         worker.stored = active
@@ -133,7 +133,7 @@ class Connections:
         for worker in self.workers.values():
             login = worker.login
             if (
-                isinstance(login, Login)
+                isinstance(login, WorkerLogin)
                 and worker.session is None
                 and worker.link.step(login.content, now) == "connect"
             ):
@@ -144,11 +144,11 @@ class Connections:
             if worker.session is not None:
                 worker.session.close()
 
-    def _worker(self, name: str) -> Worker:
+    def _worker(self, name: str) -> ConnectedWorker:
         known = self.workers.get(name)
         if known is None:
             longest = int(self._pulse.longest_wait * SECOND)
-            known = self.workers[name] = Worker(name, Link(jitter=JITTER, longest=longest))
+            known = self.workers[name] = ConnectedWorker(name, Link(jitter=JITTER, longest=longest))
         return known
 
     # --- writes
@@ -169,7 +169,7 @@ class Connections:
 
     # --- what sessions report
 
-    def _hear(self, name: str, session: Session, event: SessionEvent) -> None:
+    def _hear(self, name: str, session: ConnectionSession, event: SessionEvent) -> None:
         worker = self.workers.get(name)
         if worker is None or worker.session is not session:
             return  # it was closed, so what it says is overtaken
@@ -185,13 +185,13 @@ class Connections:
             case Written() | Failed() | ObjectRead():
                 self._outcome(worker, event)
 
-    def _outcome(self, worker: Worker, outcome: Outcome) -> None:
+    def _outcome(self, worker: ConnectedWorker, outcome: Outcome) -> None:
         worker.pending.pop(outcome.key, None)
         if isinstance(outcome, Failed) and isinstance(outcome.error, Unreachable) and worker.session is not None:
             worker.session.worry()
         self._emit(FromWorker(worker.name, outcome))
 
-    def _broke(self, worker: Worker, broke: SessionBroken) -> None:
+    def _broke(self, worker: ConnectedWorker, broke: SessionBroken) -> None:
         self._close(worker)
         if worker.link.connected:
             worker.losses += 1
@@ -206,23 +206,23 @@ class Connections:
 
     # --- what is done
 
-    def _connect(self, worker: Worker, login: Login) -> None:
+    def _connect(self, worker: ConnectedWorker, login: WorkerLogin) -> None:
         self._close(worker)
         patience = patience_after(worker.link.failures) / SECOND
         name = worker.name
 
-        def report(session: Session, event: SessionEvent) -> None:
+        def report(session: ConnectionSession, event: SessionEvent) -> None:
             self._post(Call(lambda: self._hear(name, session, event)))
 
         worker.session = self._open_session(name, login, self._watched, report, self._may_write, patience, self._pulse)
         worker.session.start()
 
-    def _refuse(self, worker: Worker, refused: Refused) -> None:
+    def _refuse(self, worker: ConnectedWorker, refused: RefusedKubeconfig) -> None:
         self._close(worker)
         worker.link.lost()
         self._set(worker, "misconfigured", refused.reason, refusal(refused))
 
-    def _close(self, worker: Worker) -> None:
+    def _close(self, worker: ConnectedWorker) -> None:
         """What is under way there may still be carried out; who asked for it learns that nobody knows."""
         session, pending = worker.session, worker.pending
         worker.session, worker.pending = None, {}
@@ -231,17 +231,17 @@ class Connections:
             session.close()
         self._fail(worker.name, pending, sent=True)
 
-    def _set(self, worker: Worker, state: ConnectionState, reason: str, message: str) -> None:
+    def _set(self, worker: ConnectedWorker, state: ConnectionState, reason: str, message: str) -> None:
         worker.state, worker.reason, worker.message = state, reason, message
         self._report(worker)
 
-    def _report(self, worker: Worker) -> None:
+    def _report(self, worker: ConnectedWorker) -> None:
         """Placement and conditions go by it, where it changed."""
         if worker.connection != worker.reported:
             worker.reported = worker.connection
             self._emit(FromWorker(worker.name, worker.reported))
 
 
-def refusal(refused: Refused) -> str:
+def refusal(refused: RefusedKubeconfig) -> str:
     """The message of the condition, as Kueue puts it."""
     return f"load client config failed: {refused.message}"

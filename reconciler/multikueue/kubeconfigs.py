@@ -33,7 +33,7 @@ _LARGEST = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedSources:
     """What may be used. `prefix`: the folder below which files may be; None for any (Kueue's gate
     MultiKueueKubeConfigPathValidation switched off). `trust`: what may be in it."""
 
@@ -42,7 +42,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class WorkerLogin:
     """A kubeconfig that may be used; another `content` is another kubeconfig. `link_local`: see Trust."""
 
     content: str = field(repr=False)
@@ -52,7 +52,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedKubeconfig:
     """Why there is none, under the reason of the condition. `absent`: what is named does not exist."""
 
     reason: str
@@ -60,53 +60,53 @@ class Refused:
     absent: bool = False
 
 
-def read_login(content: str, allowed: Allowed, *, allow_exec: bool = False) -> Login | Refused:
+def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = False) -> WorkerLogin | RefusedKubeconfig:
     """Nothing of the content is repeated in a message: it may be no kubeconfig but somebody's secret."""
     if len(content) > _LARGEST:
-        return Refused(INSECURE, f"failed to parse kubeconfig: it has more than {_LARGEST} bytes")
+        return RefusedKubeconfig(INSECURE, f"failed to parse kubeconfig: it has more than {_LARGEST} bytes")
     try:
         config = single(content, MAX_COPIED)
     except BadText as bad:
         where = position(content, bad.offset).line
-        return Refused(INSECURE, f"failed to parse kubeconfig: it is no YAML of one document (line {where})")
+        return RefusedKubeconfig(INSECURE, f"failed to parse kubeconfig: it is no YAML of one document (line {where})")
     if not isinstance(config, Mapping):
-        return Refused(INSECURE, "failed to parse kubeconfig: it is no mapping")
+        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is no mapping")
     fault = content_fault(config, replace(allowed.trust, exec=allow_exec))
     if fault is not None:
-        return Refused(INSECURE, plain(fault))
-    return Login(content, config, expiry_of(_user(config)), allowed.trust.link_local)
+        return RefusedKubeconfig(INSECURE, plain(fault))
+    return WorkerLogin(content, config, expiry_of(_user(config)), allowed.trust.link_local)
 
 
-def read_secret(name: str, secret: Manifest | None, allowed: Allowed) -> Login | Refused:
+def read_secret(name: str, secret: Manifest | None, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
     """From the data of a Secret; None where there is no such Secret."""
     if secret is None:
-        return Refused(BAD, f'secrets "{name}" not found', absent=True)
+        return RefusedKubeconfig(BAD, f'secrets "{name}" not found', absent=True)
     encoded = text(mapping(secret.get("data")).get(KEY))
     if encoded is None:
-        return Refused(BAD, f'key "{KEY}" not found in secret "{name}"')
+        return RefusedKubeconfig(BAD, f'key "{KEY}" not found in secret "{name}"')
     try:
         return read_login(base64.b64decode(encoded, validate=True).decode(), allowed)
     except (binascii.Error, UnicodeDecodeError):
-        return Refused(INSECURE, "failed to parse kubeconfig: it is no text")
+        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is no text")
 
 
-def read_file(location: str, allowed: Allowed) -> Login | Refused:
+def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
     """From a file, wherever symbolic links lead below the folder that is allowed."""
     prefix = allowed.prefix
     fault = path_fault(location, prefix) if prefix is not None else None
     if fault is not None:
-        return Refused(BAD, fault)
+        return RefusedKubeconfig(BAD, fault)
     try:
         resolved = os.path.realpath(location, strict=True)
         if prefix is not None and not below(resolved, os.path.realpath(prefix)):
-            return Refused(
+            return RefusedKubeconfig(
                 BAD, f'kubeconfig path is not under the allowed prefix: "{resolved}" is not under "{prefix}"'
             )
         return read_login(_content(Path(resolved)), allowed)
     except OSError as error:
-        return Refused(BAD, f"{location}: {error.strerror}", absent=isinstance(error, FileNotFoundError))
+        return RefusedKubeconfig(BAD, f"{location}: {error.strerror}", absent=isinstance(error, FileNotFoundError))
     except UnicodeDecodeError:
-        return Refused(INSECURE, "failed to parse kubeconfig: it is no text")
+        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is no text")
 
 
 def _content(path: Path) -> str:

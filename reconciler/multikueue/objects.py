@@ -14,7 +14,7 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from reconciler.core.watched import VERSION, WatchedKind, ignore
 from reconciler.objects.activity import ACTIVE
 from reconciler.objects.stored import read_stored
-from reconciler.objects.workers import Activity, PathSource, ProfileSource, SecretSource, Source
+from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, Source, WorkerActivity
 from scheduling.objects import times
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
@@ -28,7 +28,7 @@ class MultiKueueCluster:
     name: str
     source: Source | None
     labels: Mapping[str, str] = field(default_factory=dict)
-    active: Activity = field(default_factory=Activity)
+    active: WorkerActivity = field(default_factory=WorkerActivity)
     deleting: bool = False
 
 
@@ -56,12 +56,12 @@ def read_multikueue_config(manifest: Manifest) -> MultiKueueConfig:
     return MultiKueueConfig(text(metadata(manifest).get("name")) or "", tuple(clusters))
 
 
-def read_activity(manifest: Manifest) -> Activity:
+def read_activity(manifest: Manifest) -> WorkerActivity:
     for condition in map(mapping, listing(mapping(manifest.get("status")).get("conditions"))):
         if condition.get("type") == ACTIVE:
             status, reason, message = (text(condition.get(key)) or "" for key in ("status", "reason", "message"))
-            return Activity(status, reason, message, times.parse(condition.get("lastTransitionTime")))
-    return Activity()
+            return WorkerActivity(status, reason, message, times.parse(condition.get("lastTransitionTime")))
+    return WorkerActivity()
 
 
 def _source(spec: Mapping[str, object]) -> Source | None:

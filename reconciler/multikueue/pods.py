@@ -20,7 +20,7 @@ from policies.dialects.kueue_pods import ROLE_HASH
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.core.watched import WatchedKind, ignore
-from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
+from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
 from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
 from reconciler.multikueue.copies import copied, made_for
@@ -88,7 +88,7 @@ class RemotePod:
         """Whether people here are shown its status: not that it waits, nor that it is sent away."""
         return not (self.gated or self.deleting or self.targeted) and self.status != _NOTHING
 
-    def stands_for(self, member: Member) -> bool:
+    def stands_for(self, member: GroupPod) -> bool:
         return self.made_of in ("", member.uid)
 
 
@@ -112,7 +112,7 @@ REMOTE_PODS = WatchedKind(KIND, PODS, read_remote_pod, ignore, ignore)
 
 
 class _Here(NamedTuple):
-    member: Member
+    member: GroupPod
     status: str
 
 
@@ -171,7 +171,7 @@ class PodUnits:
             broken=any(_taken_away(there.get(key), member) for key, member in wanted.items()),
         )
 
-    def _wanted(self, name: str, local: Workload | None) -> dict[str, Member]:
+    def _wanted(self, name: str, local: Workload | None) -> dict[str, GroupPod]:
         """Those that are to run: what the Workload has taken in and has room for, not what is on its way out."""
         owners = {owner.uid for owner in local.owners} if local is not None else set()
         members = ((key, each.member) for key, each in self._units.get(name, {}).items())
@@ -192,7 +192,7 @@ class PodUnits:
             if not stands and not pod.deleting:
                 yield key
 
-    def _news(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[tuple[Member, RemotePod]]:
+    def _news(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[tuple[GroupPod, RemotePod]]:
         for key, here in self._units.get(name, {}).items():
             pod = there.get(key)
             if pod is None or not pod.shows or not pod.stands_for(here.member):
@@ -233,7 +233,7 @@ class PodUnits:
                     yield _status(here.member, {"phase": "Pending", "conditions": [_WAITING]})
 
 
-def pod_copy(member: Member, role: str, placing: PlacementSettings) -> dict[str, Any]:
+def pod_copy(member: GroupPod, role: str, placing: PlacementSettings) -> dict[str, Any]:
     """The Pod to be made on a worker: gated, and of the same role, for the copy of its Workload."""
     pod = member.packed.manifest()
     meta = made_for(copied(pod, {ORIGIN: placing.origin, MANAGED: "true"}), member.workload.rpartition("/")[2], placing)
@@ -247,7 +247,7 @@ def pod_copy(member: Member, role: str, placing: PlacementSettings) -> dict[str,
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def _roles(members: Mapping[str, Member], local: Workload | None) -> Mapping[str, str]:
+def _roles(members: Mapping[str, GroupPod], local: Workload | None) -> Mapping[str, str]:
     return roles_of([*members.values()], local, {}) if local is not None else {}
 
 
@@ -256,11 +256,11 @@ def _pods(cache: WorkerCache, workload: str) -> dict[str, RemotePod]:
     return {observed.key[1]: observed.value for observed in found if observed is not None}
 
 
-def _has(there: Mapping[str, RemotePod], key: str, member: Member) -> bool:
+def _has(there: Mapping[str, RemotePod], key: str, member: GroupPod) -> bool:
     return key in there and there[key].stands_for(member)
 
 
-def _taken_away(pod: RemotePod | None, member: Member) -> bool:
+def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:
     """Somebody has deleted it there: it is about to go, or is gone though it had a node."""
     return member.away if pod is None else pod.deleting and pod.stands_for(member)
 
@@ -279,7 +279,7 @@ def _reported(status: Mapping[str, Any]) -> str:
     return json.dumps({**found, **({"conditions": conditions} if conditions else {})}, sort_keys=True)
 
 
-def _status(member: Member, status: Mapping[str, Any]) -> WantedWrite:
+def _status(member: GroupPod, status: Mapping[str, Any]) -> WantedWrite:
     before = mapping(member.packed.manifest().get("status"))
     body = differences({key: value for key, value in before.items() if key in _REPORTED}, status)
     action = Patch(PODS, member.namespace, member.name, {"status": body}, member.version, POD_MANAGER, "status")

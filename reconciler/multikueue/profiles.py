@@ -13,7 +13,7 @@ from typing import Any
 
 from cluster.resource import Resource
 from policies.dialects.reading import Manifest, listing, mapping, text
-from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_login
+from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_login
 
 CLUSTER_PROFILES = Resource("multicluster.x-k8s.io", "v1alpha1", "clusterprofiles", namespaced=True)
 _DISABLED = "MultiKueueClusterProfileFeatureDisabled"
@@ -21,23 +21,25 @@ _BAD, _BAD_REST = "BadClusterProfile", "BadRestConfig"
 _CLUSTER_KEYS = ("server", "certificate-authority-data", "tls-server-name", "proxy-url", "insecure-skip-tls-verify")
 
 
-def disabled() -> Refused:
-    return Refused(_DISABLED, "MultiKueueClusterProfile feature gate is disabled")
+def disabled() -> RefusedKubeconfig:
+    return RefusedKubeconfig(_DISABLED, "MultiKueueClusterProfile feature gate is disabled")
 
 
 def read_profile(
-    name: str, profile: Manifest | None, providers: Mapping[str, Mapping[str, Any]], allowed: Allowed
-) -> Login | Refused:
+    name: str, profile: Manifest | None, providers: Mapping[str, Mapping[str, Any]], allowed: AllowedSources
+) -> WorkerLogin | RefusedKubeconfig:
     """`providers`: by name, the program in the form of a kubeconfig's `exec`. `profile` None: there is none."""
     if profile is None:
-        return Refused(_BAD, f'clusterprofiles.multicluster.x-k8s.io "{name}" not found', absent=True)
+        return RefusedKubeconfig(_BAD, f'clusterprofiles.multicluster.x-k8s.io "{name}" not found', absent=True)
     for provider in _providers(profile):
         program = providers.get(text(provider.get("name")) or "")
         if program is not None:
             return _login(mapping(provider.get("cluster")), program, allowed)
     named = ", ".join(sorted(text(each.get("name")) or "" for each in _providers(profile))) or "none"
     known = ", ".join(sorted(providers)) or "none"
-    return Refused(_BAD, f"no provider of credentials for it: the profile names {named}, the configuration {known}")
+    return RefusedKubeconfig(
+        _BAD, f"no provider of credentials for it: the profile names {named}, the configuration {known}"
+    )
 
 
 def _providers(profile: Manifest) -> Iterator[Mapping[str, Any]]:
@@ -47,7 +49,9 @@ def _providers(profile: Manifest) -> Iterator[Mapping[str, Any]]:
         yield from map(mapping, listing(status.get(key)))
 
 
-def _login(cluster: Mapping[str, Any], program: Mapping[str, Any], allowed: Allowed) -> Login | Refused:
+def _login(
+    cluster: Mapping[str, Any], program: Mapping[str, Any], allowed: AllowedSources
+) -> WorkerLogin | RefusedKubeconfig:
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -57,4 +61,4 @@ def _login(cluster: Mapping[str, Any], program: Mapping[str, Any], allowed: Allo
         "users": [{"name": "profile", "user": {"exec": dict(program)}}],
     }
     login = read_login(json.dumps(config), allowed, allow_exec=True)
-    return Refused(_BAD_REST, login.message) if isinstance(login, Refused) else login
+    return RefusedKubeconfig(_BAD_REST, login.message) if isinstance(login, RefusedKubeconfig) else login

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 
-class Pace:
+class RequestRate:
     """`rate` per second; after a pause up to one second's worth at once. 0: no bound."""
 
     def __init__(

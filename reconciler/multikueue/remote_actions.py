@@ -35,7 +35,7 @@ MANAGER = MULTIKUEUE
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RemoteCase:
     """A workload here with its job, None where they are gone, and what is known of one worker.
 
     `name` is `namespace/name` of the workload, `job_key` that of its job.
@@ -51,7 +51,7 @@ class Case:
     now: int
 
 
-def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tuple[Key, Action] | None:
+def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind]) -> tuple[Key, Action] | None:
     """The object and what is written of it; None where what it needs is gone meanwhile."""
     match decision:
         case CreateClone() if case.local is not None:
@@ -75,7 +75,7 @@ def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tu
     return None
 
 
-def _changed_job(found: RemoteJobRef, kind: JobKind, case: Case) -> tuple[Key, Action] | None:
+def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[Key, Action] | None:
     observed = case.cache.get(found.key)
     if observed is None or case.job is None:
         return None
@@ -91,7 +91,7 @@ def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key
     return found.key, action
 
 
-def _on_clone(decision: Remote, case: Case, observed: Observed) -> Action | None:
+def _on_clone(decision: Remote, case: RemoteCase, observed: Observed) -> Action | None:
     remote: Workload = observed.value
     match decision:
         case DeleteClone():

@@ -9,15 +9,15 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import (
+    ClusterQueueSettings,
     LocalQueueSettings,
-    QueueSettings,
     read_local_queue_settings,
     read_queue_settings,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
+class RemoteActivity:
     """The condition Active of a queue; one that has none is taken to be active."""
 
     active: bool = True
@@ -28,15 +28,15 @@ class Activity:
 @dataclass(frozen=True, slots=True)
 class RemoteLocalQueue:
     settings: LocalQueueSettings
-    activity: Activity = Activity()
+    activity: RemoteActivity = RemoteActivity()
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteClusterQueue:
     """`reserved`: what all workloads hold of it by now, in base units."""
 
-    settings: QueueSettings
-    activity: Activity = Activity()
+    settings: ClusterQueueSettings
+    activity: RemoteActivity = RemoteActivity()
     reserved: Mapping[FlavorResource, int] = field(default_factory=dict)
 
 
@@ -52,13 +52,13 @@ def read_remote_namespace(manifest: Manifest) -> str:
     return text(metadata(manifest).get("name")) or ""
 
 
-def _activity(manifest: Manifest) -> Activity:
+def _activity(manifest: Manifest) -> RemoteActivity:
     conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
     for condition in conditions:
         if condition.get("type") == "Active":
             reason, message = text(condition.get("reason")) or "", text(condition.get("message")) or ""
-            return Activity(condition.get("status") != "False", reason, message)
-    return Activity()
+            return RemoteActivity(condition.get("status") != "False", reason, message)
+    return RemoteActivity()
 
 
 def _reserved(manifest: Manifest) -> Iterator[tuple[FlavorResource, int]]:

@@ -13,16 +13,16 @@ from reconciler.multikueue.loads import Loads
 from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
 from reconciler.multikueue.pods import UNIT, PodUnits
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
-from reconciler.multikueue.writes import Writes
+from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.placement.decisions import Nominate, applied
-from scheduling.placement.group import Group, OwnerJob, RemoteJob, Worker
+from scheduling.placement.group import Group, OwnerJob, RemoteJob, WorkerCluster
 from scheduling.placement.objects import config_of, multikueue_state
 from scheduling.placement.place import place
-from scheduling.placement.refusals import Refusal, refusals
+from scheduling.placement.refusals import PlacementRefusal, refusals
 from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
 _KEPT = 1024
@@ -36,7 +36,7 @@ class PlacementSnapshot:
     Workload have one key, of the kind UNIT.
     """
 
-    def __init__(self, placing: PlacementSettings, kinds: Mapping[str, JobKind], writes: Writes) -> None:
+    def __init__(self, placing: PlacementSettings, kinds: Mapping[str, JobKind], writes: RemoteWrites) -> None:
         self.placing = placing
         self.kinds = kinds
         self.caches: dict[str, WorkerCache] = {}
@@ -108,14 +108,16 @@ class PlacementSnapshot:
 
     def _workers(
         self, name: str, local: Workload | None, owner: Key | None, job: Packed | None, config: MultiKueueConfig | None
-    ) -> Iterator[Worker]:
+    ) -> Iterator[WorkerCluster]:
         """Those of the config, then others that have something of it, or may have."""
         named = config.clusters if config is not None else ()
         for cluster in (*named, *(each for each in self.caches if each not in named)):
             cache = self.caches.get(cluster)
             if cache is None:
                 if cluster in self.clusters:
-                    yield Worker(cluster, reachable=False, connecting=True, eligible=self._eligible(cluster, config))
+                    yield WorkerCluster(
+                        cluster, reachable=False, connecting=True, eligible=self._eligible(cluster, config)
+                    )
                 continue
             yield self._worker(cluster, cache, name, local, owner, job, config)
 
@@ -128,11 +130,11 @@ class PlacementSnapshot:
         owner: Key | None,
         job: Packed | None,
         config: Any,
-    ) -> Worker:
+    ) -> WorkerCluster:
         link, jobs = cache.connection, self.keys(owner)
         rules = self.placing.rules_of(config.name if config is not None else "")
         queues = cache.queues(local) if local is not None else ()
-        return Worker(
+        return WorkerCluster(
             cluster,
             reachable=link.connected,
             configured=config is not None and cluster in config.clusters,
@@ -180,7 +182,7 @@ class PlacementSnapshot:
         packed: Packed | None = observed.value if observed is not None else None
         return packed.manifest() if packed is not None else None
 
-    def refused(self, name: str, observed: Observed, owner: Key | None, now: int) -> list[tuple[str, Refusal]]:
+    def refused(self, name: str, observed: Observed, owner: Key | None, now: int) -> list[tuple[str, PlacementRefusal]]:
         """Why each worker that was asked does not admit it, as far as that is known by now."""
         group, _ = self.group(name, observed, owner, now)
         local: Workload = observed.value

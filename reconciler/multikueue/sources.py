@@ -12,29 +12,29 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import Pacing, Reflector, whole
 from cluster.resource import SECRETS, Resource
 from cluster.stream import Manifest
 from policies.dialects.kubeconfig import BAD
-from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_secret
+from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_file, read_secret
 from reconciler.multikueue.profiles import CLUSTER_PROFILES, disabled, read_profile
 from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, Source
 from reconciler.shell.call import Call
 
 _PERIOD = 0.5
 """Seconds between two looks at files."""
-Offer: TypeAlias = Callable[[str, Login | Refused], None]
-Read: TypeAlias = Callable[[Manifest | None], Login | Refused]
+Offer: TypeAlias = Callable[[str, WorkerLogin | RefusedKubeconfig], None]
+Read: TypeAlias = Callable[[Manifest | None], WorkerLogin | RefusedKubeconfig]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KubeconfigSources:
     """Where kubeconfigs may be. `namespace`: of Secrets and ClusterProfiles, the manager's own. `providers` None: no
     ClusterProfiles (Kueue's gate MultiKueueClusterProfile, which is off by default)."""
 
     namespace: str
-    allowed: Allowed = field(default_factory=Allowed)
+    allowed: AllowedSources = field(default_factory=AllowedSources)
     providers: Mapping[str, Mapping[str, Any]] | None = None
 
 
@@ -42,7 +42,12 @@ class Sources:
     """`offer` is called in the loop's thread, by way of `post`; so is `tick`, about twice a second."""
 
     def __init__(
-        self, cluster: Cluster, kept: Kept, post: Callable[[Call], None], offer: Offer, tick: Callable[[], None]
+        self,
+        cluster: ClusterClient,
+        kept: KubeconfigSources,
+        post: Callable[[Call], None],
+        offer: Offer,
+        tick: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._kept = kept
@@ -54,7 +59,7 @@ class Sources:
         self._ticked.set()
         self._lock = threading.Lock()
         self._files: dict[str, str] = {}
-        self._found: dict[str, Login | Refused] = {}
+        self._found: dict[str, WorkerLogin | RefusedKubeconfig] = {}
         self._reflectors: dict[str, Reflector[Manifest]] = {}
         self._thread = threading.Thread(target=self._run, name="kubeconfigs", daemon=True)
 
@@ -80,7 +85,7 @@ class Sources:
             case ProfileSource(profile):
                 self._follow_profile(name, profile)
             case None:
-                self._offer(name, Refused(BAD, "kubeconfig reference is nil"))
+                self._offer(name, RefusedKubeconfig(BAD, "kubeconfig reference is nil"))
 
     def drop(self, name: str) -> None:
         """The worker's kubeconfig is of no interest any more."""
@@ -101,7 +106,7 @@ class Sources:
 
     def _reflect(self, name: str, resource: Resource, called: str, read: Read) -> None:
         if not called:
-            self._offer(name, Refused(BAD, f"the name of the {resource.plural} entry is empty"))
+            self._offer(name, RefusedKubeconfig(BAD, f"the name of the {resource.plural} entry is empty"))
             return
 
         def found(manifest: Manifest | None) -> None:
@@ -120,7 +125,7 @@ class Sources:
         self._reflectors[name] = reflector
         reflector.start()
 
-    def _report(self, name: str, found: Login | Refused, current: Callable[[], bool]) -> None:
+    def _report(self, name: str, found: WorkerLogin | RefusedKubeconfig, current: Callable[[], bool]) -> None:
         def offer() -> None:
             if current():
                 self._offer(name, found)
@@ -149,5 +154,5 @@ class Sources:
         self._ticked.set()
         for name, reflector in self._reflectors.items():
             if not reflector.synced.is_set() and reflector.last_error is not None:
-                self._offer(name, Refused(BAD, str(reflector.last_error)))
+                self._offer(name, RefusedKubeconfig(BAD, str(reflector.last_error)))
         self._tick()

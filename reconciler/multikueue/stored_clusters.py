@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import NotFound
 from cluster.resource import Resource
 from cluster.stream import Manifest
@@ -24,7 +24,7 @@ from scheduling.objects import times
 _CONNECTION = {"True": "connected", "False": "not connected"}
 
 
-def stored_clusters(cluster: Cluster) -> dict[str, Any]:
+def stored_clusters(cluster: ClusterClient) -> dict[str, Any]:
     """By the conditions of the MultiKueueClusters, and the Workloads that name them. Raises ClusterError."""
     configs = [read_multikueue_config(each) for each in _all(cluster, MULTIKUEUE_CONFIGS)]
     placed = Counter(filter(None, (_placed(each) for each in _all(cluster, WORKLOADS))))
@@ -36,7 +36,7 @@ def stored_clusters(cluster: Cluster) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "ClusterList", "items": items}
 
 
-def _all(cluster: Cluster, resource: Resource) -> tuple[Manifest, ...]:
+def _all(cluster: ClusterClient, resource: Resource) -> tuple[Manifest, ...]:
     """None where the kind is not installed."""
     try:
         return cluster.snapshot(resource, lambda manifest: manifest).items

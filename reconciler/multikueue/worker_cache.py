@@ -10,9 +10,9 @@ from typing import Any
 from policies.dialects.kueue_jobs import prebuilt_of
 from policies.dialects.reading import Manifest, metadata, text
 from reconciler.multikueue.remote_objects import RemoteClusterQueue, RemoteLocalQueue
-from reconciler.objects.cache import ObjectCache
+from reconciler.objects.cache import NewestObjects
 from reconciler.objects.observed import Key, Listed, Observed
-from reconciler.objects.workers import Connection
+from reconciler.objects.workers import WorkerConnection
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
 from scheduling.placement.group import QueueState
@@ -36,10 +36,10 @@ class WorkerCache:
     """`jobs` by the workload that they were made for."""
 
     def __init__(self) -> None:
-        self.connection = Connection("connecting")
+        self.connection = WorkerConnection("connecting")
         self.jobs: dict[str, dict[Key, RemoteJobRef]] = {}
         self._job_at: dict[Key, RemoteJobRef] = {}
-        self._kinds: dict[str, ObjectCache] = {}
+        self._kinds: dict[str, NewestObjects] = {}
         self._tree: QuotaTree | None = None
 
     # --- what is observed
@@ -90,8 +90,8 @@ class WorkerCache:
         self.jobs.setdefault(found.workload, {})[observed.key] = found
         return found.workload
 
-    def _of(self, kind: str) -> ObjectCache:
-        return self._kinds.setdefault(kind, ObjectCache())
+    def _of(self, kind: str) -> NewestObjects:
+        return self._kinds.setdefault(kind, NewestObjects())
 
     # --- what is there
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cluster.actions import Action
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint, from_content
 from cluster.errors import ApiError, ClusterError, Forbidden, Unauthorized, Unreachable
 from cluster.reflector import Pacing, Reflector
 from cluster.wire import Timeouts
-from reconciler.multikueue.kubeconfigs import Login
-from reconciler.multikueue.rate_limit import Pace
+from reconciler.multikueue.kubeconfigs import WorkerLogin
+from reconciler.multikueue.rate_limit import RequestRate
 from reconciler.multikueue.remote import RemoteKinds
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
@@ -73,7 +73,7 @@ class WorkerSession:
     def __init__(
         self,
         name: str,
-        login: Login,
+        login: WorkerLogin,
         watched: RemoteKinds,
         report: Callable[[WorkerSession, SessionEvent], None],
         may_write: Callable[[], bool],
@@ -87,7 +87,7 @@ class WorkerSession:
         self._report = report
         self._patience = patience
         self._pulse = pulse
-        self._pace = Pace(pulse.rate)
+        self._pace = RequestRate(pulse.rate)
         self._permit = may_write
         self._ended = threading.Event()
         self._worried = threading.Event()
@@ -118,7 +118,7 @@ class WorkerSession:
             return
         answer = self._pulse.answer
         timeouts = Timeouts(connect=min(5.0, answer), read=answer, watch_grace=answer)
-        with Cluster(endpoint, timeouts=timeouts, attempts=2) as worker:
+        with ClusterClient(endpoint, timeouts=timeouts, attempts=2) as worker:
             self._guard(worker)
             self._end()
 
@@ -126,7 +126,7 @@ class WorkerSession:
         login = self._login
         return from_content(login.config, f"the kubeconfig of {self._name}", link_local=login.link_local)
 
-    def _guard(self, worker: Cluster) -> None:
+    def _guard(self, worker: ClusterClient) -> None:
         """Until it is closed or broke, which is reported at once."""
         try:
             self._live(worker)
@@ -136,7 +136,7 @@ class WorkerSession:
             log.exception("worker %s: its connection failed with an internal error", self._name)
             self._report(self, SessionBroken(f"{type(error).__name__}: {error}"))
 
-    def _live(self, worker: Cluster) -> None:
+    def _live(self, worker: ClusterClient) -> None:
         """Until it is closed. Raises ClusterError as soon as it is known to be broken."""
         self._look(worker)
         self._writer = Writer(worker, lambda event: self._report(self, event), self._may_write)
@@ -196,7 +196,7 @@ class WorkerSession:
         if isinstance(self._workloads.last_error, ApiError) and self._workloads.state == "absent":
             raise Unreachable(self._name, f"it has no {self._workloads.resource}", "install Kueue's kinds there")
 
-    def _beat(self, worker: Cluster) -> None:
+    def _beat(self, worker: ClusterClient) -> None:
         """Raises ClusterError where it does not answer twice in a row, or a kind goes unheard of."""
         if self._ended.is_set():
             return
@@ -212,7 +212,7 @@ class WorkerSession:
                 raise each.last_error
         self._need_workloads()
 
-    def _look(self, worker: Cluster) -> None:
+    def _look(self, worker: ClusterClient) -> None:
         """An answer of any kind is a sign of life, but for refused credentials and server errors."""
         try:
             worker.get(_VERSION)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from cluster.actions import Action, Create
 from cluster.errors import Conflict, Unreachable
-from cluster.retry import Backoff
+from cluster.retry import RandomBackoff
 from reconciler.core.retries import refused
 from reconciler.multikueue.worker_cache import WORKLOAD
 from reconciler.objects.observed import Key
@@ -33,14 +33,14 @@ class _Object:
     """
 
     until: int = 0
-    backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST, _LONGEST))
+    backoff: RandomBackoff = field(default_factory=lambda: RandomBackoff(_FIRST, _LONGEST))
     unsure: Action | None = None
     exists: int = 0
     refused: int = 0
     error: str = ""
 
 
-class Writes:
+class RemoteWrites:
     """`now`: the moment of the event at hand (nanoseconds). `followed`: fields of a log line about an object."""
 
     def __init__(self, followed: Callable[[Key], Mapping[str, str]] = lambda _: {}) -> None:

@@ -20,13 +20,13 @@ _BAD = "bad parameters reference"
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ActiveCondition:
     holds: bool
     reason: str
     message: str
 
 
-CHECK_ACTIVE = Condition(True, "Active", "The admission check is active")
+CHECK_ACTIVE = ActiveCondition(True, "Active", "The admission check is active")
 
 
 def parameters_fault(
@@ -46,20 +46,22 @@ def parameters_fault(
     return None
 
 
-def same(stored: Stored, wanted: Condition) -> bool:
+def same(stored: Stored, wanted: ActiveCondition) -> bool:
     """Whether the condition says so already."""
     found = _stored(stored)
     stored_as = tuple(found.get(key) for key in ("status", "reason", "message"))
     return stored_as == ("True" if wanted.holds else "False", wanted.reason, wanted.message)
 
 
-def news(stored: Stored, wanted: Condition) -> bool:
+def news(stored: Stored, wanted: ActiveCondition) -> bool:
     """Whether it is worth an Event: not where the message alone differs."""
     found = _stored(stored)
     return (found.get("status"), found.get("reason")) != ("True" if wanted.holds else "False", wanted.reason)
 
 
-def active_patch(resource: Resource, name: str, stored: Stored, wanted: Condition, now: int, manager: str) -> Patch:
+def active_patch(
+    resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int, manager: str
+) -> Patch:
     """The time of the last transition moves only with the status."""
     conditions = with_condition(stored, ACTIVE, wanted.holds, wanted.reason, wanted.message, now)
     body = {"status": {"conditions": conditions}}

@@ -8,7 +8,7 @@ from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import ListProgress, news
 
 
-class ObjectCache:
+class NewestObjects:
     """The newest version of each object."""
 
     def __init__(self) -> None:
@@ -35,9 +35,9 @@ class ObjectCache:
         """See `ListProgress.replace`."""
         return [*self.progress.replace(listed, self._objects)]
 
-    def afresh(self) -> ObjectCache:
+    def afresh(self) -> NewestObjects:
         """The same objects without versions, so that whatever comes next is news: the cluster may be a new one."""
-        other = ObjectCache()
+        other = NewestObjects()
         other._objects = {key: replace(each, version="") for key, each in self._objects.items()}
         return other
 

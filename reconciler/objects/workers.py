@@ -13,7 +13,7 @@ ConnectionState: TypeAlias = Literal["connected", "connecting", "lost", "misconf
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class WorkerConnection:
     """How a worker can be reached.
 
     `connecting`: it was never reached since the process started or its kubeconfig changed. `misconfigured`: its
@@ -57,7 +57,7 @@ Source: TypeAlias = SecretSource | PathSource | ProfileSource
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
+class WorkerActivity:
     """The condition Active as it is stored; `since` (nanoseconds) is its last transition, 0 where there is none."""
 
     status: str = "Unknown"
@@ -82,7 +82,7 @@ class FromWorker:
     """
 
     cluster: str
-    news: Observed | Listed | Outcome | Connection | None
+    news: Observed | Listed | Outcome | WorkerConnection | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class WorkerCondition:
     """So the condition Active of its MultiKueueCluster is stored, which is the clock of a loss."""
 
     cluster: str
-    active: Activity
+    active: WorkerActivity
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.objects.observed import Observed
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import admission_of
 from scheduling.objects.requests import total_requests, usage
 from scheduling.objects.times import SECOND
@@ -33,7 +33,7 @@ _CYCLES = 100
 """After one change; what is left over is decided after the next."""
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """How the other differs."""
 
     OVER_ADMITTED = "over-admitted"
@@ -44,7 +44,7 @@ class Kind(StrEnum):
     NOT_EVICTED = "not-evicted"
 
 
-class Result(StrEnum):
+class ComparisonResult(StrEnum):
     """What came of one comparison."""
 
     SAME = "same"
@@ -52,17 +52,17 @@ class Result(StrEnum):
     UNSURE = "unsure"
 
 
-class Difference(NamedTuple):
+class DecisionDifference(NamedTuple):
     """`workload` is namespace/name. `theirs` and `ours` say what was decided, `why` what ours goes by."""
 
-    kind: Kind
+    kind: DifferenceKind
     workload: str
     theirs: str
     ours: str
     why: str
 
 
-Report = Callable[[Result, Difference | None], None]
+Report = Callable[[ComparisonResult, DecisionDifference | None], None]
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class _Suspected(NamedTuple):
     """A difference that counts when no quota moves until `until`."""
 
     until: int
-    difference: Difference
+    difference: DecisionDifference
 
 
 class Comparison:
@@ -90,7 +90,7 @@ class Comparison:
 
     def __init__(self, world: World, report: Report, known: Callable[[], bool], patience: int = PATIENCE) -> None:
         self._world = world
-        self._engine = Engine(world)
+        self._engine = AdmissionEngine(world)
         self._report = report
         self._known = known
         self._patience = patience
@@ -159,7 +159,7 @@ class Comparison:
         self._suspected = [each for each in self._suspected if each.until > now]
         for each in due:
             if self._inputs > each.until - self._patience:
-                self._report(Result.UNSURE, None)
+                self._report(ComparisonResult.UNSURE, None)
             else:
                 self._differs(each.difference)
         if now - self._swept > self._patience:
@@ -229,18 +229,18 @@ class Comparison:
             self._withdraw(root, now)
             self._anew.add(root)
             if self._lacking(workload):
-                self._suspect(Kind.OVER_ADMITTED, workload, self._lacking(workload), now)
+                self._suspect(DifferenceKind.OVER_ADMITTED, workload, self._lacking(workload), now)
                 return
             self._decide(now)
             expected = self._reserved.pop(name, None) or self._lately(name)
         if expected is None or not isinstance(expected.decision, Reserve):
-            self._suspect(Kind.OUT_OF_ORDER, workload, self._first(name, root), now, still=True)
+            self._suspect(DifferenceKind.OUT_OF_ORDER, workload, self._first(name, root), now, still=True)
             return
         ours = admission_of(expected.decision.queue, expected.decision.assignment)
         if _flavors(ours) == _flavors(admission):
-            self._report(Result.SAME, None)
+            self._report(ComparisonResult.SAME, None)
         else:
-            self._suspect(Kind.OTHER_FLAVORS, workload, f"ours chose {_flavors(ours)}", now, still=True)
+            self._suspect(DifferenceKind.OTHER_FLAVORS, workload, f"ours chose {_flavors(ours)}", now, still=True)
 
     def _evicted(self, workload: Workload, now: int) -> None:
         name, root = workload.key, self._root(workload)
@@ -250,20 +250,22 @@ class Comparison:
             self._decide(now)
         expected = self._victims.pop(name, None) or self._lately(name)
         if expected is not None and isinstance(expected.decision, Preempt):
-            self._report(Result.SAME, None)
+            self._report(ComparisonResult.SAME, None)
         else:
             victims = ", ".join(sorted(key for key, each in self._victims.items() if each.root == root))
-            self._suspect(Kind.OTHER_VICTIM, workload, f"ours sends away {victims or 'nobody'}", now, still=True)
+            self._suspect(
+                DifferenceKind.OTHER_VICTIM, workload, f"ours sends away {victims or 'nobody'}", now, still=True
+            )
 
-    def _suspect(self, kind: Kind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
+    def _suspect(self, kind: DifferenceKind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
         """`still`: it is no difference where something else moved in the tree of late."""
         moved = self._lately_moved(self._root(workload), now)
         if now - self._inputs <= self._patience or (still and moved.keys() - {workload.key}):
-            self._report(Result.UNSURE, None)
+            self._report(ComparisonResult.UNSURE, None)
             return
         wait = self._world.last_attempt(workload.key) if workload.key in self._world.workloads else None
-        theirs = "evicted" if kind == Kind.OTHER_VICTIM else f"admitted with {_flavors(workload.admission)}"
-        difference = Difference(kind, workload.key, theirs, ours, wait.message if wait is not None else "")
+        theirs = "evicted" if kind == DifferenceKind.OTHER_VICTIM else f"admitted with {_flavors(workload.admission)}"
+        difference = DecisionDifference(kind, workload.key, theirs, ours, wait.message if wait is not None else "")
         self._suspected.append(_Suspected(now + self._patience, difference))
 
     def _lately_moved(self, root: str, now: int) -> dict[str, int]:
@@ -273,8 +275,8 @@ class Comparison:
             self._moved[root] = moved
         return moved
 
-    def _differs(self, difference: Difference) -> None:
-        self._report(Result.DIFFERENT, difference)
+    def _differs(self, difference: DecisionDifference) -> None:
+        self._report(ComparisonResult.DIFFERENT, difference)
 
     # --- the world
 
@@ -324,10 +326,12 @@ def _flavors(admission: Admission | None) -> str:
     return f"{admission.cluster_queue}: {'; '.join(sets)}" if admission is not None else "nothing"
 
 
-def _missing(name: str, expected: _Expected) -> Difference:
+def _missing(name: str, expected: _Expected) -> DecisionDifference:
     decision = expected.decision
     if isinstance(decision, Reserve):
         ours = f"ours admits it with {_flavors(admission_of(decision.queue, decision.assignment))}"
-        return Difference(Kind.NOT_ADMITTED, name, "it waits", ours, "there is room for it and it is its turn")
+        return DecisionDifference(
+            DifferenceKind.NOT_ADMITTED, name, "it waits", ours, "there is room for it and it is its turn"
+        )
     ours = f"ours sends it away for {decision.preemptor.key}"
-    return Difference(Kind.NOT_EVICTED, name, "it goes on", ours, decision.message)
+    return DecisionDifference(DifferenceKind.NOT_EVICTED, name, "it goes on", ours, decision.message)

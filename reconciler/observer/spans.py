@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from cluster.tracing.span import Attribute, Parent, Span, SpanContext, SpanRecorder
+from cluster.tracing.span import Attribute, Parent, SpanContext, SpanRecorder, TraceSpan
 from reconciler.objects.following import admission, queued_since
 from reconciler.objects.observed import Observed
 from reconciler.observer.observer import NullObserver
@@ -45,7 +45,7 @@ class SpanObserver(NullObserver):
         cycle = SpanContext(self._round.trace, secrets.token_hex(8))
         contexts = [context for each in decisions[:_LINKS] if (context := admission(_of(each))) is not None]
         self._recorder.record(
-            Span("cycle", cycle, began, ended, _counts(decisions), Parent(self._round.span), links=contexts)
+            TraceSpan("cycle", cycle, began, ended, _counts(decisions), Parent(self._round.span), links=contexts)
         )
         for decision in decisions:
             for span in _decided(decision, cycle, began, ended):
@@ -56,7 +56,7 @@ class SpanObserver(NullObserver):
         if self._round is not None:
             ended = self._clock()
             began = min(self._began, ended - int(seconds * SECOND))
-            self._recorder.record(Span("round", self._round, began, ended))
+            self._recorder.record(TraceSpan("round", self._round, began, ended))
             self._round = None
 
     # --- what is stored
@@ -84,7 +84,7 @@ def _counts(decisions: Sequence[Decision]) -> dict[str, Attribute]:
     return {"quotree.reserved": reserved, "quotree.preempted": preempted, "quotree.waiting": waiting}
 
 
-def _decided(decision: Decision, cycle: SpanContext, began: int, ended: int) -> Iterator[Span]:
+def _decided(decision: Decision, cycle: SpanContext, began: int, ended: int) -> Iterator[TraceSpan]:
     """Who goes on waiting has no span: it may be tried each second."""
     workload = _of(decision)
     whole = admission(workload)
@@ -101,7 +101,7 @@ def _decided(decision: Decision, cycle: SpanContext, began: int, ended: int) -> 
         yield _part("preempts", whole, began, ended, about(workload, victim=victim.key, victim_uid=victim.uid), *links)
 
 
-def _stored(before: Workload, after: Workload, now: int) -> Iterator[Span]:
+def _stored(before: Workload, after: Workload, now: int) -> Iterator[TraceSpan]:
     whole = admission(before)
     if whole is None:
         return
@@ -112,7 +112,7 @@ def _stored(before: Workload, after: Workload, now: int) -> Iterator[Span]:
         if after.checks:
             names = [check.name for check in after.checks]
             yield _part("checks", whole, _reserved_at(after, now), now, about(after, checks=names))
-        yield Span("admission", whole, queued_since(before), now, about(after, cluster_queue=queue))
+        yield TraceSpan("admission", whole, queued_since(before), now, about(after, cluster_queue=queue))
     if _new(before, after, EVICTED) and before.admission is not None:
         evicted = after.conditions[EVICTED]
         yield _part("evicted", whole, now, now, about(after, reason=evicted.reason, message=evicted.message))
@@ -122,10 +122,10 @@ def _stored(before: Workload, after: Workload, now: int) -> Iterator[Span]:
 
 def _part(
     name: str, whole: SpanContext, began: int, ended: int, attributes: dict[str, Attribute], *links: SpanContext
-) -> Span:
+) -> TraceSpan:
     """What is a part of the way to admission, or happened after it."""
     own = SpanContext(whole.trace, secrets.token_hex(8))
-    return Span(name, own, began, ended, attributes, Parent(whole.span), links)
+    return TraceSpan(name, own, began, ended, attributes, Parent(whole.span), links)
 
 
 def _new(before: Workload, after: Workload, kind: str) -> bool:

@@ -41,7 +41,7 @@ def lease_of(lease: str, part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class TreeClaim:
     """`part` decides, NOBODY where the conditions contradict each other. `asked`: the part that asks for it, or empty.
 
     `given`: the status names the part, so the ClusterQueue may have been another part's before.
@@ -52,10 +52,10 @@ class Claim:
     given: bool = False
 
 
-UNCLAIMED = Claim()
+UNCLAIMED = TreeClaim()
 
 
-def read_claim(status: Mapping[str, Any]) -> Claim:
+def read_claim(status: Mapping[str, Any]) -> TreeClaim:
     """Of the status of a ClusterQueue."""
     deciding: list[str] = []
     asking: list[str] = []
@@ -64,12 +64,12 @@ def read_claim(status: Mapping[str, Any]) -> Claim:
         if kind.startswith(CONDITION):
             (deciding if each.get("status") == _DECIDES else asking).append(kind.removeprefix(CONDITION))
     if len(deciding) > 1 or len(asking) > 1:
-        return Claim(NOBODY, given=True)
+        return TreeClaim(NOBODY, given=True)
     part = deciding[0] if deciding else DEFAULT
-    return Claim(part, asking[0] if asking else "", given=bool(deciding))
+    return TreeClaim(part, asking[0] if asking else "", given=bool(deciding))
 
 
-def next_claim(claim: Claim, wanted: str | None, me: str, *, idle: bool) -> Claim | None:
+def next_claim(claim: TreeClaim, wanted: str | None, me: str, *, idle: bool) -> TreeClaim | None:
     """What the part `me` makes of a claim; None where that is not its to change, or nothing is to be changed.
 
     `wanted`: the part that the root of the tree names; None where there is no root, on a cycle of Cohorts.
@@ -79,15 +79,15 @@ def next_claim(claim: Claim, wanted: str | None, me: str, *, idle: bool) -> Clai
         return None
     if claim.part != me:
         asks = wanted == me and claim.asked != me
-        return Claim(claim.part, me, given=True) if asks else None
+        return TreeClaim(claim.part, me, given=True) if asks else None
     if not claim.asked:
         return None
     if claim.asked != wanted or wanted == me:
-        return Claim(me, given=True)  # a request that was made by another view of the tree
-    return Claim(wanted, given=True) if idle else None
+        return TreeClaim(me, given=True)  # a request that was made by another view of the tree
+    return TreeClaim(wanted, given=True) if idle else None
 
 
-def claim_status(before: Stored, claim: Claim, now: int) -> dict[str, Any]:
+def claim_status(before: Stored, claim: TreeClaim, now: int) -> dict[str, Any]:
     """The part of a ClusterQueue's status that says so (moment in whole seconds, as nanoseconds)."""
     others = [each for each in listing(before.status.get("conditions")) if not _of_part(each)]
     made = [_condition(claim.part, _DECIDES, "Decides", _message(claim), before, now)]
@@ -97,13 +97,13 @@ def claim_status(before: Stored, claim: Claim, now: int) -> dict[str, Any]:
     return {"conditions": [*others, *made]}
 
 
-def claim_patch(resource: Any, name: str, before: Stored, claim: Claim, now: int) -> Patch:
+def claim_patch(resource: Any, name: str, before: Stored, claim: TreeClaim, now: int) -> Patch:
     """Bound to the version that was read: of two who change a claim, one fails."""
     body = {"status": claim_status(before, claim, now)}
     return Patch(resource, None, name, body, before.version, MANAGER, "status")
 
 
-def _message(claim: Claim) -> str:
+def _message(claim: TreeClaim) -> str:
     if claim.asked:
         return f"Part {claim.part} decides for this ClusterQueue, and hands it over to part {claim.asked}"
     return f"Part {claim.part} decides for this ClusterQueue"

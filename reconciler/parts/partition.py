@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
-from reconciler.parts.claims import DEFAULT, LABEL, UNCLAIMED, Claim, next_claim, read_claim
+from reconciler.parts.claims import DEFAULT, LABEL, UNCLAIMED, TreeClaim, next_claim, read_claim
 from scheduling.objects.workload import Workload
 from scheduling.quota.node import QuotaNode, stored_below
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
@@ -32,7 +32,7 @@ _OF_ALL = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class PartitionedTree:
     """`queues` by name. `wanted`: the part that its root names, None on a cycle. `decides`: this process does."""
 
     queues: tuple[str, ...]
@@ -53,7 +53,7 @@ class Changed:
 _NO_CHANGE = Changed()
 
 
-class Partition:
+class TreePartition:
     """`me` is the part of this process. What is observed counts from the next `refresh` on.
 
     `due`: ClusterQueues whose claim this part may have to change. `world.undecided` has those that it decides nothing
@@ -62,12 +62,12 @@ class Partition:
 
     def __init__(self, world: World, me: str = DEFAULT) -> None:
         self.me = me
-        self.claims: dict[str, Claim] = {}
+        self.claims: dict[str, TreeClaim] = {}
         self.due: dict[str, None] = {}
-        self.trees: dict[Key, Tree] = {}
+        self.trees: dict[Key, PartitionedTree] = {}
         self._world = world
         self._labels: dict[Key, str] = {}
-        self._seen: dict[Key, tuple[object, str, Claim]] = {}
+        self._seen: dict[Key, tuple[object, str, TreeClaim]] = {}
         self._dirty: dict[Key, None] = {}
         self._root_of: dict[str, Key] = {}
         self._held: set[str] = set()
@@ -152,7 +152,7 @@ class Partition:
             self._hold(name)
         contested = any(self._claim(name).asked for name in queues)
         wanted = None if root.on_cycle else self._labels.get(key) or DEFAULT
-        tree = self.trees[key] = Tree(queues, wanted, not contested and self._held.issuperset(queues))
+        tree = self.trees[key] = PartitionedTree(queues, wanted, not contested and self._held.issuperset(queues))
         gained = []
         for name in queues:
             self._root_of[name] = key
@@ -175,13 +175,13 @@ class Partition:
         elif name not in self._held:
             self._listing.setdefault(name, 0)
 
-    def _note_due(self, name: str, tree: Tree) -> None:
+    def _note_due(self, name: str, tree: PartitionedTree) -> None:
         if next_claim(self._claim(name), tree.wanted, self.me, idle=True) is not None:
             self.due[name] = None
         else:
             self.due.pop(name, None)
 
-    def _claim(self, name: str) -> Claim:
+    def _claim(self, name: str) -> TreeClaim:
         return self.claims.get(name, UNCLAIMED)
 
     def _forget(self, name: str) -> None:
@@ -204,7 +204,7 @@ class Partition:
             found.update((claim.part, whole) for claim in claims)
         return found
 
-    def tree_of(self, queue: str) -> Tree | None:
+    def tree_of(self, queue: str) -> PartitionedTree | None:
         root = self._root_of.get(queue)
         return self.trees.get(root) if root is not None else None
 

@@ -22,7 +22,7 @@ for nodes that others may have by now. Objects that Kueue made have none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
+class RetryStrategy:
     """`limit` retries; the waits between them in seconds, from `base`, doubled each time, to `most`."""
 
     limit: int = 3
@@ -43,7 +43,7 @@ class ProvisioningConfig:
     class_name: str
     parameters: Mapping[str, str] = field(default_factory=dict)
     managed: frozenset[str] = frozenset()
-    backoff: Backoff = Backoff()
+    backoff: RetryStrategy = RetryStrategy()
     selectors: tuple[tuple[str, str], ...] = ()
     merge: str = ""
 
@@ -98,12 +98,12 @@ def read_provisioning_config(manifest: Manifest) -> ProvisioningConfig:
     )
 
 
-def _backoff(strategy: Mapping[str, object]) -> Backoff:
+def _backoff(strategy: Mapping[str, object]) -> RetryStrategy:
     """Null is as good as absent."""
     written = (strategy.get(key) for key in ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds"))
-    usual = Backoff()
+    usual = RetryStrategy()
     limit, base, most = (max(0, value) if isinstance(value, int) else None for value in written)
-    return Backoff(
+    return RetryStrategy(
         usual.limit if limit is None else limit,
         usual.base if base is None else base,
         usual.most if most is None else most,

@@ -23,7 +23,7 @@ _CLASS = f"{AUTOSCALING}/provisioning-class-name"
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ProvisioningAttempt:
     """A check of a workload that holds quota. `config` None: there is none. `request` None: there is none yet."""
 
     workload: Workload

@@ -39,7 +39,7 @@ from reconciler.provisioning.objects import (
     ProvisioningConfig,
     ProvisioningRequest,
 )
-from reconciler.provisioning.states import Attempt
+from reconciler.provisioning.states import ProvisioningAttempt
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.status.checks import PENDING, set_check
 
@@ -48,7 +48,7 @@ FAILED_CREATE = "FailedCreate"
 
 
 @dataclass(frozen=True)
-class Case:
+class ProvisioningCase:
     """A workload, and what there is for it.
 
     `configs`: of its checks those that are ours, each with its config or None. `requests` and `templates`: all that
@@ -135,7 +135,7 @@ class Case:
         checks = self.workload.checks
         for check in self._checks:
             request = self._that_counts(check)
-            attempt = Attempt(self.workload, check, self.configs[check.name], request)
+            attempt = ProvisioningAttempt(self.workload, check, self.configs[check.name], request)
             checks = set_check(checks, attempt.next(), self.now)
         return self._written(checks)
 

@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from cluster.actions import Action
-from reconciler.core.commands import Command, ReadObject, Relist, Write
+from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
 from reconciler.core.watched import WatchedKind
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
 from reconciler.objects.workers import (
-    Activity,
     DropWorker,
     FollowWorker,
     Source,
+    WorkerActivity,
     WorkerCommand,
     WorkerCondition,
     WorkerWrite,
 )
 from reconciler.observer.observer import NullObserver, Observer
 from reconciler.shell.call import Call
-from reconciler.shell.pace import Pace
+from reconciler.shell.pace import RoundPace
 from scheduling.objects.times import SECOND
 
 if TYPE_CHECKING:  # loaded where traces are on
@@ -55,14 +55,14 @@ class Leadership(Protocol):
     def term(self) -> int: ...
 
 
-class Workers(Protocol):
+class WorkerPort(Protocol):
     """Carries out what is asked of worker clusters; see `reconciler.objects.workers`."""
 
     def write(self, cluster: str, key: Key, action: Action) -> None: ...
 
     def follow(self, cluster: str, source: Source | None) -> None: ...
 
-    def stored(self, cluster: str, active: Activity) -> None: ...
+    def stored(self, cluster: str, active: WorkerActivity) -> None: ...
 
     def drop(self, cluster: str) -> None: ...
 
@@ -76,12 +76,12 @@ class Loop:
     core: Core
     executor: Executor
     permit: Leadership
-    workers: Workers | None = None
+    workers: WorkerPort | None = None
     observer: Observer = field(default_factory=NullObserver)
     spans: WriteSpans | None = None
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     clock: Callable[[], int] = time.time_ns
-    _pace: Pace = field(default_factory=Pace)
+    _pace: RoundPace = field(default_factory=RoundPace)
     _term: int = 0
 
     def round(self, patience: float = 0.5) -> None:
@@ -123,13 +123,13 @@ class Loop:
             self._carry_out(command)
 
     def _carry_out(self, command: Command) -> None:
-        if self.spans is not None and isinstance(command, Write | WorkerWrite):
+        if self.spans is not None and isinstance(command, WriteCommand | WorkerWrite):
             self.spans.sent(command.key, command.action, command.cluster if isinstance(command, WorkerWrite) else "")
         match command:
             case WorkerWrite() | FollowWorker() | WorkerCondition() | DropWorker():
                 if self.workers is not None:
                     _carry_out_there(command, self.workers)
-            case Write():
+            case WriteCommand():
                 self.executor.write(command.key, command.action)
             case ReadObject():
                 self.executor.read(command.key, command.path)
@@ -137,7 +137,7 @@ class Loop:
                 self.executor.relist(command.watched, command.request)
 
 
-def _carry_out_there(command: WorkerCommand, workers: Workers) -> None:
+def _carry_out_there(command: WorkerCommand, workers: WorkerPort) -> None:
     match command:
         case WorkerWrite():
             workers.write(command.cluster, command.key, command.action)

@@ -22,7 +22,7 @@ _HEARD = 5.0
 """Seconds of taking in after which it acts, where news comes faster than that."""
 
 
-class Pace:
+class RoundPace:
     """Used as a context manager around what is done in a round. `took` is how long the round was, in seconds: with what
     was taken in before, without waiting for it.
     """

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import LEASES
 from cluster.stream import Manifest
@@ -28,7 +28,7 @@ _DURATION = 15.0
 """Seconds that a Lease lasts which does not say so."""
 
 
-class Permit(Protocol):
+class LeasePermit(Protocol):
     """Asked before each write; `held` is cheap and may be called from any thread."""
 
     def start(self) -> None: ...
@@ -86,7 +86,7 @@ class Never:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LeaseClaim:
     """A Lease as it was observed: who holds it, when the holder renewed it by its own clock, for how many seconds."""
 
     key: str
@@ -95,7 +95,7 @@ class Claim:
     duration: float
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Claim:
+    def of(cls, manifest: Manifest) -> LeaseClaim:
         meta, spec = metadata(manifest), mapping(manifest.get("spec"))
         seconds = spec.get("leaseDurationSeconds")
         return cls(
@@ -111,7 +111,7 @@ class Rival:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         name: str = KUEUE_LEASE,
         pacing: Pacing | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -120,16 +120,16 @@ class Rival:
         self.who = who
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: dict[str, tuple[Claim, float]] = {}
+        self._seen: dict[str, tuple[LeaseClaim, float]] = {}
         self._listed = False
         self._renewals = 0
         self._blind = float("-inf")
-        self._reflector: Reflector[Claim] = Reflector(
+        self._reflector: Reflector[LeaseClaim] = Reflector(
             cluster,
             LEASES,
             self.change,
             on_replace=lambda claims, _: self.replace(claims),
-            keep=Claim.of,
+            keep=LeaseClaim.of,
             field_selector=f"metadata.name={name}",
             pacing=pacing,
         )
@@ -148,7 +148,7 @@ class Rival:
         self._blind = self._clock()
         return False
 
-    def active(self) -> Claim | None:
+    def active(self) -> LeaseClaim | None:
         """The Lease by which Kueue's manager is at work, None where it is not.
 
         While nothing was heard of the API server it may have been renewed, so its time begins anew.
@@ -168,14 +168,14 @@ class Rival:
         """How often it was observed to be renewed."""
         return self._renewals
 
-    def change(self, kind: ChangeKind, claim: Claim, _version: str = "") -> None:
+    def change(self, kind: ChangeKind, claim: LeaseClaim, _version: str = "") -> None:
         """One Lease of that name was written, or is gone."""
         with self._lock:
             self._put(claim)
             if kind == "DELETED":
                 self._seen.pop(claim.key, None)
 
-    def replace(self, claims: tuple[Claim, ...]) -> None:
+    def replace(self, claims: tuple[LeaseClaim, ...]) -> None:
         """These are all Leases of that name."""
         with self._lock:
             for key in self._seen.keys() - {claim.key for claim in claims}:
@@ -184,7 +184,7 @@ class Rival:
                 self._put(claim)
             self._listed = True
 
-    def _put(self, claim: Claim) -> None:
+    def _put(self, claim: LeaseClaim) -> None:
         """From now on it lasts for its duration, unless it is the same as before or held by nobody."""
         before = self._seen.get(claim.key)
         if not claim.holder:
@@ -207,7 +207,7 @@ class NoRival:
     def stop(self) -> None:
         """Nothing to end."""
 
-    def active(self) -> Claim | None:
+    def active(self) -> LeaseClaim | None:
         return None
 
     def left(self) -> bool:
@@ -217,7 +217,7 @@ class NoRival:
 class Manage:
     """Held while our Lease is and that of a rival is not; a change is logged once."""
 
-    def __init__(self, lease: Permit, rival: Rival | NoRival) -> None:
+    def __init__(self, lease: LeasePermit, rival: Rival | NoRival) -> None:
         self._lease = lease
         self._rival = rival
         self._logged = ""

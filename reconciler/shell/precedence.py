@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Precedence:
+class ReportPrecedence:
     """`beside`: so many reports at a time while something that goes before them is under way. For any thread."""
 
     def __init__(self, beside: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Listed, Observed
@@ -15,7 +15,7 @@ def _as_it_is(observed: Observed) -> Observed:
 
 
 def follow(
-    cluster: Cluster,
+    cluster: ClusterClient,
     report: Callable[[Observed | Listed], None],
     watched: Iterable[WatchedKind],
     pacing: Pacing | None = None,
@@ -35,7 +35,7 @@ def follow(
 
 
 def _reflector(
-    cluster: Cluster,
+    cluster: ClusterClient,
     report: Callable[[Observed | Listed], None],
     watched: WatchedKind,
     pacing: Pacing | None,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cluster.actions import Action, Create, Delete, Patch
-from cluster.tracing.span import Attribute, Parent, Span, SpanContext, SpanRecorder
+from cluster.tracing.span import Attribute, Parent, SpanContext, SpanRecorder, TraceSpan
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.reading import metadata, texts
 from reconciler.core.records import WORKLOAD, Records
@@ -68,7 +68,9 @@ class WriteSpans:
         attributes["quotree.outcome"] = type(error).__name__ if error is not None else "stored"
         failed = str(error)[:_LONGEST] if error is not None else ""
         self._recorder.record(
-            Span("written", context, found.began, self._clock(), attributes, Parent(found.whole.span), failed=failed)
+            TraceSpan(
+                "written", context, found.began, self._clock(), attributes, Parent(found.whole.span), failed=failed
+            )
         )
 
     def _whole(self, key: Key, action: Action) -> SpanContext | None:

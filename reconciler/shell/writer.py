@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cluster.actions import Action
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError, NotFound
-from cluster.retry import Backoff
+from cluster.retry import RandomBackoff
 from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
-from reconciler.shell.precedence import Precedence
+from reconciler.shell.precedence import ReportPrecedence
 
 log = logging.getLogger(__name__)
 _THREADS = 8
@@ -41,10 +41,10 @@ class Writer:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         report: Callable[[Outcome | Listed], None],
         may_write: Callable[[], bool],
-        writes: Cluster | None = None,
+        writes: ClusterClient | None = None,
         known: Callable[[Key], Observed | None] = lambda _: None,
     ) -> None:
         self._cluster = cluster
@@ -55,7 +55,7 @@ class Writer:
         self._closed = threading.Event()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
         self._later = ThreadPoolExecutor(_THREADS, thread_name_prefix="status")
-        self._precedence = Precedence(_BESIDE)
+        self._precedence = ReportPrecedence(_BESIDE)
 
     def write(self, key: Key, action: Action) -> None:
         if key[0] in _LATER:
@@ -101,7 +101,7 @@ class Writer:
             self._report(Failed(key, action, error))
 
     def _list(self, watched: WatchedKind, request: int) -> None:
-        backoff = Backoff()
+        backoff = RandomBackoff()
         while not self._closed.is_set():
             try:
                 listing = self._cluster.snapshot(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from scheduling.objects.inadmissible_reasons import WAITING_FOR_PODS_READY
 from scheduling.objects.workload import PODS_READY
-from scheduling.queues.pending import Entry, Requeue
+from scheduling.queues.pending import PendingEntry, Requeue
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 
@@ -45,7 +45,9 @@ class BlockAdmission:
             decision.assignment,
         )
 
-    def keep(self, entry: Entry, decision: Reserve, rest: Iterable[tuple[Entry, Decision]], now: int) -> None:
+    def keep(
+        self, entry: PendingEntry, decision: Reserve, rest: Iterable[tuple[PendingEntry, Decision]], now: int
+    ) -> None:
         """Return the head to its queue, and those after it in the cycle, which are tried in the next one."""
         queues = self._world.queues
         queues.requeue(decision.queue, entry, Requeue.FAILED_AFTER_NOMINATION, now)
@@ -67,7 +69,7 @@ class BlockAdmission:
         pending.drop(entry.key)
         return replace(decision, workload=entry.workload)
 
-    def _stands(self, decision: Reserve, entry: Entry) -> bool:
+    def _stands(self, decision: Reserve, entry: PendingEntry) -> bool:
         """Whether it asks for the same, its queue admits, and nobody has taken the quota away."""
         world, before = self._world, decision.workload
         same = (entry.workload.pod_sets, entry.workload.queue) == (before.pod_sets, before.queue)

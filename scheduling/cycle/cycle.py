@@ -15,9 +15,9 @@ from scheduling.cycle.known_assignments import KnownAssignments
 from scheduling.cycle.misconfigured import misconfigured
 from scheduling.cycle.nomination import Nomination, classic_order
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.assignment import Assignment, needed
+from scheduling.flavors.assignment import FlavorAssignment, needed
 from scheduling.flavors.messages import assignment_text
-from scheduling.flavors.modes import Outcome
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.flavors.partial_admission import search
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource, Usage
@@ -32,11 +32,11 @@ from scheduling.objects.inadmissible_reasons import (
 from scheduling.objects.queue_settings import ANY
 from scheduling.objects.requests import total_requests
 from scheduling.preemption.preemption import Preemptor
-from scheduling.preemption.targets import Target
-from scheduling.queues.pending import Entry, Requeue
+from scheduling.preemption.targets import PreemptionTarget
+from scheduling.queues.pending import PendingEntry, Requeue
 from scheduling.quota.alternative import Alternative
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import Queue, Reservation
+from scheduling.quota.state import ClusterQueueState, Reservation
 from scheduling.status.checks import REJECTED, RETRY
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
@@ -49,11 +49,11 @@ _FAILED_CHECKS = "The workload has failed admission checks"
 
 
 def run(
-    world: World, heads: Iterable[tuple[str, Entry]], number: int, known: KnownAssignments
-) -> list[tuple[Entry, Decision]]:
+    world: World, heads: Iterable[tuple[str, PendingEntry]], number: int, known: KnownAssignments
+) -> list[tuple[PendingEntry, Decision]]:
     """Decide on these heads, one of each ClusterQueue, in the order of the decisions; `number` counts cycles."""
     cycle = _Cycle(world, number, known, Alternative(world.state.tree), Alternative(world.state.tree))
-    decided: list[tuple[Entry, Decision]] = []
+    decided: list[tuple[PendingEntry, Decision]] = []
     nominations: list[Nomination] = []
     for name, entry in heads:
         refused = cycle.refusal(name, entry)
@@ -67,7 +67,7 @@ def run(
     return decided
 
 
-def try_alone(world: World, name: str, entry: Entry | None) -> Wait | None:
+def try_alone(world: World, name: str, entry: PendingEntry | None) -> Wait | None:
     """Why the workload would keep waiting if it were the only head now. A dry run.
 
     None if it would get quota, or if it would preempt others.
@@ -82,7 +82,7 @@ def try_alone(world: World, name: str, entry: Entry | None) -> Wait | None:
         return refused
     nomination = cycle.nominate(world.state.queues[name], entry)
     outcome, targets = nomination.assignment.outcome, nomination.targets
-    if outcome == Outcome.FIT or not all(target.reservation.workload.evicted for target in targets):
+    if outcome == FlavorOutcome.FIT or not all(target.reservation.workload.evicted for target in targets):
         return None
     with world.state.tree.simulation():
         return next((decision for decision in cycle.decide(nomination) if isinstance(decision, Wait)), None)
@@ -112,7 +112,7 @@ class _Cycle:
 
     # --- nomination
 
-    def refusal(self, name: str, entry: Entry) -> Wait | None:
+    def refusal(self, name: str, entry: PendingEntry) -> Wait | None:
         """Why the workload cannot be tried at all: the first reason that applies; None if it can."""
         workload, world = entry.workload, self.world
 
@@ -128,12 +128,12 @@ class _Cycle:
         wrong = misconfigured(world, name, workload)
         return wait(MISCONFIGURED, wrong.message, wrong.requeue) if wrong is not None else None
 
-    def nominate(self, queue: Queue, entry: Entry) -> Nomination:
+    def nominate(self, queue: ClusterQueueState, entry: PendingEntry) -> Nomination:
         """The flavors and victims of the workload, by the state before the cycle."""
         replaced = self.world.slices.predecessor(entry.workload, queue)
         shape = self.known.shape(queue, entry, self._progress(queue, entry))
         assignment = self.known.find(queue, shape) if shape is not None else None
-        targets: list[Target] = []
+        targets: list[PreemptionTarget] = []
         if assignment is None:
             with self.world.state.spared(replaced.key if replaced is not None else ""):
                 assignment, targets = self._best(queue, entry)
@@ -143,32 +143,32 @@ class _Cycle:
         preemptor = claims and self.world.state.options.preemptors_first
         return Nomination(entry, queue, assignment, targets, preemptor, replaced)
 
-    def _best(self, queue: Queue, entry: Entry) -> tuple[Assignment, list[Target]]:
+    def _best(self, queue: ClusterQueueState, entry: PendingEntry) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
         """With all of its pods if possible, else with as many as possible."""
         preemptor = self._preemptor(queue, entry)
         full = self._assign(queue, entry, preemptor)
         targets = self._targets(preemptor, full)
-        if full.outcome == Outcome.FIT or targets or not self.world.state.options.partial_admission:
+        if full.outcome == FlavorOutcome.FIT or targets or not self.world.state.options.partial_admission:
             return full, targets
 
-        def probe(counts: tuple[int, ...]) -> tuple[Assignment, list[Target]] | None:
+        def probe(counts: tuple[int, ...]) -> tuple[FlavorAssignment, list[PreemptionTarget]] | None:
             fewer = self._assign(queue, entry, preemptor, counts)
             leaving = self._targets(preemptor, fewer)
-            return (fewer, leaving) if fewer.outcome == Outcome.FIT or leaving else None
+            return (fewer, leaving) if fewer.outcome == FlavorOutcome.FIT or leaving else None
 
         return search(entry.workload.pod_sets, probe) or (full, targets)
 
-    def _preemptor(self, queue: Queue, entry: Entry) -> Preemptor:
+    def _preemptor(self, queue: ClusterQueueState, entry: PendingEntry) -> Preemptor:
         return Preemptor(self.world.state, queue, entry.workload, self.world.precedence)
 
     def _assign(
         self,
-        queue: Queue,
-        entry: Entry,
+        queue: ClusterQueueState,
+        entry: PendingEntry,
         preemptor: Preemptor,
         counts: tuple[int, ...] | None = None,
-        keep: Assignment | None = None,
-    ) -> Assignment:
+        keep: FlavorAssignment | None = None,
+    ) -> FlavorAssignment:
         world = self.world
         if entry.requests is None:
             entry.requests = total_requests(entry.workload, world.counting)
@@ -185,7 +185,7 @@ class _Cycle:
             predecessor=total_requests(replaced.workload, world.counting) if replaced is not None else (),
         )
 
-    def _progress(self, queue: Queue, entry: Entry) -> Progress | None:
+    def _progress(self, queue: ClusterQueueState, entry: PendingEntry) -> Progress | None:
         """Where the search for flavors goes on; None if it begins anew."""
         progress: Progress | None = entry.progress
         if progress is None:
@@ -193,8 +193,8 @@ class _Cycle:
         generation = self.world.state.generation(queue)
         return None if progress.outdated(generation, self.number, entry.scheduling_hash) else progress
 
-    def _targets(self, preemptor: Preemptor, assignment: Assignment) -> list[Target]:
-        if assignment.outcome != Outcome.PREEMPT:
+    def _targets(self, preemptor: Preemptor, assignment: FlavorAssignment) -> list[PreemptionTarget]:
+        if assignment.outcome != FlavorOutcome.PREEMPT:
             return []
         return preemptor.targets(needed(assignment, self.world.state.options.compat), assignment.short)
 
@@ -208,25 +208,25 @@ class _Cycle:
         if self._overlaps(nomination) and self.world.state.options.recompute_on_overlap:
             self._reconsider(nomination)
         assignment = nomination.assignment
-        if assignment.outcome == Outcome.NO_FIT:
+        if assignment.outcome == FlavorOutcome.NO_FIT:
             yield self._wait(nomination, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
-        elif assignment.outcome == Outcome.PREEMPT and not nomination.targets:
+        elif assignment.outcome == FlavorOutcome.PREEMPT and not nomination.targets:
             reserves = nomination.preemptor or nomination.queue.settings.preemption.reclaim_within_cohort != ANY
             if reserves:
                 kept = quota_to_reserve(nomination.queue, assignment, self.world.state.options.compat)
                 self._reserve_capacity(nomination, kept)
             text = assignment_text(assignment)
             yield self._wait(nomination, Requeue.NO_CANDIDATES, WAITING_FOR_QUOTA, text, reserves=reserves)
-        elif assignment.outcome == Outcome.PREEMPT and self._gated(nomination):
+        elif assignment.outcome == FlavorOutcome.PREEMPT and self._gated(nomination):
             yield self._wait(nomination, Requeue.PREEMPTION_GATED, ADMISSION_GATED, PREEMPTION_GATED)
-        elif assignment.outcome == Outcome.DEFERRED_FIT:
+        elif assignment.outcome == FlavorOutcome.DEFERRED_FIT:
             self._reserve_capacity(nomination, assignment.usage)
             yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED, reserves=True)
         elif self._overlaps(nomination):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         elif not self._still_fits(nomination):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
-        elif assignment.outcome == Outcome.PREEMPT:
+        elif assignment.outcome == FlavorOutcome.PREEMPT:
             yield from self._preempt(nomination)
         else:
             self._count(nomination)
@@ -250,7 +250,7 @@ class _Cycle:
             preemptor = self._preemptor(queue, entry)
             again = self._assign(queue, entry, preemptor, before.counts, before)
             nomination.targets = self._targets(preemptor, again)
-        nomination.assignment = again.deferred() if again.outcome == Outcome.FIT else again
+        nomination.assignment = again.deferred() if again.outcome == FlavorOutcome.FIT else again
 
     def _still_fits(self, nomination: Nomination) -> bool:
         """Whether it fits beside the cycle's other decisions after all victims have left.
@@ -311,7 +311,9 @@ class _Cycle:
         )
 
 
-def quota_to_reserve(queue: Queue, assignment: Assignment, compat: bool = False) -> dict[FlavorResource, int]:
+def quota_to_reserve(
+    queue: ClusterQueueState, assignment: FlavorAssignment, compat: bool = False
+) -> dict[FlavorResource, int]:
     """The capacity to reserve for a head without preemption candidates, so that the rest of the cycle does not take it.
 
     As much as its own limits let it use. In Kueue this is negative for a ClusterQueue over its limit, which hands out

@@ -16,7 +16,7 @@ from scheduling.cycle.known_assignments import KnownAssignments
 from scheduling.flavors.assignment import total_usage
 from scheduling.flavors.scan_progress import progress_of
 from scheduling.objects.copying import replace
-from scheduling.queues.pending import Entry, Requeue
+from scheduling.queues.pending import PendingEntry, Requeue
 from scheduling.status.eviction import preempt
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
@@ -25,7 +25,7 @@ _KEEP_LOOKING = (Requeue.NO_FIT, Requeue.NO_CANDIDATES, Requeue.FAILED_AFTER_NOM
 """After these the next attempt resumes the search for flavors; after a preemption it starts over."""
 
 
-class Engine:
+class AdmissionEngine:
     """Runs cycles over a `World`. Decisions take effect there at once: quota is assumed, victims are evicted.
 
     `block_admission`: no workload gets quota until the pods of all that have it are ready.
@@ -59,7 +59,7 @@ class Engine:
                     world.queues.exhaust(decision.queue)
         return decisions
 
-    def _entered(self, decided: list[tuple[Entry, Decision]], now: int) -> Iterator[Decision]:
+    def _entered(self, decided: list[tuple[PendingEntry, Decision]], now: int) -> Iterator[Decision]:
         """One after the other, up to one that is held back."""
         for done, (entry, decision) in enumerate(decided, start=1):
             block = self._block_admission
@@ -76,7 +76,7 @@ class Engine:
         self.world.assume(decision.workload, self.world.state.queues[decision.queue], used)
         return decision
 
-    def _enter(self, entry: Entry, decision: Decision, now: int) -> Decision:
+    def _enter(self, entry: PendingEntry, decision: Decision, now: int) -> Decision:
         world = self.world
         if isinstance(decision, Reserve):
             return self._reserve(decision)
@@ -86,7 +86,7 @@ class Engine:
             return decision
         return self._requeue(entry, decision, now)
 
-    def _requeue(self, entry: Entry, decision: Wait, now: int) -> Wait:
+    def _requeue(self, entry: PendingEntry, decision: Wait, now: int) -> Wait:
         keeps = decision.requeue in _KEEP_LOOKING and decision.assignment is not None
         entry.progress = None
         if keeps and decision.assignment is not None:
@@ -97,7 +97,7 @@ class Engine:
         return requeued
 
 
-def _would_end_the_same(entry: Entry, decision: Decision) -> bool:
+def _would_end_the_same(entry: PendingEntry, decision: Decision) -> bool:
     """Whether the next cycle would decide the same: the head lost to another, or stays head and reserves capacity."""
     if not isinstance(decision, Wait) or (entry.progress is not None and entry.progress.pending):
         return False

@@ -14,14 +14,14 @@ from typing import TypeAlias
 
 from scheduling.cycle.nomination import Nomination
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.shares import Share, Shares, borrows_on
+from scheduling.quota.shares import DominantShare, Shares, borrows_on
 from scheduling.quota.tree import QuotaTree
 
 Rank: TypeAlias = tuple[bool, bool, tuple[bool, Fraction], tuple[int, int, str]]
 """Smaller is better."""
 
 
-def rank(nomination: Nomination, borrows: bool, share: Share) -> Rank:
+def rank(nomination: Nomination, borrows: bool, share: DominantShare) -> Rank:
     """The rank of a head at a Cohort: preemptors first, then those that do not borrow what they request.
 
     `borrows` and `share` are those of the Cohort's child that the head comes from, with the head admitted.

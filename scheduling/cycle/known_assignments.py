@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.copying import replace
-from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.preemption.candidates import nobody_can_be_preempted
-from scheduling.queues.entry import Entry
+from scheduling.queues.entry import PendingEntry
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import Queue, State
+from scheduling.quota.state import ClusterQueueState, QuotaState
 
 _MOST = 20_000
 """Assignments in all, of about 1 KiB each; then the collection begins anew."""
@@ -34,19 +34,19 @@ class _Place:
 
     path: tuple[QuotaNode, ...]
     pairs: tuple[FlavorResource, ...]
-    found: dict[Shape, Assignment] = field(default_factory=dict)
+    found: dict[Shape, FlavorAssignment] = field(default_factory=dict)
 
 
 class KnownAssignments:
     """Those of one engine, by ClusterQueue."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: QuotaState) -> None:
         self._state = state
         self._edits = state.edits
         self._places: dict[str, _Place] = {}
         self._count = 0
 
-    def shape(self, queue: Queue, entry: Entry, resume: Progress | None) -> Shape | None:
+    def shape(self, queue: ClusterQueueState, entry: PendingEntry, resume: Progress | None) -> Shape | None:
         """What the search depends on; None if it also depends on who runs, or on what it would take over."""
         if not entry.scheduling_hash or entry.workload.replaces:
             return None
@@ -59,7 +59,7 @@ class KnownAssignments:
             return None
         return entry.scheduling_hash, begins, used
 
-    def find(self, queue: Queue, shape: Shape) -> Assignment | None:
+    def find(self, queue: ClusterQueueState, shape: Shape) -> FlavorAssignment | None:
         """As a search would find it now, so with the generation of now."""
         known = self._place(queue).found
         found, generation = known.get(shape), self._state.generation(queue)
@@ -67,13 +67,13 @@ class KnownAssignments:
             found = known[shape] = replace(found, generation=generation)
         return found
 
-    def keep(self, queue: Queue, shape: Shape, assignment: Assignment) -> None:
+    def keep(self, queue: ClusterQueueState, shape: Shape, assignment: FlavorAssignment) -> None:
         if self._count >= _MOST:
             self._forget()
         self._count += 1
         self._place(queue).found[shape] = assignment
 
-    def _place(self, queue: Queue) -> _Place:
+    def _place(self, queue: ClusterQueueState) -> _Place:
         if self._edits != self._state.edits:
             self._forget()
         place = self._places.get(queue.name)
@@ -86,7 +86,7 @@ class KnownAssignments:
         self._count, self._edits = 0, self._state.edits
 
 
-def _pairs(settings: QueueSettings) -> tuple[FlavorResource, ...]:
+def _pairs(settings: ClusterQueueSettings) -> tuple[FlavorResource, ...]:
     """All that a search in the ClusterQueue may look at."""
     return tuple(
         FlavorResource(flavor, resource)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.objects.workload import Workload
-from scheduling.preemption.targets import Target
-from scheduling.queues.pending import Entry
-from scheduling.quota.state import Queue, Reservation
+from scheduling.preemption.targets import PreemptionTarget
+from scheduling.queues.pending import PendingEntry
+from scheduling.quota.state import ClusterQueueState, Reservation
 
 
 @dataclass(slots=True, eq=False)
@@ -20,10 +20,10 @@ class Nomination:
     workload whose quota it takes over, None for most.
     """
 
-    entry: Entry
-    queue: Queue
-    assignment: Assignment
-    targets: list[Target] = field(default_factory=list)
+    entry: PendingEntry
+    queue: ClusterQueueState
+    assignment: FlavorAssignment
+    targets: list[PreemptionTarget] = field(default_factory=list)
     preemptor: bool = False
     replaced: Reservation | None = None
 

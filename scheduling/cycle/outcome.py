@@ -5,8 +5,8 @@ Source: Kueue v0.19, pkg/scheduler (admit, requeue), pkg/workload.
 
 from __future__ import annotations
 
-from scheduling.flavors.assignment import Assignment
-from scheduling.objects.queue_settings import QueueSettings
+from scheduling.flavors.assignment import FlavorAssignment
+from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.requests import Counting, total_requests
 from scheduling.objects.workload import BLOCKED_ON_GATES, Admission, PodSetAdmission, Workload
 from scheduling.queues.pending import Requeue
@@ -18,7 +18,7 @@ from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.world.decisions import Reserve, Wait
 
 
-def admission_of(queue: str, assigned: Assignment) -> Admission:
+def admission_of(queue: str, assigned: FlavorAssignment) -> Admission:
     """status.admission of a workload with these flavors."""
     return Admission(
         queue,
@@ -35,7 +35,7 @@ def admission_of(queue: str, assigned: Assignment) -> Admission:
 
 
 def reserved(
-    workload: Workload, decision: Reserve, queue: QueueSettings, now: int, observability: Observability = LEGACY
+    workload: Workload, decision: Reserve, queue: ClusterQueueSettings, now: int, observability: Observability = LEGACY
 ) -> Workload:
     """The workload with its quota; admitted if it has no admission checks to wait for.
 

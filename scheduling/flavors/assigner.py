@@ -12,22 +12,22 @@ from functools import lru_cache
 
 from scheduling.flavors.assignment import (
     PODS,
-    Assignment,
-    Attempt,
+    FlavorAssignment,
+    FlavorAttempt,
     FlavorChoice,
     PodSetAssignment,
     no_fit_reason,
     total_usage,
 )
-from scheduling.flavors.group_search import GroupSearch, Member, Question
-from scheduling.flavors.modes import Grade, Mode, Outcome, Simulate
+from scheduling.flavors.group_search import FlavorQuestion, GroupSearch, SearchedPodSet
+from scheduling.flavors.modes import FlavorOutcome, Grade, Mode, Simulate
 from scheduling.flavors.reasons import Reason, Undeclared
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource, plus
-from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.requests import PodSetRequests, total_requests
 from scheduling.objects.workload import Workload
-from scheduling.quota.state import Queue, State
+from scheduling.quota.state import ClusterQueueState, QuotaState
 
 _FROM_THE_START = Progress()
 
@@ -38,8 +38,8 @@ def nobody(_pair: FlavorResource, _amount: int) -> Grade:
 
 
 def assign(
-    state: State,
-    queue: Queue,
+    state: QuotaState,
+    queue: ClusterQueueState,
     workload: Workload,
     counts: Sequence[int] | None = None,
     resume: Progress | None = None,
@@ -48,7 +48,7 @@ def assign(
     requests: Sequence[PodSetRequests] | None = None,
     nominated: Mapping[str, Mapping[str, str]] | None = None,
     predecessor: Sequence[PodSetRequests] = (),
-) -> Assignment:
+) -> FlavorAssignment:
     """The flavors for every pod set; changes nothing.
 
     `counts`: pod counts to use instead of the requested ones. `resume`: where the search of an earlier cycle ended.
@@ -59,38 +59,41 @@ def assign(
     if counts is not None:
         asked = [entry.scaled_to(count) for entry, count in zip(asked, counts, strict=True)]
     held = {entry.name: entry for entry in predecessor}
-    question = Question(state, queue, workload, simulate, resume or _FROM_THE_START, nominated, held)
+    question = FlavorQuestion(state, queue, workload, simulate, resume or _FROM_THE_START, nominated, held)
     pod_sets: list[PodSetAssignment] = []
     for members in _together(workload, asked, queue.settings):
         assumed = total_usage(pod_sets, predecessor) if pod_sets else {}
         found = _serve(question, members, assumed)
         pod_sets.extend(found)
-        if any(pod_set.outcome == Outcome.NO_FIT for pod_set in found):
+        if any(pod_set.outcome == FlavorOutcome.NO_FIT for pod_set in found):
             break
     return _concluded(state, queue, tuple(pod_sets), predecessor)
 
 
 def _concluded(
-    state: State, queue: Queue, pod_sets: tuple[PodSetAssignment, ...], predecessor: Sequence[PodSetRequests]
-) -> Assignment:
-    outcome = min((pod_set.outcome for pod_set in pod_sets), default=Outcome.NO_FIT)
-    return Assignment(
+    state: QuotaState,
+    queue: ClusterQueueState,
+    pod_sets: tuple[PodSetAssignment, ...],
+    predecessor: Sequence[PodSetRequests],
+) -> FlavorAssignment:
+    outcome = min((pod_set.outcome for pod_set in pod_sets), default=FlavorOutcome.NO_FIT)
+    return FlavorAssignment(
         pod_sets=pod_sets,
         usage=total_usage(pod_sets, predecessor),
         level=max((choice.level for pod_set in pod_sets for choice in pod_set.choices.values()), default=0),
         outcome=outcome,
-        no_fit=no_fit_reason(pod_sets, state.options.compat) if outcome == Outcome.NO_FIT else "",
+        no_fit=no_fit_reason(pod_sets, state.options.compat) if outcome == FlavorOutcome.NO_FIT else "",
         generation=state.generation(queue),
     )
 
 
 def _serve(
-    question: Question, members: Sequence[Member], assumed: Mapping[FlavorResource, int]
+    question: FlavorQuestion, members: Sequence[SearchedPodSet], assumed: Mapping[FlavorResource, int]
 ) -> list[PodSetAssignment]:
     """Assign one pod set, or several that share their flavors; `assumed` is what earlier pod sets take."""
     options, settings = question.state.options, question.queue.settings
     choices: dict[str, FlavorChoice] = {}
-    attempts: list[Attempt] = []
+    attempts: list[FlavorAttempt] = []
     reasons: list[Reason] = []
     total = _total(members)
     order = _ordered(tuple(total))
@@ -117,31 +120,36 @@ def _serve(
 
 
 def _assigned(
-    member: Member, choices: Mapping[str, FlavorChoice], attempts: tuple[Attempt, ...], reasons: tuple[Reason, ...]
+    member: SearchedPodSet,
+    choices: Mapping[str, FlavorChoice],
+    attempts: tuple[FlavorAttempt, ...],
+    reasons: tuple[Reason, ...],
 ) -> PodSetAssignment:
     own = {resource: choice for resource, choice in choices.items() if resource in member.requests}
     return PodSetAssignment(member.pod_set.name, member.count, member.requests, own, attempts, reasons)
 
 
-def _group_of(settings: QueueSettings, resource: str) -> int | None:
+def _group_of(settings: ClusterQueueSettings, resource: str) -> int | None:
     return next((place for place, group in enumerate(settings.groups) if resource in group.resources), None)
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
-def _together(workload: Workload, asked: Sequence[PodSetRequests], settings: QueueSettings) -> Iterable[list[Member]]:
+def _together(
+    workload: Workload, asked: Sequence[PodSetRequests], settings: ClusterQueueSettings
+) -> Iterable[list[SearchedPodSet]]:
     """The pod sets in order; those of one topology group together, since they must share their flavors."""
     counts_pods = settings.group_of(PODS) is not None
-    groups: dict[object, list[Member]] = {}
+    groups: dict[object, list[SearchedPodSet]] = {}
     for place, (pod_set, entry) in enumerate(zip(workload.pod_sets, asked, strict=True)):
         requests = {**entry.requests, PODS: entry.count} if counts_pods else entry.requests
         named = pod_set.topology.get("podSetGroupName") if pod_set.topology else None
-        groups.setdefault(named or place, []).append(Member(place, pod_set, entry.count, requests))
+        groups.setdefault(named or place, []).append(SearchedPodSet(place, pod_set, entry.count, requests))
     return groups.values()
 
 
-def _total(members: Sequence[Member]) -> Mapping[str, int]:
+def _total(members: Sequence[SearchedPodSet]) -> Mapping[str, int]:
     if len(members) == 1:
         return members[0].requests
     total: dict[str, int] = {}

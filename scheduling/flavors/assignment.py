@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from scheduling.flavors.modes import Mode, Outcome
+from scheduling.flavors.modes import FlavorOutcome, Mode
 from scheduling.flavors.reasons import Reason, Undeclared, severity
 from scheduling.objects.amounts import FlavorResource, Requests, Usage, plus
 from scheduling.objects.inadmissible_reasons import NO_MATCHING_FLAVOR
@@ -28,11 +28,11 @@ class FlavorChoice:
     mode: Mode
     level: int
     tried: int
-    outcome: Outcome
+    outcome: FlavorOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class FlavorAttempt:
     """A flavor that was tried. `group`: the index of its resource group. `no_fit`: the reason if it cannot fit."""
 
     flavor: str
@@ -51,18 +51,18 @@ class PodSetAssignment:
     count: int
     requests: Requests
     choices: Mapping[str, FlavorChoice]
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[FlavorAttempt, ...] = ()
     reasons: tuple[Reason, ...] = ()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> FlavorOutcome:
         if not self.reasons:
-            return Outcome.FIT
-        return min((choice.outcome for choice in self.choices.values()), default=Outcome.NO_FIT)
+            return FlavorOutcome.FIT
+        return min((choice.outcome for choice in self.choices.values()), default=FlavorOutcome.NO_FIT)
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class FlavorAssignment:
     """`usage` is by pair, `level` the highest borrowing level, `outcome` the worst of all pod sets.
 
     Pod sets after the first one that does not fit are missing. `generation` is that of the ClusterQueue at the time.
@@ -71,7 +71,7 @@ class Assignment:
     pod_sets: tuple[PodSetAssignment, ...]
     usage: Usage
     level: int
-    outcome: Outcome
+    outcome: FlavorOutcome
     no_fit: str = ""
     generation: int = 0
 
@@ -82,7 +82,7 @@ class Assignment:
             FlavorResource(choice.flavor, resource)
             for pod_set in self.pod_sets
             for resource, choice in pod_set.choices.items()
-            if choice.outcome == Outcome.PREEMPT
+            if choice.outcome == FlavorOutcome.PREEMPT
         )
 
     @property
@@ -97,9 +97,9 @@ class Assignment:
             for pod_set in self.pod_sets
         }
 
-    def deferred(self) -> Assignment:
+    def deferred(self) -> FlavorAssignment:
         """The same assignment, to fit only after others have left."""
-        return replace(self, outcome=Outcome.DEFERRED_FIT)
+        return replace(self, outcome=FlavorOutcome.DEFERRED_FIT)
 
 
 def total_usage(pod_sets: Iterable[PodSetAssignment], predecessor: Iterable[PodSetRequests] = ()) -> Usage:
@@ -115,7 +115,7 @@ def total_usage(pod_sets: Iterable[PodSetAssignment], predecessor: Iterable[PodS
     return usage
 
 
-def needed(assignment: Assignment, compat: bool) -> Usage:
+def needed(assignment: FlavorAssignment, compat: bool) -> Usage:
     """What preemption must make room for: the whole usage of the assignment.
 
     Kueue leaves out the number of pods, so it may choose too few victims
@@ -128,7 +128,7 @@ def needed(assignment: Assignment, compat: bool) -> Usage:
 
 def no_fit_reason(pod_sets: Iterable[PodSetAssignment], compat: bool) -> str:
     """The reason why there is no fit: the most severe of the pod sets that do not fit."""
-    failed = (pod_set for pod_set in pod_sets if pod_set.outcome == Outcome.NO_FIT)
+    failed = (pod_set for pod_set in pod_sets if pod_set.outcome == FlavorOutcome.NO_FIT)
     return max((_pod_set_no_fit(pod_set, compat) for pod_set in failed), key=severity, default="")
 
 

@@ -11,25 +11,25 @@ from functools import lru_cache
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.node_affinity import NodeAffinity, node_affinity
 from scheduling.flavors.reasons import (
+    FlavorNotAllowed,
     ForTopology,
     Missing,
-    NotAllowed,
     Reason,
     Unselected,
     Untolerated,
     WithoutTopology,
 )
-from scheduling.objects.queue_settings import QueueSettings, ResourceGroup
+from scheduling.objects.queue_settings import ClusterQueueSettings, FlavorGroup
 from scheduling.objects.requests import per_pod
 from scheduling.objects.template import PodTemplate
 from scheduling.objects.workload import PodSet, Workload
-from scheduling.quota.state import State
+from scheduling.quota.state import QuotaState
 
 
 def unsuitable(
-    state: State,
-    settings: QueueSettings,
-    group: ResourceGroup,
+    state: QuotaState,
+    settings: ClusterQueueSettings,
+    group: FlavorGroup,
     name: str,
     workload: Workload,
     pod_sets: Iterable[PodSet],
@@ -37,7 +37,7 @@ def unsuitable(
     """Why the flavor cannot serve these pod sets; None if it can."""
     allowed = workload.allowed_flavors
     if allowed is not None and name not in allowed:
-        return NotAllowed(name)
+        return FlavorNotAllowed(name)
     flavor = state.flavors.get(name)
     if flavor is None:
         return Missing(name)
@@ -48,14 +48,14 @@ def unsuitable(
     return None
 
 
-def topology_only(state: State, settings: QueueSettings) -> bool:
+def topology_only(state: QuotaState, settings: ClusterQueueSettings) -> bool:
     """Whether every flavor of the ClusterQueue has a topology: then pod sets without a request get one, too."""
     flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
     return bool(flavors) and all(flavor is not None and flavor.topology for flavor in flavors)
 
 
 def _topology_mismatch(
-    state: State, settings: QueueSettings, group: ResourceGroup, flavor: Flavor, pod_set: PodSet
+    state: QuotaState, settings: ClusterQueueSettings, group: FlavorGroup, flavor: Flavor, pod_set: PodSet
 ) -> Reason | None:
     """Why the flavor's topology and the pod set's topology request do not match.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduling.flavors.assignment import ALL_TRIED, Attempt, FlavorChoice
+from scheduling.flavors.assignment import ALL_TRIED, FlavorAttempt, FlavorChoice
 from scheduling.flavors.eligibility import unsuitable
 from scheduling.flavors.modes import BEST, WORST, Grade, Mode, Simulate, better, try_next, worse_of
 from scheduling.flavors.quota_fit import graded
@@ -17,11 +17,11 @@ from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.requests import PodSetRequests
 from scheduling.objects.workload import PodSet, Workload
-from scheduling.quota.state import Queue, State
+from scheduling.quota.state import ClusterQueueState, QuotaState
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SearchedPodSet:
     """A pod set with its index in the workload. `requests` include the number of pods if quota limits it."""
 
     place: int
@@ -31,11 +31,11 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class FlavorQuestion:
     """The constants of one workload's search; see `assigner.assign`."""
 
-    state: State
-    queue: Queue
+    state: QuotaState
+    queue: ClusterQueueState
     workload: Workload
     simulate: Simulate
     resume: Progress
@@ -50,12 +50,12 @@ class GroupSearch:
     `assumed` is what earlier pod sets take. After `run`, `attempts` and `reasons` have what was tried.
     """
 
-    question: Question
+    question: FlavorQuestion
     place: int
-    members: Sequence[Member]
+    members: Sequence[SearchedPodSet]
     wanted: Mapping[str, int]
     assumed: Mapping[FlavorResource, int]
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[FlavorAttempt] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     _best: Grade = WORST
     _flavor: str = ""
@@ -99,7 +99,7 @@ class GroupSearch:
         barred = self._barred(flavor)
         if barred is not None:
             self.reasons.append(barred)
-            self.attempts.append(Attempt(flavor, self.place, Mode.NO_FIT, 0, (barred,), barred.no_fit))
+            self.attempts.append(FlavorAttempt(flavor, self.place, Mode.NO_FIT, 0, (barred,), barred.no_fit))
             return WORST, {}
         question, whole = self.question, BEST
         grades: dict[str, Grade] = {}
@@ -114,7 +114,7 @@ class GroupSearch:
                 no_fit = max(no_fit, *(reason.no_fit for reason in reasons), key=severity)
         level = max((grade.level for grade in grades.values()), default=0)
         self.reasons += found
-        self.attempts.append(Attempt(flavor, self.place, whole.mode, level, tuple(found), no_fit))
+        self.attempts.append(FlavorAttempt(flavor, self.place, whole.mode, level, tuple(found), no_fit))
         return whole, grades
 
     def _barred(self, flavor: str) -> Reason | None:
@@ -148,7 +148,7 @@ class GroupSearch:
         held = (self._before(member, resource) for member in self.members)
         return next((named for named in held if named is not None and named != flavor), None)
 
-    def _before(self, member: Member, resource: str) -> str | None:
+    def _before(self, member: SearchedPodSet, resource: str) -> str | None:
         before = self.question.predecessor.get(member.pod_set.name)
         return None if before is None else before.flavors.get(resource, "")
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import singledispatch
 
 from policies.model.quantity import Quantity
-from scheduling.flavors.assignment import Assignment, PodSetAssignment
+from scheduling.flavors.assignment import FlavorAssignment, PodSetAssignment
 from scheduling.flavors.reasons import (
     BeyondMaximum,
+    FlavorNotAllowed,
     ForTopology,
     HeldByPredecessor,
     Missing,
-    NotAllowed,
     NotNominated,
     Reason,
     Short,
@@ -30,7 +30,7 @@ _WITH_BINARY_UNITS = ("memory", "ephemeral-storage")
 _UNIT = 10**9
 
 
-def assignment_text(assignment: Assignment) -> str:
+def assignment_text(assignment: FlavorAssignment) -> str:
     """Why the workload does not fit at once, by pod set; empty if it does."""
     return "; ".join(_pod_set_text(pod_set) for pod_set in assignment.pod_sets if pod_set.reasons)
 
@@ -67,7 +67,7 @@ def _(reason: Missing) -> str:
 
 
 @text.register
-def _(reason: NotAllowed) -> str:
+def _(reason: FlavorNotAllowed) -> str:
     return f"skipping flavor {reason.flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
 
 

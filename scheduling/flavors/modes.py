@@ -14,7 +14,7 @@ from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import PREEMPTION_OVER_BORROWING, TRY_NEXT_FLAVOR, Fungibility
 
 
-class Outcome(IntEnum):
+class FlavorOutcome(IntEnum):
     """What a flavor means for the workload, worst first. DEFERRED_FIT: it fits after others have left."""
 
     NO_FIT = 0
@@ -29,10 +29,10 @@ class Outcome(IntEnum):
 
 
 _LABELS = {
-    Outcome.NO_FIT: "NoFit",
-    Outcome.PREEMPT: "Preempt",
-    Outcome.DEFERRED_FIT: "DeferredFit",
-    Outcome.FIT: "Fit",
+    FlavorOutcome.NO_FIT: "NoFit",
+    FlavorOutcome.PREEMPT: "Preempt",
+    FlavorOutcome.DEFERRED_FIT: "DeferredFit",
+    FlavorOutcome.FIT: "Fit",
 }
 
 
@@ -50,11 +50,17 @@ class Mode(IntEnum):
     FIT = 4
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> FlavorOutcome:
         return _OUTCOMES[self]
 
 
-_OUTCOMES = (Outcome.NO_FIT, Outcome.PREEMPT, Outcome.PREEMPT, Outcome.PREEMPT, Outcome.FIT)
+_OUTCOMES = (
+    FlavorOutcome.NO_FIT,
+    FlavorOutcome.PREEMPT,
+    FlavorOutcome.PREEMPT,
+    FlavorOutcome.PREEMPT,
+    FlavorOutcome.FIT,
+)
 
 
 class Grade(NamedTuple):

@@ -9,11 +9,11 @@ from policies.dialects.kueue_state import NEVER
 from scheduling.flavors.modes import Grade, Mode, Simulate
 from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
 from scheduling.objects.amounts import FlavorResource, plus
-from scheduling.quota.state import Queue
+from scheduling.quota.state import ClusterQueueState
 
 
 def graded(
-    queue: Queue, pair: FlavorResource, earlier: int, asked: int, simulate: Simulate, fair_sharing: bool
+    queue: ClusterQueueState, pair: FlavorResource, earlier: int, asked: int, simulate: Simulate, fair_sharing: bool
 ) -> tuple[Grade, Reason | None]:
     """The grade of `asked` on top of what `earlier` pod sets take, and the reason if it does not fit at once."""
     node, wanted = queue.node, plus(earlier, asked)
@@ -30,6 +30,6 @@ def graded(
     return Grade(Mode.NO_FIT, level), short
 
 
-def _preempts_while_borrowing(queue: Queue, fair_sharing: bool) -> bool:
+def _preempts_while_borrowing(queue: ClusterQueueState, fair_sharing: bool) -> bool:
     policy = queue.settings.preemption
     return policy.borrow_within_cohort != NEVER or (fair_sharing and policy.reclaim_within_cohort != NEVER)

@@ -37,7 +37,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class NotAllowed:
+class FlavorNotAllowed:
     """The workload names the flavors that it may use, and this one is not among them."""
 
     flavor: str
@@ -123,7 +123,7 @@ class Short:
 Reason: TypeAlias = (
     Undeclared
     | Missing
-    | NotAllowed
+    | FlavorNotAllowed
     | NotNominated
     | HeldByPredecessor
     | ForTopology

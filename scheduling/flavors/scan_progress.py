@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from scheduling.flavors.assignment import ALL_TRIED, Assignment
+from scheduling.flavors.assignment import ALL_TRIED, FlavorAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Progress:
         return self.cycle < cycle - 1 and generation > self.generation
 
 
-def progress_of(assignment: Assignment, cycle: int = 0, scheduling_hash: Hashable = "") -> Progress:
+def progress_of(assignment: FlavorAssignment, cycle: int = 0, scheduling_hash: Hashable = "") -> Progress:
     """Where the search ended that found the assignment."""
     tried = tuple(
         {resource: choice.tried for resource, choice in pod_set.choices.items()} for pod_set in assignment.pod_sets

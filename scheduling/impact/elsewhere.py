@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from policies.dialects.reading import Manifest
-from policies.impact.quotas import Excess, Pair
+from policies.impact.quotas import Excess, QuotaPair
 from policies.model.objects import Ref
-from scheduling.queue_tree.running import Running
+from scheduling.queue_tree.running import RunningPods
 
 
-class Played(Protocol):
+class PlayedElsewhere(Protocol):
     """A simulation of such queues. `excesses` are the queues that use more than they may."""
 
     unsettled: bool
@@ -23,7 +23,7 @@ class Played(Protocol):
 
     def settle(self) -> None: ...
 
-    def running(self) -> dict[str, Running]: ...
+    def running(self) -> dict[str, RunningPods]: ...
 
     def excesses(self) -> Iterator[Excess]: ...
 
@@ -47,7 +47,7 @@ class Elsewhere:
     settled: bool = True
 
 
-def predict_elsewhere(simulation: Played, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Elsewhere:
+def predict_elsewhere(simulation: PlayedElsewhere, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Elsewhere:
     """The outcome of applying these manifests and deleting these objects, all at one moment."""
     before, over = simulation.running(), _by_node(simulation)
     simulation.change(manifests)
@@ -62,7 +62,7 @@ def predict_elsewhere(simulation: Played, manifests: Iterable[Manifest], deleted
     )
 
 
-def _by_node(simulation: Played) -> dict[tuple[Ref, Pair], Excess]:
+def _by_node(simulation: PlayedElsewhere) -> dict[tuple[Ref, QuotaPair], Excess]:
     return {(each.ref, each.pair): each for each in simulation.excesses()}
 
 
@@ -70,6 +70,6 @@ def _above(excess: Excess) -> int:
     return excess.used - excess.limit
 
 
-def _change(name: str, before: Running | None, after: Running | None) -> WorkChange:
+def _change(name: str, before: RunningPods | None, after: RunningPods | None) -> WorkChange:
     where = after or before
     return WorkChange(name, where.queue if where else "", before.pods if before else 0, after.pods if after else 0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from policies.dialects.kueue import cluster_queue_ref, cohort_ref
-from policies.impact.quotas import NO_QUOTA, Excess, NodeQuotas, Pair, Quota
+from policies.impact.quotas import NO_QUOTA, Excess, NodeQuotas, PairQuota, QuotaPair
 from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED
 from scheduling.objects.amounts import FlavorResource
@@ -21,7 +21,7 @@ class Borrowing:
     """A ClusterQueue that uses more than its own nominal quota, in nano units: others may reclaim the difference."""
 
     ref: Ref
-    pair: Pair
+    pair: QuotaPair
     used: int
     nominal: int
 
@@ -30,13 +30,13 @@ def kueue_quotas(world: World) -> dict[Ref, NodeQuotas]:
     return {_ref(node): _quotas(node) for node in _nodes(world)}
 
 
-def over_quota(world: World) -> dict[tuple[Ref, Pair], Excess]:
+def over_quota(world: World) -> dict[tuple[Ref, QuotaPair], Excess]:
     """The nodes that use more than they may."""
     found = (_excess(node, pair) for node in _nodes(world) for pair in node.usage)
     return {(each.ref, each.pair): each for each in found if each is not None}
 
 
-def borrowing(world: World) -> dict[tuple[Ref, Pair], Borrowing]:
+def borrowing(world: World) -> dict[tuple[Ref, QuotaPair], Borrowing]:
     """The ClusterQueues that borrow."""
     found = (_borrowed(node, pair) for node in world.state.tree.queues.values() for pair in node.usage)
     return {(each.ref, each.pair): each for each in found if each is not None}
@@ -58,7 +58,7 @@ def _ref(node: QuotaNode) -> Ref:
 
 def _quotas(node: QuotaNode) -> NodeQuotas:
     """Pairs of which it has nothing are left out: the tree remembers some that no manifest names any more."""
-    found = ((Pair(*pair), _quota(node, pair)) for pair in sorted(_pairs_upward(node)))
+    found = ((QuotaPair(*pair), _quota(node, pair)) for pair in sorted(_pairs_upward(node)))
     amounts = {pair: quota for pair, quota in found if quota != NO_QUOTA}
     return NodeQuotas(_ref(node), node.parent.name if node.parent is not None else "", amounts)
 
@@ -68,9 +68,9 @@ def _pairs_upward(node: QuotaNode) -> set[FlavorResource]:
     return set(node.terms) if node.is_queue else {pair for above in node.path() for pair in above.subtree}
 
 
-def _quota(node: QuotaNode, pair: FlavorResource) -> Quota:
+def _quota(node: QuotaNode, pair: FlavorResource) -> PairQuota:
     amounts = node.nominal(pair), node.quota(pair), node.local.get(pair, 0), node.potential(pair)
-    return Quota(*(nano_of(pair.resource, amount) for amount in amounts))
+    return PairQuota(*(nano_of(pair.resource, amount) for amount in amounts))
 
 
 def _excess(node: QuotaNode, pair: FlavorResource) -> Excess | None:
@@ -83,7 +83,7 @@ def _excess(node: QuotaNode, pair: FlavorResource) -> Excess | None:
     if used <= limit:
         return None
     factor = nano_of(pair.resource, 1) or 0
-    return Excess(_ref(node), Pair(*pair), used * factor, limit * factor)
+    return Excess(_ref(node), QuotaPair(*pair), used * factor, limit * factor)
 
 
 def _borrowed(node: QuotaNode, pair: FlavorResource) -> Borrowing | None:
@@ -91,4 +91,4 @@ def _borrowed(node: QuotaNode, pair: FlavorResource) -> Borrowing | None:
     if node.up is None or used <= nominal:
         return None
     factor = nano_of(pair.resource, 1) or 0
-    return Borrowing(cluster_queue_ref(node.name), Pair(*pair), used * factor, nominal * factor)
+    return Borrowing(cluster_queue_ref(node.name), QuotaPair(*pair), used * factor, nominal * factor)

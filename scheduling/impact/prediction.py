@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from policies.dialects.reading import Manifest
-from policies.impact.quotas import Excess, Pair, Quotas
+from policies.impact.quotas import Excess, QuotaPair, Quotas
 from policies.model.objects import Ref
 from scheduling.impact.kueue_quotas import Borrowing, borrowing, kueue_quotas, over_quota
 from scheduling.objects.amounts import FlavorResource
-from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Evicted, Preempted, TraceEvent
 
 
@@ -44,7 +44,7 @@ class Prediction:
     settled: bool
 
 
-def predict(simulation: Simulation, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Prediction:
+def predict(simulation: KueueSimulation, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Prediction:
     """The outcome of applying these manifests and deleting these objects, all at one moment.
 
     What would happen without the change happens first: the simulation is at rest when it is handed over.
@@ -71,7 +71,7 @@ def predict(simulation: Simulation, manifests: Iterable[Manifest], deleted: Iter
     )
 
 
-def _holding(simulation: Simulation) -> set[str]:
+def _holding(simulation: KueueSimulation) -> set[str]:
     return {key for key, workload in simulation.world.workloads.items() if workload.counts}
 
 
@@ -84,13 +84,15 @@ def _ended(trace: Iterable[TraceEvent]) -> dict[str, Evicted | Preempted]:
     return found
 
 
-def _workloads(simulation: Simulation, borrowing: Borrowing) -> tuple[str, ...]:
+def _workloads(simulation: KueueSimulation, borrowing: Borrowing) -> tuple[str, ...]:
     queue = simulation.world.state.queues[borrowing.ref.name]
     users = (each for each in queue.reservations.values() if each.usage.get(FlavorResource(*borrowing.pair)))
     return tuple(sorted(each.key for each in users))
 
 
-def _grown(before: dict[tuple[Ref, Pair], Borrowing], after: dict[tuple[Ref, Pair], Borrowing]) -> list[Borrowing]:
+def _grown(
+    before: dict[tuple[Ref, QuotaPair], Borrowing], after: dict[tuple[Ref, QuotaPair], Borrowing]
+) -> list[Borrowing]:
     """Those that borrow more than before."""
     return [
         each
@@ -99,7 +101,7 @@ def _grown(before: dict[tuple[Ref, Pair], Borrowing], after: dict[tuple[Ref, Pai
     ]
 
 
-def _more(before: dict[tuple[Ref, Pair], Excess], after: dict[tuple[Ref, Pair], Excess]) -> list[Excess]:
+def _more(before: dict[tuple[Ref, QuotaPair], Excess], after: dict[tuple[Ref, QuotaPair], Excess]) -> list[Excess]:
     """Those that are over quota by more than before."""
     return [
         each

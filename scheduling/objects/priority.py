@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
-from policies.dialects.kueue_workload import PriorityClass
+from policies.dialects.kueue_workload import PriorityClassReference
 from policies.dialects.reading import Manifest, metadata, text
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
@@ -28,14 +28,14 @@ class UnknownPriorityClass(PolicyError):
         self.kind, self.name = kind, name
 
 
-class Priority(NamedTuple):
+class WorkloadPriority(NamedTuple):
     """`reference` is the class that gave the value, None if none did."""
 
-    reference: PriorityClass | None
+    reference: PriorityClassReference | None
     value: int
 
 
-NO_PRIORITY = Priority(None, 0)
+NO_PRIORITY = WorkloadPriority(None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class PriorityClasses:
     def has_default(self) -> bool:
         return DEFAULT_CLASS in self.of_workloads
 
-    def by_workload_class(self, name: str) -> Priority:
+    def by_workload_class(self, name: str) -> WorkloadPriority:
         """Raises UnknownPriorityClass."""
         return _found(WORKLOAD_PRIORITY_CLASS, name, self.of_workloads)
 
-    def by_pod_class(self, name: str) -> Priority:
+    def by_pod_class(self, name: str) -> WorkloadPriority:
         """Without a name: the global default, the lowest of several. Raises UnknownPriorityClass."""
         if name:
             return _found(POD_PRIORITY_CLASS, name, self.of_pods)
@@ -82,7 +82,7 @@ def read_priority_classes(manifests: Iterable[Manifest]) -> PriorityClasses:
 
 def priority_of(
     classes: PriorityClasses, *, workload_class: str = "", job_class: str = "", pod_classes: Iterable[str] = ()
-) -> Priority:
+) -> WorkloadPriority:
     """From the first class that is named: for the workload, for the job, for a pod set; else the global default.
 
     Raises UnknownPriorityClass.
@@ -92,7 +92,7 @@ def priority_of(
     return classes.by_pod_class(job_class or next(filter(None, pod_classes), ""))
 
 
-def _found(kind: GroupKind, name: str, values: Mapping[str, int]) -> Priority:
+def _found(kind: GroupKind, name: str, values: Mapping[str, int]) -> WorkloadPriority:
     if name not in values:
         raise UnknownPriorityClass(kind, name)
-    return Priority(PriorityClass(kind.group, kind.kind, name), values[name])
+    return WorkloadPriority(PriorityClassReference(kind.group, kind.kind, name), values[name])

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from policies.dialects.kueue import AdmissionCheckUse, QuotaNode, read_cluster_queue, read_cohort
+from policies.dialects.kueue import AdmissionCheckUse, KueueNode, read_cluster_queue, read_cohort
 from policies.dialects.kueue_state import NEVER
-from policies.dialects.reading import Manifest, Reader, listing, mapping, text
+from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, text
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
@@ -34,7 +34,7 @@ UNIT_WEIGHT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceGroup:
+class FlavorGroup:
     """Resources that share one flavor, and the flavors in order of preference."""
 
     resources: frozenset[str]
@@ -71,7 +71,7 @@ class CohortSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueSettings:
+class ClusterQueueSettings:
     """A ClusterQueue. `weight` in units of 1e-9; `selector` None selects no namespace.
 
     `usage_based`: admission fair sharing orders its LocalQueues by what they used.
@@ -80,7 +80,7 @@ class QueueSettings:
     name: str
     cohort: str | None
     terms: Mapping[FlavorResource, Terms]
-    groups: tuple[ResourceGroup, ...]
+    groups: tuple[FlavorGroup, ...]
     weight: int = UNIT_WEIGHT
     strategy: str = BEST_EFFORT_FIFO
     selector: LabelSelector | None = None
@@ -94,7 +94,7 @@ class QueueSettings:
     def stopped(self) -> bool:
         return self.stop_policy != NO_STOP
 
-    def group_of(self, resource: str) -> ResourceGroup | None:
+    def group_of(self, resource: str) -> FlavorGroup | None:
         return next((group for group in self.groups if resource in group.resources), None)
 
 
@@ -103,16 +103,16 @@ def read_cohort_settings(manifest: Manifest) -> CohortSettings:
     return CohortSettings(cohort.name, cohort.parent.name if cohort.parent else None, _terms(cohort), _weight(cohort))
 
 
-def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> QueueSettings:
+def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> ClusterQueueSettings:
     """`stored` False: the object never passed an API server; then Kueue keeps some empty policies as they are."""
     queue, spec = read_cluster_queue(manifest, checked=False), mapping(manifest.get("spec"))
     scope = mapping(spec.get("admissionScope"))
-    return QueueSettings(
+    return ClusterQueueSettings(
         name=queue.name,
         cohort=queue.parent.name if queue.parent else None,
         terms=_terms(queue),
         groups=tuple(
-            ResourceGroup(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
+            FlavorGroup(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
             for group in queue.groups
         ),
         weight=_weight(queue),
@@ -126,11 +126,11 @@ def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> QueueSett
     )
 
 
-def _terms(node: QuotaNode) -> dict[FlavorResource, Terms]:
+def _terms(node: KueueNode) -> dict[FlavorResource, Terms]:
     return {FlavorResource(flavor.name, quota.name): quota.terms() for flavor, quota in node.quotas()}
 
 
-def _weight(node: QuotaNode) -> int:
+def _weight(node: KueueNode) -> int:
     return UNIT_WEIGHT if node.weight is None else node.weight.nano
 
 
@@ -197,7 +197,7 @@ class CheckSettings:
 
 def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
     meta, spec = mapping(manifest.get("metadata")), mapping(manifest.get("spec"))
-    weight = Reader({}).quantity(mapping(spec.get("fairSharing")).get("weight"), "spec.fairSharing.weight")
+    weight = ManifestReader({}).quantity(mapping(spec.get("fairSharing")).get("weight"), "spec.fairSharing.weight")
     return LocalQueueSettings(
         text(meta.get("namespace")) or "",
         text(meta.get("name")) or "",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.kueue_workload import PRIORITY_BOOST, PriorityClass
+from policies.dialects.kueue_workload import PRIORITY_BOOST, PriorityClassReference
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from scheduling.objects import amounts, times
 from scheduling.objects.template import template
@@ -15,10 +15,10 @@ from scheduling.objects.workload import (
     CheckState,
     Condition,
     Eviction,
-    Gate,
     Owner,
     PodSet,
     PodSetAdmission,
+    PreemptionGate,
     RequeueState,
     Workload,
 )
@@ -165,9 +165,13 @@ def _pod_set(entry: Mapping[str, Any]) -> PodSet:
     )
 
 
-def _priority_class(reference: Mapping[str, Any]) -> PriorityClass | None:
+def _priority_class(reference: Mapping[str, Any]) -> PriorityClassReference | None:
     name = text(reference.get("name"))
-    return PriorityClass(text(reference.get("group")) or "", text(reference.get("kind")) or "", name) if name else None
+    return (
+        PriorityClassReference(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
+        if name
+        else None
+    )
 
 
 def _requeue(value: object) -> RequeueState | None:
@@ -182,8 +186,8 @@ def _eviction(entry: Mapping[str, Any]) -> Eviction:
     return Eviction(text(entry.get("reason")) or "", cause, count)
 
 
-def _gate(entry: Mapping[str, Any]) -> Gate:
-    return Gate(text(entry.get("position")) or "", times.parse(entry.get("lastTransitionTime")))
+def _gate(entry: Mapping[str, Any]) -> PreemptionGate:
+    return PreemptionGate(text(entry.get("position")) or "", times.parse(entry.get("lastTransitionTime")))
 
 
 def _owner(entry: Mapping[str, Any]) -> Owner:

@@ -22,7 +22,7 @@ _LENGTH = 40
 """Hexadecimal digits that nobody makes two sizes collide in; those of the annotation are 8."""
 
 
-class Claim(NamedTuple):
+class RoleClaim(NamedTuple):
     """The role that a Pod claims, and what it asks for."""
 
     role: str
@@ -34,9 +34,9 @@ def claimed_role(pod: Manifest) -> str:
     return texts(metadata(pod).get("annotations")).get(ROLE_HASH) or role_hash(mapping(pod.get("spec")))
 
 
-def claim_of(pod: Manifest) -> Claim:
+def claim_of(pod: Manifest) -> RoleClaim:
     shape = template(pod.get("spec"))
-    return Claim(claimed_role(pod), asked(shape))
+    return RoleClaim(claimed_role(pod), asked(shape))
 
 
 def asked(shape: PodTemplate) -> Requests:
@@ -45,7 +45,7 @@ def asked(shape: PodTemplate) -> Requests:
     return {**per_pod(shape), _DEVICES: len(claims)} if isinstance(claims, list) and claims else per_pod(shape)
 
 
-def role_names(claims: Sequence[Claim]) -> list[str]:
+def role_names(claims: Sequence[RoleClaim]) -> list[str]:
     """The name of each Pod's role: what it claims, unless Pods that ask for different amounts claim the same."""
     asks: dict[str, Requests] = {}
     if all(asks.setdefault(claim.role, claim.asks) == claim.asks for claim in claims):

@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from policies.dialects.kueue_workload import ELASTIC, GATED_BY, REPLACES, PriorityClass
+from policies.dialects.kueue_workload import ELASTIC, GATED_BY, REPLACES, PriorityClassReference
 from scheduling.objects.template import PodTemplate
 
 QUOTA_RESERVED = "QuotaReserved"
@@ -126,7 +126,7 @@ class RequeueState:
     at: int = 0
 
 
-class Gate(NamedTuple):
+class PreemptionGate(NamedTuple):
     """A preemption gate's position, `OPEN` or `CLOSED`."""
 
     position: str
@@ -181,7 +181,7 @@ class Workload:
     pod_sets: tuple[PodSet, ...] = ()
     base: int = 0
     boost: int = 0
-    priority_class: PriorityClass | None = None
+    priority_class: PriorityClassReference | None = None
     active: bool = True
     maximum_seconds: int | None = None
     gates: tuple[str, ...] = ()
@@ -197,7 +197,7 @@ class Workload:
     nominated: tuple[str, ...] = ()
     cluster: str = ""
     unhealthy_nodes: tuple[str, ...] = ()
-    gate_states: Mapping[str, Gate] = field(default_factory=_nothing)
+    gate_states: Mapping[str, PreemptionGate] = field(default_factory=_nothing)
 
     def __eq__(self, other: object) -> bool:
         """As of any dataclass, but at once for the same object: most steps return the one that they were given."""
@@ -278,7 +278,7 @@ class Workload:
     @property
     def preemption_gated(self) -> bool:
         """Whether a preemption gate of its spec is closed, as one is of which its status says nothing."""
-        return any(self.gate_states.get(name, Gate(CLOSED)).position == CLOSED for name in self.gates)
+        return any(self.gate_states.get(name, PreemptionGate(CLOSED)).position == CLOSED for name in self.gates)
 
     @property
     def elastic(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduling.objects.amounts import plus
-from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings
 
 CONDITION = "MultiKueueManagerQuotaAutomation"
 UNSUPPORTED = "UnsupportedConfiguration"
@@ -20,7 +20,7 @@ class WorkerQueues:
     """The queues of one worker: the ClusterQueue of each LocalQueue (`namespace/name`), and the ClusterQueues."""
 
     local_queues: Mapping[str, str]
-    cluster_queues: Mapping[str, QueueSettings]
+    cluster_queues: Mapping[str, ClusterQueueSettings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Automation:
 
 
 def automation(
-    queue: QueueSettings, local_queues: Collection[str], workers: Iterable[WorkerQueues] | None, *, wanted: bool
+    queue: ClusterQueueSettings, local_queues: Collection[str], workers: Iterable[WorkerQueues] | None, *, wanted: bool
 ) -> Automation:
     """For a ClusterQueue with a MultiKueue check.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import Again, CreateClone, Decision, Nominate, SetCheck
-from scheduling.placement.group import Group, Round, Worker, round_of
+from scheduling.placement.group import Group, Round, WorkerCluster, round_of
 from scheduling.placement.leaving import remove
 from scheduling.placement.refusals import refusal_text
 from scheduling.placement.scores import ranked
@@ -87,7 +87,7 @@ def nominate(group: Group, local: Workload) -> ClusterNomination:
     return _limited(group, local, tuple(worker.name for worker in group.workers if worker.name in names))
 
 
-def _may_return(group: Group, worker: Worker) -> bool:
+def _may_return(group: Group, worker: WorkerCluster) -> bool:
     """A short loss of the connection, or our own restart, is no reason to change the nomination."""
     return not worker.reachable and worker.configured and worker.eligible and not group.expired(worker)
 
@@ -113,7 +113,7 @@ def _counted(group: Group, present: Round | None, clusters: tuple[str, ...]) -> 
     return ClusterNomination(clusters, present.number + 1)
 
 
-def _incremental(group: Group, local: Workload, usable: Sequence[Worker]) -> ClusterNomination:
+def _incremental(group: Group, local: Workload, usable: Sequence[WorkerCluster]) -> ClusterNomination:
     """Nominated workers stay nominated; each round adds some."""
     present, nominated = round_of(local), local.nominated
     if present is not None and nominated and group.now <= present.since + ROUND:
@@ -127,7 +127,7 @@ def _incremental(group: Group, local: Workload, usable: Sequence[Worker]) -> Clu
     return ClusterNomination((*nominated, *more), number)
 
 
-def next_workers(group: Group, nominated: Sequence[str], usable: Sequence[Worker]) -> tuple[str, ...]:
+def next_workers(group: Group, nominated: Sequence[str], usable: Sequence[WorkerCluster]) -> tuple[str, ...]:
     """The workers that the next round adds, the best first; empty if all are nominated."""
     remaining = [worker for worker in usable if worker.name not in nominated]
     order = sorted(remaining, key=lambda worker: worker.name) if group.settings.by_name else remaining

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
-from scheduling.placement.group import Worker
+from scheduling.placement.group import WorkerCluster
 from scheduling.status.conditions import with_condition
 
 RESERVED_AT = "quotree.dev/ReservedAt"
@@ -31,7 +31,7 @@ def reserved_at(copy: Workload) -> int:
     return moment if held is not None and moment // SECOND * SECOND == held.since else 0
 
 
-def admitted_first(workers: Iterable[Worker]) -> Worker | None:
+def admitted_first(workers: Iterable[WorkerCluster]) -> WorkerCluster | None:
     """By the second of the admission, then the moment of the reservation where all who are level say it; then the one
     where this manager has the least work, then the name.
     """

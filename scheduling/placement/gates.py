@@ -6,7 +6,7 @@ Source: Kueue v0.19, gate MultiKueueOrchestratedPreemption (off by default).
 from __future__ import annotations
 
 from policies.dialects.kueue_checks import MULTIKUEUE
-from scheduling.objects.workload import BLOCKED_ON_GATES, Gate, Workload
+from scheduling.objects.workload import BLOCKED_ON_GATES, PreemptionGate, Workload
 from scheduling.placement.decisions import Again, Decision, OpenGate
 from scheduling.placement.group import Group
 from scheduling.placement.settings import ROUND
@@ -35,5 +35,5 @@ def open_gates(group: Group) -> list[Decision]:
     return [Again(until)] if opened and group.now < until else [OpenGate(min(waiting)[1])]
 
 
-def with_open_gate(workload: Workload, now: int) -> dict[str, Gate]:
-    return {**workload.gate_states, GATE: Gate("Open", now)}
+def with_open_gate(workload: Workload, now: int) -> dict[str, PreemptionGate]:
+    return {**workload.gate_states, GATE: PreemptionGate("Open", now)}

@@ -72,7 +72,7 @@ class QueueState:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerCluster:
     """A worker cluster and what is known about the workload there.
 
     `configured`: the MultiKueueConfig names it. `eligible`: new work may go there. `lost_since`: when the connection
@@ -131,28 +131,28 @@ class Group:
     local: Workload | None
     check: CheckState | None
     job: OwnerJob | None
-    workers: tuple[Worker, ...]
+    workers: tuple[WorkerCluster, ...]
     now: int
     settings: PlacementSettings = field(default_factory=PlacementSettings)
     rules: PlacementRules = field(default_factory=PlacementRules)
     owned: bool = True
     configured: bool = True
 
-    def worker(self, name: str) -> Worker | None:
+    def worker(self, name: str) -> WorkerCluster | None:
         return next((worker for worker in self.workers if worker.name == name), None)
 
-    def reachable(self) -> Iterator[Worker]:
+    def reachable(self) -> Iterator[WorkerCluster]:
         return (worker for worker in self.workers if worker.reachable)
 
     @property
     def elastic(self) -> bool:
         return self.settings.elastic and self.local is not None and self.local.elastic
 
-    def expiry(self, worker: Worker) -> int:
+    def expiry(self, worker: WorkerCluster) -> int:
         """When the worker counts as lost for good; 0 if unknown."""
         return worker.lost_since + self.settings.worker_lost if worker.lost_since else 0
 
-    def expired(self, worker: Worker) -> bool:
+    def expired(self, worker: WorkerCluster) -> bool:
         """Whether it was unreachable for so long that what ran there is given up."""
         expiry = self.expiry(worker)
         return not worker.reachable and 0 < expiry <= self.now

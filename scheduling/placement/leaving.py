@@ -12,10 +12,10 @@ from scheduling.placement.decisions import (
     EvictRemote,
     ReportStopped,
 )
-from scheduling.placement.group import ORIGIN_UID, Group, Worker, placed_on
+from scheduling.placement.group import ORIGIN_UID, Group, WorkerCluster, placed_on
 
 
-def remove(worker: Worker) -> list[Decision]:
+def remove(worker: WorkerCluster) -> list[Decision]:
     """The next step to remove job and copy; none if it is in progress."""
     if worker.job is not None:
         return [] if worker.job.deleting else [DeleteJob(worker.name, worker.job.running)]
@@ -27,7 +27,7 @@ def remove_all(group: Group) -> list[Decision]:
     return [step for worker in group.reachable() for step in remove(worker)]
 
 
-def leaves_here(worker: Worker, local: Workload) -> bool:
+def leaves_here(worker: WorkerCluster, local: Workload) -> bool:
     """Whether its copy was made of another workload of the same name."""
     made_of = worker.workload.annotations.get(ORIGIN_UID) if worker.workload is not None else None
     return bool(made_of and local.uid and made_of != local.uid)
@@ -60,7 +60,7 @@ def _report_stopped(group: Group, local: Workload) -> list[Decision]:
     return [] if runs or not placed_on(local) else [ReportStopped()]
 
 
-def _may_run(worker: Worker) -> bool:
+def _may_run(worker: WorkerCluster) -> bool:
     if worker.job is None or worker.uncertain:
         return worker.uncertain
     return not worker.job.idle or worker.admitted is not None

@@ -36,7 +36,7 @@ from scheduling.placement.decisions import (
 from scheduling.placement.dispatch import dispatch
 from scheduling.placement.first import admitted_first
 from scheduling.placement.gates import open_gates
-from scheduling.placement.group import Group, RemoteJob, Worker, placed_on
+from scheduling.placement.group import Group, RemoteJob, WorkerCluster, placed_on
 from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
@@ -186,7 +186,7 @@ class _Placement:
         message = f'Workload evicted on worker cluster: "{worker.name}", resetting for re-admission. Previously: '
         return [SetCheck(RETRY, f'{message}"{self.state}"')] if self.state != RETRY else []
 
-    def _with(self, condition: str) -> list[Worker]:
+    def _with(self, condition: str) -> list[WorkerCluster]:
         reachable = self.group.reachable()
         return [worker for worker in reachable if worker.workload is not None and worker.workload.holds(condition)]
 
@@ -212,7 +212,7 @@ class _Placement:
         return ranked or (self.group.elastic and shrunk(remote, self.local))
 
     @cached_property
-    def winner(self) -> Worker | None:
+    def winner(self) -> WorkerCluster | None:
         """The worker that admitted it first; once a cluster is named, only that one."""
         usable = (w for w in self.group.reachable() if w.configured and (self.started or not w.spent))
         return admitted_first(worker for worker in usable if self.local.cluster in ("", worker.name))
@@ -228,7 +228,7 @@ class _Placement:
             return leaving
         return [*leaving, *(self._run(winner) if self.local.cluster else self._choose(winner))]
 
-    def _choose(self, winner: Worker) -> list[Decision]:
+    def _choose(self, winner: WorkerCluster) -> list[Decision]:
         waits = self._waits_for(self.group.workers, but=winner.name)
         if waits is not None:
             return waits
@@ -238,7 +238,7 @@ class _Placement:
             return [Nominate((*self.local.nominated, winner.name))]
         return [SetClusterName(winner.name)]
 
-    def _waits_for(self, workers: tuple[Worker, ...], but: str = "") -> list[Decision] | None:
+    def _waits_for(self, workers: tuple[WorkerCluster, ...], but: str = "") -> list[Decision] | None:
         """What to do while a job may exist on another cluster; None if there is none."""
         for worker in workers:
             if worker.name != but and worker.reachable and worker.uncertain:
@@ -248,7 +248,7 @@ class _Placement:
             return None
         return [Again(until)] if until else []
 
-    def _run(self, winner: Worker) -> list[Decision]:
+    def _run(self, winner: WorkerCluster) -> list[Decision]:
         if winner.job is None:
             if winner.uncertain:
                 return []
@@ -273,7 +273,7 @@ class _Placement:
             steps.append(UpdateJob(winner.name))
         return steps
 
-    def _completed(self, winner: Worker, job: RemoteJob) -> list[Decision]:
+    def _completed(self, winner: WorkerCluster, job: RemoteJob) -> list[Decision]:
         """Give the worker the same Pods of a group as the manager: first delete, then create."""
         if job.extra:
             return [TrimJob(winner.name)]

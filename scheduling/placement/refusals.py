@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
-from scheduling.placement.group import Group, QueueState, Worker
+from scheduling.placement.group import Group, QueueState, WorkerCluster
 from scheduling.status.checks import READY
 
 
-class Refusal(NamedTuple):
+class PlacementRefusal(NamedTuple):
     """`reason` is for programs, `message` a part of a sentence. `passing`: it will change soon."""
 
     reason: str
@@ -19,32 +19,34 @@ class Refusal(NamedTuple):
     passing: bool = False
 
 
-def refusal(worker: Worker, local: Workload) -> Refusal | None:
+def refusal(worker: WorkerCluster, local: Workload) -> PlacementRefusal | None:
     """Why the worker does not admit it; None if it does."""
     if worker.credentials:
-        return Refusal("Misconfigured", f"cannot be used: {worker.credentials}")
+        return PlacementRefusal("Misconfigured", f"cannot be used: {worker.credentials}")
     if not worker.reachable:
-        return Refusal("Unreachable", "cannot be reached", passing=worker.connecting)
+        return PlacementRefusal("Unreachable", "cannot be reached", passing=worker.connecting)
     if not worker.namespace:
-        return Refusal("NamespaceMissing", f"has no namespace {local.namespace}; create it there")
+        return PlacementRefusal("NamespaceMissing", f"has no namespace {local.namespace}; create it there")
     if worker.taken:
-        return Refusal("NameTaken", "has an object of this name that MultiKueue did not make; rename one of the two")
+        return PlacementRefusal(
+            "NameTaken", "has an object of this name that MultiKueue did not make; rename one of the two"
+        )
     return _by_queue(worker, local) or _by_workload(worker)
 
 
-def _by_queue(worker: Worker, local: Workload) -> Refusal | None:
+def _by_queue(worker: WorkerCluster, local: Workload) -> PlacementRefusal | None:
     name = f"{local.namespace}/{local.queue}"
     queue, cluster_queue = worker.local_queue, worker.cluster_queue
     if not queue.exists:
-        return Refusal("LocalQueueMissing", f"has no LocalQueue {name}; create it there")
+        return PlacementRefusal("LocalQueueMissing", f"has no LocalQueue {name}; create it there")
     if not cluster_queue.exists:
-        return Refusal("ClusterQueueMissing", f"has no ClusterQueue {cluster_queue.name}")
+        return PlacementRefusal("ClusterQueueMissing", f"has no ClusterQueue {cluster_queue.name}")
     if not cluster_queue.active:
-        return Refusal(
+        return PlacementRefusal(
             "ClusterQueueInactive", f"its ClusterQueue {cluster_queue.name} is inactive{_why(cluster_queue)}"
         )
     if not queue.active:
-        return Refusal("LocalQueueInactive", f"its LocalQueue {name} is inactive{_why(queue)}")
+        return PlacementRefusal("LocalQueueInactive", f"its LocalQueue {name} is inactive{_why(queue)}")
     return None
 
 
@@ -52,26 +54,26 @@ def _why(queue: QueueState) -> str:
     return f" ({queue.reason})" if queue.reason else ""
 
 
-def _by_workload(worker: Worker) -> Refusal | None:
+def _by_workload(worker: WorkerCluster) -> PlacementRefusal | None:
     remote = worker.workload
     if remote is None:
-        return Refusal("Waiting", "has no copy of it yet", passing=True)
+        return PlacementRefusal("Waiting", "has no copy of it yet", passing=True)
     if worker.admitted is not None:
         return None
     if not remote.active:
-        return Refusal("Deactivated", "has deactivated it")
+        return PlacementRefusal("Deactivated", "has deactivated it")
     if remote.reserved:
         waiting = sorted(check.name for check in remote.checks if check.state != READY)
         if not waiting:
-            return Refusal("ChecksNotReady", "is admitting it", passing=True)
-        return Refusal("ChecksNotReady", f"waits for its checks {', '.join(waiting)}")
+            return PlacementRefusal("ChecksNotReady", "is admitting it", passing=True)
+        return PlacementRefusal("ChecksNotReady", f"waits for its checks {', '.join(waiting)}")
     found = remote.conditions.get(QUOTA_RESERVED)
     if found is None or found.reason == PENDING_EVALUATION:
-        return Refusal("NoQuota", "has not evaluated it yet", passing=True)
-    return Refusal("NoQuota", f"has no quota for it ({found.reason})")
+        return PlacementRefusal("NoQuota", "has not evaluated it yet", passing=True)
+    return PlacementRefusal("NoQuota", f"has no quota for it ({found.reason})")
 
 
-def refusals(group: Group, nominated: Sequence[str]) -> list[tuple[str, Refusal]]:
+def refusals(group: Group, nominated: Sequence[str]) -> list[tuple[str, PlacementRefusal]]:
     """The refusals of nominated workers and of those that could not be nominated, in the order of the config."""
     local = group.local
     if local is None:

@@ -19,7 +19,7 @@ from scheduling.objects.order import Ordering
 from scheduling.objects.queue_settings import ANY, LOWER_OR_NEWER, LOWER_PRIORITY
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import Queue, Reservation, State
+from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
 _NEVER_YET = sys.maxsize
 """The time of a reservation that is not in the workload's status yet: it is being written."""
@@ -32,7 +32,7 @@ OrderKey: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Precedence:
+class CandidatePrecedence:
     """What orders candidates, besides their priority.
 
     `usage` is for admission fair sharing. `buffer`: workloads of equal priority do not preempt each other if they began
@@ -97,11 +97,16 @@ def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]
 
 
 def eligible(
-    state: State, queue: Queue, policy: str, preemptor: Workload, short: Set[FlavorResource], by: Precedence
+    state: QuotaState,
+    queue: ClusterQueueState,
+    policy: str,
+    preemptor: Workload,
+    short: Set[FlavorResource],
+    by: CandidatePrecedence,
 ) -> Iterator[Reservation]:
     """Workloads in the queue that use a pair in `short` and that the policy allows to preempt.
 
-    Workloads that the current simulation has removed (`State.without`) are no candidates.
+    Workloads that the current simulation has removed (`QuotaState.without`) are no candidates.
     """
     for priority, reservations in queue.by_priority.items():
         if not _gives_up(policy, priority, preemptor):
@@ -115,7 +120,11 @@ def eligible(
 
 
 def nobody_can_be_preempted(
-    queue: Queue, path: Sequence[QuotaNode], pairs: Iterable[FlavorResource], preemptor: Workload, fair_sharing: bool
+    queue: ClusterQueueState,
+    path: Sequence[QuotaNode],
+    pairs: Iterable[FlavorResource],
+    preemptor: Workload,
+    fair_sharing: bool,
 ) -> bool:
     """Whether a search would find no candidates at all, whoever runs. False if it has to look at workloads.
 

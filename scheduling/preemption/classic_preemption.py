@@ -14,7 +14,7 @@ from policies.dialects.kueue_state import NEVER
 from scheduling.objects.amounts import Usage
 from scheduling.preemption.candidates import borrowers_below
 from scheduling.preemption.search import Search
-from scheduling.preemption.targets import PreemptionReason, Target
+from scheduling.preemption.targets import PreemptionReason, PreemptionTarget
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Reservation
 
@@ -38,7 +38,7 @@ class _Candidates:
     own: list[Reservation] = field(default_factory=list)
 
 
-def classic_targets(search: Search) -> list[Target]:
+def classic_targets(search: Search) -> list[PreemptionTarget]:
     """The targets in the order of preemption; empty if preemption cannot help. Leaves the tree unchanged."""
     only_by_quota = _only_by_quota(search)
     candidates = _collect(search, only_by_quota)
@@ -99,8 +99,10 @@ def _runs(search: Search, candidates: _Candidates, only_by_quota: bool) -> tuple
     return (False, True) if never and not candidates.by_quota else (True, False)
 
 
-def _run(search: Search, candidates: _Candidates, victims: Iterable[Reservation], borrowing: bool) -> list[Target]:
-    targets: list[Target] = []
+def _run(
+    search: Search, candidates: _Candidates, victims: Iterable[Reservation], borrowing: bool
+) -> list[PreemptionTarget]:
+    targets: list[PreemptionTarget] = []
     shortfall = search.shortfall()
     with search.state.tree.simulation():
         for victim in victims:
@@ -108,7 +110,7 @@ def _run(search: Search, candidates: _Candidates, victims: Iterable[Reservation]
             if reason is None:
                 continue
             search.take(victim)
-            targets.append(Target(victim, reason))
+            targets.append(PreemptionTarget(victim, reason))
             if shortfall.release(victim.usage) and search.fits(borrowing):
                 return search.minimal(targets, borrowing)
     return []

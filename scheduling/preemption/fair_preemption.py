@@ -12,13 +12,13 @@ from typing import NamedTuple
 from policies.dialects.kueue_state import NEVER
 from scheduling.preemption.search import Search, Shortfall
 from scheduling.preemption.target_ordering import TargetOrdering
-from scheduling.preemption.targets import PreemptionReason, Target
+from scheduling.preemption.targets import PreemptionReason, PreemptionTarget
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Shares
 from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, Reservation
 
 
-def fair_targets(search: Search) -> list[Target]:
+def fair_targets(search: Search) -> list[PreemptionTarget]:
     """The targets in the order found; empty if preemption cannot help. Leaves the tree unchanged."""
     candidates = _collect(search)
     shortfall = search.shortfall()
@@ -82,10 +82,10 @@ class _FairSearch:
         self._path = search.queue.node.path()
         self._places = {node: place for place, node in enumerate(self._path)}
         self._entitled = _entitled(search, self._path)
-        self._targets: list[Target] = []
+        self._targets: list[PreemptionTarget] = []
         self._limits: list[_Limit] = []
 
-    def targets(self, candidates: list[Reservation]) -> list[Target]:
+    def targets(self, candidates: list[Reservation]) -> list[PreemptionTarget]:
         """The workloads removed until the preemptor fits; empty if it never does."""
         first, *others = self._search.state.options.strategies
         retry: list[Reservation] = []
@@ -174,7 +174,7 @@ class _FairSearch:
         return self._gone(victim, reason)
 
     def _gone(self, victim: Reservation, reason: PreemptionReason) -> bool:
-        self._targets.append(Target(victim, reason))
+        self._targets.append(PreemptionTarget(victim, reason))
         if not self._shortfall.release(victim.usage):
             return False
         tree = self._search.state.tree

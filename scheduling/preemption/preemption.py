@@ -10,24 +10,24 @@ from collections.abc import Set
 from scheduling.flavors.modes import Grade, Mode
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.classic_preemption import classic_targets
 from scheduling.preemption.fair_preemption import fair_targets
 from scheduling.preemption.search import Search
-from scheduling.preemption.targets import Target
-from scheduling.quota.state import Queue, State
+from scheduling.preemption.targets import PreemptionTarget
+from scheduling.quota.state import ClusterQueueState, QuotaState
 
-BY_PRIORITY = Precedence()
+BY_PRIORITY = CandidatePrecedence()
 
 
 def find_targets(
-    state: State,
+    state: QuotaState,
     preemptor: Workload,
-    queue: Queue,
+    queue: ClusterQueueState,
     need: Usage,
     short: Set[FlavorResource],
-    precedence: Precedence = BY_PRIORITY,
-) -> list[Target]:
+    precedence: CandidatePrecedence = BY_PRIORITY,
+) -> list[PreemptionTarget]:
     """The targets to preempt so that `need` fits into the queue; empty if preemption cannot help.
 
     `short` are the pairs of `need` that do not fit now. Targets include needed workloads that are already evicted.
@@ -45,14 +45,22 @@ class Preemptor:
     A workload of one pod set and one resource asks the same for its flavor and in the end.
     """
 
-    def __init__(self, state: State, queue: Queue, workload: Workload, precedence: Precedence = BY_PRIORITY) -> None:
+    def __init__(
+        self,
+        state: QuotaState,
+        queue: ClusterQueueState,
+        workload: Workload,
+        precedence: CandidatePrecedence = BY_PRIORITY,
+    ) -> None:
         self._state = state
         self._queue = queue
         self._workload = workload
         self._precedence = precedence
-        self._found: dict[tuple[frozenset[tuple[FlavorResource, int]], frozenset[FlavorResource]], list[Target]] = {}
+        self._found: dict[
+            tuple[frozenset[tuple[FlavorResource, int]], frozenset[FlavorResource]], list[PreemptionTarget]
+        ] = {}
 
-    def targets(self, need: Usage, short: Set[FlavorResource]) -> list[Target]:
+    def targets(self, need: Usage, short: Set[FlavorResource]) -> list[PreemptionTarget]:
         """As `find_targets`."""
         question = frozenset(need.items()), frozenset(short)
         found = self._found.get(question)

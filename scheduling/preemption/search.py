@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import Precedence, eligible
-from scheduling.preemption.targets import Target
-from scheduling.quota.state import Queue, Reservation, State
+from scheduling.preemption.candidates import CandidatePrecedence, eligible
+from scheduling.preemption.targets import PreemptionTarget
+from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
 
 def _always() -> bool:
@@ -25,18 +25,18 @@ def _always() -> bool:
 class Search:
     """`need` is all that the preemptor requests, by pair; `short` are the pairs of it that do not fit now."""
 
-    state: State
+    state: QuotaState
     preemptor: Workload
-    queue: Queue
+    queue: ClusterQueueState
     need: Usage
     short: Set[FlavorResource]
-    precedence: Precedence
+    precedence: CandidatePrecedence
 
     @property
     def compat(self) -> bool:
         return self.state.options.compat
 
-    def eligible(self, queue: Queue, policy: str) -> Iterator[Reservation]:
+    def eligible(self, queue: ClusterQueueState, policy: str) -> Iterator[Reservation]:
         if queue.inactive:
             return iter(())
         return eligible(self.state, queue, policy, self.preemptor, self.short, self.precedence)
@@ -77,7 +77,9 @@ class Search:
             return reservation.usage
         return {pair: amount for pair, amount in reservation.usage.items() if pair in self.need}
 
-    def minimal(self, targets: list[Target], borrowing: bool, spare: Callable[[], bool] = _always) -> list[Target]:
+    def minimal(
+        self, targets: list[PreemptionTarget], borrowing: bool, spare: Callable[[], bool] = _always
+    ) -> list[PreemptionTarget]:
         """The targets that are really needed. All are removed now, and the last one is known to be needed.
 
         `spare` is called with one of them back in the tree: False means that it must go for another reason than room.

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from scheduling.preemption.candidates import OrderKey, Precedence, order_key
+from scheduling.preemption.candidates import CandidatePrecedence, OrderKey, order_key
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Shares
 from scheduling.quota.state import Reservation
@@ -43,7 +43,7 @@ class TargetOrdering:
     """The candidates of one search, by ClusterQueue. `own`, the preemptor's, may be picked without borrowing."""
 
     def __init__(
-        self, own: QuotaNode, candidates: Iterable[Reservation], shares: Shares, precedence: Precedence
+        self, own: QuotaNode, candidates: Iterable[Reservation], shares: Shares, precedence: CandidatePrecedence
     ) -> None:
         self._own = own
         self._path = own.path()

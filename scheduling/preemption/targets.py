@@ -30,7 +30,7 @@ _CAUSES: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PreemptionTarget:
     """A workload to preempt."""
 
     reservation: Reservation

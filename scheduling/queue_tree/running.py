@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Running(NamedTuple):
+class RunningPods(NamedTuple):
     """How many pods of some work run, and in which queue."""
 
     queue: str

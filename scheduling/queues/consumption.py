@@ -59,14 +59,14 @@ class UsageDecay:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ConsumptionRecord:
     """What counted as consumed at a time in nanoseconds, 0 if unknown."""
 
     consumed: Consumed
     at: int = 0
 
 
-_UNUSED = Record({})
+_UNUSED = ConsumptionRecord({})
 
 
 class Consumption:
@@ -74,19 +74,19 @@ class Consumption:
 
     def __init__(self, decay: UsageDecay) -> None:
         self.decay = decay
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, ConsumptionRecord] = {}
         self._weights: dict[str, int] = {}
         self._penalties: dict[str, dict[str, Consumed]] = {}
 
     def put(self, queue: str, consumed: Consumed, at: int = 0) -> None:
-        self._records[queue] = Record(consumed, at)
+        self._records[queue] = ConsumptionRecord(consumed, at)
 
-    def record(self, queue: str) -> Record | None:
+    def record(self, queue: str) -> ConsumptionRecord | None:
         return self._records.get(queue)
 
     def sample(self, queue: str, in_use: Consumed, now: int) -> None:
         """Let past usage decay until now and count what was in use since; the first sample only starts the clock."""
-        old = self._records.get(queue, Record({}, now))
+        old = self._records.get(queue, ConsumptionRecord({}, now))
         elapsed = max(0, now - old.at)  # another clock may be ahead
         self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), max(now, old.at))
 

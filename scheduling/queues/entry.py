@@ -28,7 +28,7 @@ class GroupId(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class PendingEntry:
     """A pending workload. The scheduler treats entries with the same `scheduling_hash` alike; empty: no other is alike.
 
     `timestamp` decides the order. `progress` is how far the search for flavors came, None to start from the first
@@ -59,10 +59,10 @@ class EntryGroup:
 
     id: GroupId
     blocked: bool = False
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, PendingEntry] = field(default_factory=dict)
     heap: list[Order] = field(default_factory=list)
 
-    def head(self) -> Entry | None:
+    def head(self) -> PendingEntry | None:
         while self.heap:
             entry = self.entries.get(self.heap[0].key)
             if entry is not None and entry.order == self.heap[0]:
@@ -70,12 +70,12 @@ class EntryGroup:
             heapq.heappop(self.heap)
         return None
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: PendingEntry) -> None:
         entry.group = self.id  # one object for all
         self.entries[entry.key] = entry
         heapq.heappush(self.heap, entry.order)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: PendingEntry) -> None:
         del self.entries[entry.key]
         if len(self.heap) > room_for(len(self.entries)):
             self.heap = sorted(each.order for each in self.entries.values())

@@ -14,11 +14,11 @@ from fractions import Fraction
 
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import EVICTED, REQUEUED, Workload
-from scheduling.queues.entry import Entry, EntryGroup, GroupId, Order, room_for
+from scheduling.queues.entry import EntryGroup, GroupId, Order, PendingEntry, room_for
 from scheduling.queues.positions import Positions
 from scheduling.status.requeue import backoff_over
 
-__all__ = ["Entry", "Order", "PendingQueue", "Requeue"]
+__all__ = ["Order", "PendingEntry", "PendingQueue", "Requeue"]
 
 
 class Requeue(StrEnum):
@@ -69,19 +69,19 @@ class PendingQueue:
         self.sticky: str | None = None
         self._sticky_generation = 0
         self.stuck = False
-        self._active: dict[str, Entry] = {}
+        self._active: dict[str, PendingEntry] = {}
         self._groups: dict[GroupId, EntryGroup] = {}
         self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}
         self._inadmissible_hashes: set[Hashable] = set()
-        self._parked: dict[str, dict[str, Entry]] = {}
-        self._misfits: dict[str, Entry] = {}
+        self._parked: dict[str, dict[str, PendingEntry]] = {}
+        self._misfits: dict[str, PendingEntry] = {}
         self._heads: list[tuple[Order, GroupId]] = []
         self._flushed_since_pop = False
         self._positions: Positions | None = None
 
     # --- in and out
 
-    def push(self, entry: Entry, now: int) -> None:
+    def push(self, entry: PendingEntry, now: int) -> None:
         """Add or update a workload. An inadmissible one stays so unless it changed in a way that may help."""
         old = self.get(entry.key)
         self._moved(entry.key)
@@ -110,7 +110,7 @@ class PendingQueue:
         else:
             self._park(entry)
 
-    def pop(self) -> Entry | None:
+    def pop(self) -> PendingEntry | None:
         """Remove and return the head; None if there is nothing to try."""
         entry = self.head()
         if entry is not None:
@@ -119,7 +119,7 @@ class PendingQueue:
             self._remove_active(entry)
         return entry
 
-    def head(self) -> Entry | None:
+    def head(self) -> PendingEntry | None:
         if self.usage_of is not None:
             return self._least_used(self.usage_of)
         sticky = self._active.get(self.sticky or "")
@@ -134,7 +134,7 @@ class PendingQueue:
             heapq.heappop(self._heads)
         return None
 
-    def requeue(self, entry: Entry, reason: Requeue, now: int) -> bool:
+    def requeue(self, entry: PendingEntry, reason: Requeue, now: int) -> bool:
         """Return an entry that was popped and tried. False: it is inadmissible now."""
         there = self.get(entry.key)
         self._moved(entry.key)
@@ -160,7 +160,7 @@ class PendingQueue:
             self._park(entry)
         return False
 
-    def drop(self, key: str, forget_sticky: bool = True) -> Entry | None:
+    def drop(self, key: str, forget_sticky: bool = True) -> PendingEntry | None:
         """Remove a workload, active or inadmissible."""
         self._moved(key)
         if forget_sticky and self.sticky == key:
@@ -217,7 +217,7 @@ class PendingQueue:
 
     # --- queries
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: str) -> PendingEntry | None:
         return self._active.get(key) or self._parked_at(key)
 
     def __len__(self) -> int:
@@ -249,15 +249,15 @@ class PendingQueue:
         groups = self._by_hash.get(entry.scheduling_hash, {}) if entry is not None else {}
         return [each for group in groups.values() for each in group.entries]
 
-    def active(self) -> list[Entry]:
+    def active(self) -> list[PendingEntry]:
         """The entries that will be tried, in order."""
         return [entry for entry in self.entries() if self.is_active(entry.key)]
 
-    def inadmissible(self) -> list[Entry]:
+    def inadmissible(self) -> list[PendingEntry]:
         """The inadmissible entries, in order."""
         return [entry for entry in self.entries() if not self.is_active(entry.key)]
 
-    def sorts(self) -> Iterator[tuple[Entry, int, bool]]:
+    def sorts(self) -> Iterator[tuple[PendingEntry, int, bool]]:
         """One entry for those that are alike, how many they are, and whether they will be tried."""
         for group in self._groups.values():
             entries = group.entries.values()
@@ -271,7 +271,7 @@ class PendingQueue:
     def count_active(self) -> int:
         return sum(len(group.entries) for group in self._groups.values() if not group.blocked)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PendingEntry]:
         """All entries in queue order."""
         waiting = self._waiting()
         if self.usage_of is None:
@@ -290,7 +290,7 @@ class PendingQueue:
 
     # --- internals
 
-    def _waiting(self) -> list[Entry]:
+    def _waiting(self) -> list[PendingEntry]:
         parked = (entry for parked in self._parked.values() for entry in parked.values())
         return [*self._active.values(), *self._misfits.values(), *parked]
 
@@ -306,12 +306,12 @@ class PendingQueue:
             return reason != Requeue.NAMESPACE_MISMATCH
         return reason in _AT_ONCE
 
-    def _carry(self, old: Entry, new: Entry) -> None:
+    def _carry(self, old: PendingEntry, new: PendingEntry) -> None:
         """Let the search for flavors continue where it stopped."""
         if self.keep_progress and new.progress is None and new.scheduling_hash == old.scheduling_hash:
             new.progress = old.progress
 
-    def _activate(self, entry: Entry) -> None:
+    def _activate(self, entry: PendingEntry) -> None:
         self.stuck = False
         id_ = entry.group
         group = self._groups.get(id_)
@@ -341,7 +341,7 @@ class PendingQueue:
             heads = ((each.head(), each) for each in self._groups.values() if not each.blocked)
             self._heads = sorted((head.order, each.id) for head, each in heads if head is not None)
 
-    def _remove_active(self, entry: Entry) -> None:
+    def _remove_active(self, entry: PendingEntry) -> None:
         self.stuck = False
         del self._active[entry.key]
         group = self._groups[entry.group]
@@ -355,19 +355,19 @@ class PendingQueue:
             if not self._by_hash[group.id.scheduling_hash]:
                 del self._by_hash[group.id.scheduling_hash]
 
-    def _park(self, entry: Entry) -> None:
+    def _park(self, entry: PendingEntry) -> None:
         self._parked.setdefault(entry.workload.namespace, {})[entry.key] = entry
 
-    def _unpark(self, entry: Entry) -> None:
+    def _unpark(self, entry: PendingEntry) -> None:
         namespace = self._parked[entry.workload.namespace]
         del namespace[entry.key]
         if not namespace:
             del self._parked[entry.workload.namespace]
 
-    def _parked_at(self, key: str) -> Entry | None:
+    def _parked_at(self, key: str) -> PendingEntry | None:
         return self._misfits.get(key) or self._parked.get(key.partition("/")[0], {}).get(key)
 
-    def _least_used(self, usage_of: Callable[[str], Fraction]) -> Entry | None:
+    def _least_used(self, usage_of: Callable[[str], Fraction]) -> PendingEntry | None:
         heads = (head for group in self._groups.values() if not group.blocked and (head := group.head()) is not None)
         sticky = self._first()
         return min(

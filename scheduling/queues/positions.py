@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from heapq import merge
 
-from scheduling.queues.entry import Entry, Order
+from scheduling.queues.entry import Order, PendingEntry
 
 _MOST_MOVED = 1024
 """Beyond this many pending moves, or a quarter of the queue, the order is sorted again instead."""
@@ -23,7 +23,7 @@ class Positions:
     `first` is the sticky workload: it goes before all others of equal usage.
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[PendingEntry]) -> None:
         self.usage_of: Callable[[str], Fraction] | None = None
         self.first: str | None = None
         self._moved: set[str] = set()
@@ -42,7 +42,7 @@ class Positions:
         self._moved.add(key)
         return len(self._moved) <= max(_MOST_MOVED, len(self._all) // 4)
 
-    def catch_up(self, get: Callable[[str], Entry | None]) -> None:
+    def catch_up(self, get: Callable[[str], PendingEntry | None]) -> None:
         """Apply the moves; `get` returns the entry of a key, None if it left."""
         for key in self._moved:
             self._remove(key)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
-from scheduling.objects.queue_settings import LocalQueueSettings, QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings, LocalQueueSettings
 from scheduling.objects.workload import Workload
-from scheduling.queues.pending import Entry, PendingQueue, Requeue
+from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.tree import QuotaTree
 
@@ -27,7 +27,7 @@ class Blocker:
     message: str
 
 
-class Queues:
+class PendingQueues:
     """The queues of a cluster.
 
     `entry_of` turns a workload into a queue entry; it is also given the one that there is. `usage_of` is what a
@@ -37,7 +37,7 @@ class Queues:
     def __init__(
         self,
         tree: QuotaTree,
-        entry_of: Callable[[Workload, Entry | None], Entry],
+        entry_of: Callable[[Workload, PendingEntry | None], PendingEntry],
         usage_of: Callable[[str], Fraction] | None = None,
     ) -> None:
         self.usage_of = usage_of
@@ -46,7 +46,7 @@ class Queues:
         self.local_queues: dict[str, LocalQueueSettings] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self._tree = tree
-        self._settings: dict[str, QueueSettings] = {}
+        self._settings: dict[str, ClusterQueueSettings] = {}
         self._at: dict[str, dict[str, Workload]] = {}
         self._gated: dict[str, str] = {}
         self._gated_at: dict[str, dict[str, Workload]] = {}
@@ -54,13 +54,13 @@ class Queues:
         self._local_in: dict[str, dict[str, None]] = {}
         self._workloads: dict[str, Workload] = {}
         self._ready: set[str] = set()
-        self._reserving: dict[str, Entry] = {}
+        self._reserving: dict[str, PendingEntry] = {}
         self._to_flush: set[str] = set()
         self._with_inadmissible: dict[QuotaNode, set[str]] = {}
 
     # --- changes
 
-    def put_queue(self, settings: QueueSettings, now: int) -> None:
+    def put_queue(self, settings: ClusterQueueSettings, now: int) -> None:
         """Add or update a ClusterQueue. A new one takes in what waits at its LocalQueues."""
         queue = self.pending.get(settings.name)
         self._settings[settings.name] = settings
@@ -149,13 +149,13 @@ class Queues:
 
     # --- heads
 
-    def heads(self, may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
+    def heads(self, may: Callable[[str], bool]) -> list[tuple[str, PendingEntry]]:
         """Remove and return the head of each ClusterQueue that `may` admit, by the queue's name.
 
         A head that reserves capacity comes along if another head of its tree does, or that one would take what it
         waits for: its victims are still leaving, or its ClusterQueue is StrictFIFO and nobody can be preempted for it.
         """
-        found: list[tuple[str, Entry]] = []
+        found: list[tuple[str, PendingEntry]] = []
         names, self._ready = sorted(self._ready), set()  # a new one: a set that was large once is walked as if it were
         for name in names:
             if not may(name):
@@ -167,11 +167,13 @@ class Queues:
                 found.append((name, entry))
         return [*found, *self._claims(found, may)]
 
-    def _claims(self, found: list[tuple[str, Entry]], may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
+    def _claims(
+        self, found: list[tuple[str, PendingEntry]], may: Callable[[str], bool]
+    ) -> list[tuple[str, PendingEntry]]:
         if not found or not self._reserving:
             return []
         trees, there = {self._tree.queues[name].root for name, _ in found}, {name for name, _ in found}
-        claims: list[tuple[str, Entry]] = []
+        claims: list[tuple[str, PendingEntry]] = []
         for name in sorted(self._reserving.keys() - there):
             node = self._tree.queues.get(name)
             if node is not None and node.root in trees and may(name):
@@ -184,7 +186,9 @@ class Queues:
         self.pending[queue].stuck = True
         self._note(queue)
 
-    def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int, reserves_capacity: bool = False) -> bool:
+    def requeue(
+        self, queue: str, entry: PendingEntry, reason: Requeue, now: int, reserves_capacity: bool = False
+    ) -> bool:
         """Return a head that was tried. False: it is inadmissible now. `reserves_capacity`: see `Wait`."""
         self._ready.add(queue)
         active = self.pending[queue].requeue(entry, reason, now)
@@ -192,7 +196,7 @@ class Queues:
         self._note(queue)
         return active
 
-    def _reserve(self, queue: str, head: Entry | None) -> None:
+    def _reserve(self, queue: str, head: PendingEntry | None) -> None:
         """This head of the ClusterQueue reserves capacity from now on; what another reserved is free for the tree."""
         before = self._reserving.pop(queue, None)
         if head is not None:

@@ -19,7 +19,7 @@ _NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class DominantShare:
     """`ratio` is in thousandths of what can be borrowed of `resource`, before division by `weight` (units of 1e-9).
 
     After a quota was cut, a node may borrow although nothing can be borrowed: `borrowing` is True then, the ratio 0.
@@ -62,16 +62,16 @@ class Shares:
         self._lendable: dict[tuple[QuotaNode, str], int] = {}
         self._pairs: dict[QuotaNode, dict[str, list[FlavorResource]]] = {}
 
-    def of(self, node: QuotaNode) -> Share:
+    def of(self, node: QuotaNode) -> DominantShare:
         if node.up is None:
-            return Share(weight=node.weight)
+            return DominantShare(weight=node.weight)
         borrowed = _borrowed(node)
         resource, most, of = "", 0, 1
         for name in sorted(borrowed):  # ties: the first by name
             lendable = self.lendable(node.up, name)
             if lendable > 0 and borrowed[name] * of > most * lendable:
                 resource, most, of = name, borrowed[name], lendable
-        return Share(bool(borrowed), resource, Fraction(most * 1000, of) if most else _NOTHING, node.weight)
+        return DominantShare(bool(borrowed), resource, Fraction(most * 1000, of) if most else _NOTHING, node.weight)
 
     def lendable(self, cohort: QuotaNode, resource: str) -> int:
         """The most that the cohort's children could ever use of the resource, over all flavors of the tree."""

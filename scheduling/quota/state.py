@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from policies.dialects.kueue_flavor import Flavor
 from scheduling.objects.amounts import Usage
-from scheduling.objects.queue_settings import CohortSettings, QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings
 from scheduling.objects.workload import Workload
-from scheduling.quota.held import Held
+from scheduling.quota.held import HeldQuota
 from scheduling.quota.touched import Touched
 from scheduling.quota.tree import QuotaNode, QuotaTree
 
@@ -55,7 +55,7 @@ class Reservation:
     """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active. `usage` is by pair."""
 
     workload: Workload
-    queue: Queue
+    queue: ClusterQueueState
     usage: Usage
 
     @property
@@ -79,20 +79,20 @@ class Reservation:
 
 
 @dataclass(slots=True, eq=False)
-class Queue:
-    """A ClusterQueue with its node in the tree. `generation`: see `State.generation`.
+class ClusterQueueState:
+    """A ClusterQueue with its node in the tree. `generation`: see `QuotaState.generation`.
 
     `inactive` says why it admits nothing, empty if it does. An inactive queue still lends, and nobody is preempted in
     it. `by_priority` has the reservations by priority, where most searches for victims end early. `held` and `held_by`
     are their sums, in total and by LocalQueue (`namespace/name`).
     """
 
-    settings: QueueSettings
+    settings: ClusterQueueSettings
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
     by_priority: dict[int, dict[str, Reservation]] = field(default_factory=dict)
-    held: Held = field(default_factory=Held)
-    held_by: dict[str, Held] = field(default_factory=dict)
+    held: HeldQuota = field(default_factory=HeldQuota)
+    held_by: dict[str, HeldQuota] = field(default_factory=dict)
     inactive: str = ""
     generation: int = 0
 
@@ -121,14 +121,14 @@ class Queue:
 
     def _count(self, reservation: Reservation, sign: int) -> None:
         workload, local = reservation.workload, reservation.local_queue
-        mine = self.held_by.get(local) or self.held_by.setdefault(local, Held())
+        mine = self.held_by.get(local) or self.held_by.setdefault(local, HeldQuota())
         for held in (self.held, mine):
             held.add(reservation.usage, workload.admitted, sign)
         if not mine.reserving:
             del self.held_by[local]
 
 
-class State:
+class QuotaState:
     """Everything that has or uses quota. `away`: workloads that the current simulation leaves out.
 
     `edits` counts the changes of quota, edges and flavors.
@@ -137,7 +137,7 @@ class State:
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
         self.tree = QuotaTree()
-        self.queues: dict[str, Queue] = {}
+        self.queues: dict[str, ClusterQueueState] = {}
         self.flavors: dict[str, Flavor] = {}
         self.reservations: dict[str, Reservation] = {}
         self.touched = Touched()
@@ -146,13 +146,13 @@ class State:
         self._changes = 0
         self._changed_trees: dict[QuotaNode, int] = {}
 
-    def put_queue(self, settings: QueueSettings) -> Queue:
+    def put_queue(self, settings: ClusterQueueSettings) -> ClusterQueueState:
         """Add or update a ClusterQueue; its reservations stay."""
         self.edits += 1
         self.tree.put_queue(settings.name, settings.cohort, settings.terms, settings.weight)
         queue = self.queues.get(settings.name)
         if queue is None:
-            queue = self.queues[settings.name] = Queue(settings, self.tree.queues[settings.name])
+            queue = self.queues[settings.name] = ClusterQueueState(settings, self.tree.queues[settings.name])
         queue.settings = settings
         self.touch(queue)
         return queue
@@ -181,7 +181,7 @@ class State:
             del self.reservations[key]
         self.tree.drop_queue(name)
 
-    def touch(self, queue: Queue) -> None:
+    def touch(self, queue: ClusterQueueState) -> None:
         """Earlier searches for flavors in the ClusterQueue may be outdated."""
         self._changes += 1
         queue.generation = self._changes
@@ -191,7 +191,7 @@ class State:
         self._changes += 1
         self._changed_trees[root] = self._changes
 
-    def generation(self, queue: Queue) -> int:
+    def generation(self, queue: ClusterQueueState) -> int:
         """Grows when the ClusterQueue or its tree is touched."""
         return max(queue.generation, self._changed_trees.get(queue.node.root, 0))
 

@@ -53,7 +53,7 @@ def has_no_schema(manifest: Manifest) -> bool:
     return kind_of(manifest).group != GROUP
 
 
-class Intake:
+class KueueIntake:
     """`declared` are the namespaces that have an object. Others exist as soon as they contain something."""
 
     def __init__(self, world: World, boosted: bool) -> None:

@@ -15,7 +15,7 @@ from scheduling.world.kueue_configuration import counting_of, options_of, orderi
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """`waiting` None: pods may take for ever.
 
     `unplayed` are sections of the configuration that a simulation does not play.
@@ -28,13 +28,13 @@ class Settings:
     unplayed: tuple[str, ...] = ()
 
 
-def read_settings(manifest: Manifest, gates: Mapping[str, bool], *, compat: bool = False) -> Settings:
+def read_settings(manifest: Manifest, gates: Mapping[str, bool], *, compat: bool = False) -> SimulationSettings:
     """`manifest` is Kueue's Configuration, empty where there is none; its featureGates go over `gates`.
 
     Raises BadConfiguration with the path of the key.
     """
     found = read(manifest, gates)
-    return Settings(
+    return SimulationSettings(
         options_of(found, compat=compat),
         ordering_of(found),
         counting_of(found),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.model.errors import PolicyError
 from policies.model.objects import Ref
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
@@ -16,10 +16,10 @@ from scheduling.objects.copying import replace
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.workload import EVICTED, CheckState, Workload
 from scheduling.quota.node import QuotaNode
-from scheduling.simulation.intake import Intake
-from scheduling.simulation.settings import Settings
+from scheduling.simulation.intake import KueueIntake
+from scheduling.simulation.settings import SimulationSettings
 from scheduling.simulation.submissions import LeftOut, Name
-from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, Played, Preempted, Reserved, TraceEvent
+from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, PlayedEvent, Preempted, Reserved, TraceEvent
 from scheduling.status.checks import PENDING, READY, set_check
 from scheduling.status.deadlines import pods_ready, release
 from scheduling.status.eviction import preempt
@@ -55,20 +55,22 @@ class UnknownWorkload(PolicyError):
     """An event names a job that does not exist, or a name that several jobs share."""
 
 
-class Simulation:
+class KueueSimulation:
     """`trace` is what happened so far, in order; `names` are those of the jobs by their Workload's key.
 
     `unsettled`: a run of cycles did not end and was stopped.
     """
 
-    def __init__(self, settings: Settings | None = None, start: int = START, world: World | None = None) -> None:
+    def __init__(
+        self, settings: SimulationSettings | None = None, start: int = START, world: World | None = None
+    ) -> None:
         """`world` is what there is already; it needs the same settings."""
-        self.settings = settings or Settings()
+        self.settings = settings or SimulationSettings()
         self.start = self.now = start
         self.world = world or World(self.settings.options, self.settings.ordering, self.settings.counting)
         waiting = self.settings.waiting
-        self.engine = Engine(self.world, block_admission=waiting is not None and waiting.block_admission)
-        self.intake = Intake(self.world, self.settings.ordering.boosted)
+        self.engine = AdmissionEngine(self.world, block_admission=waiting is not None and waiting.block_admission)
+        self.intake = KueueIntake(self.world, self.settings.ordering.boosted)
         self.trace: list[TraceEvent] = []
         self.names: dict[str, Name] = {}
         self.left_out: dict[Name, LeftOut] = {}
@@ -85,7 +87,7 @@ class Simulation:
 
     def announce(self, event: str) -> None:
         """Note in the trace that this event comes now."""
-        self.trace.append(Played(self.now, event))
+        self.trace.append(PlayedEvent(self.now, event))
 
     def add(self, manifests: Iterable[Manifest]) -> None:
         """Add or change objects, in any order; then settle."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from scheduling.objects.amounts import FlavorResource
 from scheduling.visibility.pod_sets import AdmittedPodSet
@@ -22,9 +22,10 @@ class Loan:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedEvent:
     """An event of the input, as the user wrote it."""
 
+    what: ClassVar[str] = "played"
     at: int
     event: str
 
@@ -33,6 +34,7 @@ class Played:
 class Reserved:
     """Quota was reserved. `admitted` is False while it waits for `checks`."""
 
+    what: ClassVar[str] = "reserved"
     at: int
     workload: str
     queue: str
@@ -46,6 +48,7 @@ class Reserved:
 class Admitted:
     """The last check of a workload with quota became Ready."""
 
+    what: ClassVar[str] = "admitted"
     at: int
     workload: str
     queue: str
@@ -55,6 +58,7 @@ class Admitted:
 class Preempted:
     """It was preempted by `preemptor`; `reason` and `message` are those of its condition Preempted."""
 
+    what: ClassVar[str] = "preempted"
     at: int
     workload: str
     queue: str
@@ -68,6 +72,7 @@ class Preempted:
 class Evicted:
     """It was evicted for another reason than preemption, as in its condition Evicted."""
 
+    what: ClassVar[str] = "evicted"
     at: int
     workload: str
     queue: str
@@ -77,8 +82,9 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    what: ClassVar[str] = "finished"
     at: int
     workload: str
 
 
-TraceEvent: TypeAlias = Played | Reserved | Admitted | Preempted | Evicted | Finished
+TraceEvent: TypeAlias = PlayedEvent | Reserved | Admitted | Preempted | Evicted | Finished

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from scheduling.objects.copying import replace
-from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, CheckState, Workload
 
@@ -19,7 +19,7 @@ REJECTED = "Rejected"
 STAYS_HERE = "It already ran on this cluster when its ClusterQueue began to dispatch work to other clusters"
 
 
-def required_checks(workload: Workload, queue: QueueSettings) -> frozenset[str]:
+def required_checks(workload: Workload, queue: ClusterQueueSettings) -> frozenset[str]:
     """The checks that it must pass: those of its flavors once it has quota, before that only those for all flavors."""
     if workload.admission is not None:
         return checks_of(workload.admission, queue)
@@ -27,14 +27,14 @@ def required_checks(workload: Workload, queue: QueueSettings) -> frozenset[str]:
     return frozenset(check.name for check in queue.checks if every <= (set(check.on_flavors) or every))
 
 
-def checks_of(admission: Admission, queue: QueueSettings) -> frozenset[str]:
+def checks_of(admission: Admission, queue: ClusterQueueSettings) -> frozenset[str]:
     """The checks of at least one flavor of the admission; a check that names no flavor applies to all."""
     assigned = {flavor for entry in admission.assignments for flavor in entry.flavors.values()}
     every = _flavors(queue)
     return frozenset(check.name for check in queue.checks if assigned & (set(check.on_flavors) or every))
 
 
-def _flavors(queue: QueueSettings) -> set[str]:
+def _flavors(queue: ClusterQueueSettings) -> set[str]:
     return {flavor for group in queue.groups for flavor in group.flavors}
 
 

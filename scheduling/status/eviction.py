@@ -18,7 +18,7 @@ from scheduling.objects.workload import (
     PREEMPTED,
     Condition,
     Eviction,
-    Gate,
+    PreemptionGate,
     Workload,
 )
 from scheduling.status.checks import reset_checks
@@ -37,7 +37,7 @@ def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str
         evicted = with_condition(evicted, BLOCKED_ON_GATES, "False", full_reason, message, now)
     return replace(
         evicted,
-        gate_states={name: Gate(CLOSED, now) for name in workload.gate_states},
+        gate_states={name: PreemptionGate(CLOSED, now) for name in workload.gate_states},
         evictions=_counted(workload.evictions, reason, cause),
     )
 

@@ -10,14 +10,14 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, MISCONFIGURED, PENDING_EVALUATION, SUSPENDED
-from scheduling.objects.queue_settings import NO_STOP, LocalQueueSettings, QueueSettings
+from scheduling.objects.queue_settings import NO_STOP, ClusterQueueSettings, LocalQueueSettings
 from scheduling.objects.workload import (
     CLOSED,
     DEACTIVATED,
     DEACTIVATION_TARGET,
     QUOTA_RESERVED,
     REQUEUED,
-    Gate,
+    PreemptionGate,
     Workload,
 )
 from scheduling.status.checks import required_checks, sync_checks
@@ -36,7 +36,7 @@ from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import replaced
 from scheduling.status.requeue import end_backoff, requeued
 from scheduling.status.reservation import sync_admitted, unreserve
-from scheduling.status.unadmitted import Cause, unadmitted
+from scheduling.status.unadmitted import UnadmittedCause, unadmitted
 
 HOLD_AND_DRAIN = "HoldAndDrain"
 _STOPPED = {"ClusterQueueStopped": "ClusterQueueRestarted", "LocalQueueStopped": "LocalQueueRestarted"}
@@ -60,12 +60,12 @@ class Lifecycle:
 
     now: int
     local: LocalQueueSettings | None = None
-    queue: QueueSettings | None = None
-    blocked: Cause | None = None
+    queue: ClusterQueueSettings | None = None
+    blocked: UnadmittedCause | None = None
     waiting: WaitForPodsReady | None = None
     elsewhere: Container[str] = frozenset()
     observability: Observability = LEGACY
-    bypassed: Cause | None = None
+    bypassed: UnadmittedCause | None = None
     mirrors_gates: bool = False
     local_gone: bool = False
     queue_gone: bool = False
@@ -97,7 +97,7 @@ class Lifecycle:
         """Every preemption gate of its spec has a position; a new one is closed."""
         if not self.mirrors_gates or workload.gates == tuple(workload.gate_states):
             return workload
-        states = {name: workload.gate_states.get(name, Gate(CLOSED, self.now)) for name in workload.gates}
+        states = {name: workload.gate_states.get(name, PreemptionGate(CLOSED, self.now)) for name in workload.gates}
         return replace(workload, gate_states=states)
 
     def _activity(self, workload: Workload) -> Workload:
@@ -170,13 +170,13 @@ class Lifecycle:
             return sync_admitted(workload, self.now, self.observability)
         return unreserve(workload, *cause, self.now, self.observability)
 
-    def _gate(self, workload: Workload) -> Cause | None:
+    def _gate(self, workload: Workload) -> UnadmittedCause | None:
         """That gates keep it out of the queues, or no longer do. Granular reasons follow the gates that are left."""
         if not self.gated:
-            return Cause(self.observability.attempt(PENDING_EVALUATION), GATE_CLEARED)
+            return UnadmittedCause(self.observability.attempt(PENDING_EVALUATION), GATE_CLEARED)
         if waits_at_gate(workload) and not self.observability.granular:
             return None
-        return Cause(ADMISSION_GATED, f"{_GATED}{workload.gated_by}")
+        return UnadmittedCause(ADMISSION_GATED, f"{_GATED}{workload.gated_by}")
 
     def _reason(self, reason: str) -> str:
         return self.observability.fault(reason)

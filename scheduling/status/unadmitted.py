@@ -35,7 +35,7 @@ _BY_ATTEMPT = (
 """What the scheduler wrote holds until it tries the workload again."""
 
 
-class Cause(NamedTuple):
+class UnadmittedCause(NamedTuple):
     """A reason, granular, and a message."""
 
     reason: str
@@ -43,8 +43,8 @@ class Cause(NamedTuple):
 
 
 def unadmitted(
-    workload: Workload, fault: Cause | None, bypassed: Cause | None, observability: Observability
-) -> Cause | None:
+    workload: Workload, fault: UnadmittedCause | None, bypassed: UnadmittedCause | None, observability: Observability
+) -> UnadmittedCause | None:
     """Reason and message that the condition of a workload without quota is to have; None: as it is.
 
     `fault`: why it is in no queue, or could never be admitted from it. `bypassed`: an equivalent workload failed.
@@ -53,17 +53,17 @@ def unadmitted(
         return _granular(workload, fault, bypassed, observability)
     if fault is None or not workload.active:
         return None
-    return Cause(observability.fault(fault.reason), fault.message)
+    return UnadmittedCause(observability.fault(fault.reason), fault.message)
 
 
 def _granular(
-    workload: Workload, fault: Cause | None, bypassed: Cause | None, observability: Observability
-) -> Cause | None:
+    workload: Workload, fault: UnadmittedCause | None, bypassed: UnadmittedCause | None, observability: Observability
+) -> UnadmittedCause | None:
     """The first that applies."""
     before = workload.conditions.get(QUOTA_RESERVED)
     reason = before.reason if before is not None else ""
     if not workload.active:
-        return Cause(DEACTIVATED, DEACTIVATED_MESSAGE)
+        return UnadmittedCause(DEACTIVATED, DEACTIVATED_MESSAGE)
     if reason == ON_HOLD:
         return None
     if fault is not None or bypassed is not None:
@@ -71,4 +71,4 @@ def _granular(
     gated = reason == ADMISSION_GATED and workload.holds(BLOCKED_ON_GATES)
     if gated or reason in _BY_ATTEMPT or (before is None and not observability.explicit):
         return None
-    return Cause(PENDING_EVALUATION, IN_QUEUE)
+    return UnadmittedCause(PENDING_EVALUATION, IN_QUEUE)

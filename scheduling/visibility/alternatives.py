@@ -7,7 +7,7 @@ from itertools import islice
 
 from scheduling.cycle.misconfigured import misconfigured
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.modes import Outcome
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.objects.inadmissible_reasons import WAITING_FOR_QUOTA
 from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import Workload
@@ -31,5 +31,5 @@ def _alternatives(world: World, workload: Workload) -> Iterator[str]:
         if misconfigured(world, local.cluster_queue, complete) is None:
             queue = world.state.queues[local.cluster_queue]
             found = assign(world.state, queue, complete, requests=requests)
-            if found.outcome != Outcome.NO_FIT or found.no_fit == WAITING_FOR_QUOTA:
+            if found.outcome != FlavorOutcome.NO_FIT or found.no_fit == WAITING_FOR_QUOTA:
                 yield local.name

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 from scheduling.flavors.messages import text, written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
-from scheduling.visibility.explanation import Explanation, Holder, Kept, Lack
+from scheduling.visibility.explanation import Explanation, FlavorLack, Holder, KeptBack
 from scheduling.visibility.pod_sets import AdmittedPodSet
 from scheduling.visibility.raising import Raise
-from scheduling.visibility.workloads import Running, Waiting
+from scheduling.visibility.workloads import RunningWorkload, WaitingWorkload
 
 JobReference: TypeAlias = Callable[[str], Mapping[str, str]]
 """Describes the job of a workload (`namespace/name`)."""
@@ -46,7 +46,7 @@ def owners_job(owners: Sequence[tuple[str, str]], namespace: str, workload: str)
     return {"kind": kind, "namespace": namespace, "name": name, "workload": workload}
 
 
-def running_json(each: Running, named: JobReference) -> dict[str, Any]:
+def running_json(each: RunningWorkload, named: JobReference) -> dict[str, Any]:
     return {
         "job": dict(named(each.workload)),
         "clusterQueue": each.queue,
@@ -57,7 +57,11 @@ def running_json(each: Running, named: JobReference) -> dict[str, Any]:
 
 
 def waiting_json(
-    each: Waiting, sentence: str, named: JobReference, moment: Callable[[int], Any], scope: AccessScope | None = None
+    each: WaitingWorkload,
+    sentence: str,
+    named: JobReference,
+    moment: Callable[[int], Any],
+    scope: AccessScope | None = None,
 ) -> dict[str, Any]:
     """`sentence` is that of `scheduling.visibility.sentence`; `moment` formats a time for the reader."""
     scope, found = scope or AccessScope(), each.explanation
@@ -100,7 +104,7 @@ def pair_json(pair: FlavorResource) -> dict[str, str]:
     return {"flavor": pair.flavor, "resource": pair.resource}
 
 
-def _lack(lack: Lack, queue: str, scope: AccessScope) -> dict[str, Any]:
+def _lack(lack: FlavorLack, queue: str, scope: AccessScope) -> dict[str, Any]:
     def amount(number: int) -> str:
         return written(lack.pair.resource, number)
 
@@ -142,7 +146,7 @@ def _raises(places: Sequence[Raise], queue: str, amount: Callable[[int], str], s
     return {"raise": named, **({"raiseElsewhere": elsewhere} if elsewhere else {})}
 
 
-def _kept(kept: Iterable[Kept], amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
+def _kept(kept: Iterable[KeptBack], amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
     """What other nodes withhold; only the total if the caller may not read their names."""
     if scope.queues:
         named = [{"kind": _kind(each.is_queue), "name": each.node, "amount": amount(each.amount)} for each in kept]

@@ -19,13 +19,13 @@ from scheduling.objects.inadmissible_reasons import (
     PENDING_EVALUATION,
     SUSPENDED,
 )
-from scheduling.objects.queue_settings import ResourceGroup
+from scheduling.objects.queue_settings import FlavorGroup
 from scheduling.objects.workload import Workload
 from scheduling.status.checks import REJECTED, RETRY
 from scheduling.visibility.exclusions import exclusions
-from scheduling.visibility.explanation import Explanation, Lack
+from scheduling.visibility.explanation import Explanation, FlavorLack
 from scheduling.visibility.raising import BORROWING_LIMIT
-from scheduling.visibility.workloads import Waiting
+from scheduling.visibility.workloads import WaitingWorkload
 from scheduling.world.readiness import CANNOT_ADMIT, CYCLE, IS_STOPPED
 from scheduling.world.world import World
 
@@ -52,7 +52,7 @@ _MENDED = {
 """What makes a ClusterQueue admit again, by the reason of its condition Active."""
 
 
-class Cause(NamedTuple):
+class WaitingCause(NamedTuple):
     """What it waits for, the gist of that, and the ways out. `stuck`: another LocalQueue may be one, too."""
 
     parts: tuple[str, ...]
@@ -74,24 +74,24 @@ def remark(message: str) -> str:
     return f" ({message})" if message else ""
 
 
-def at_the_door(world: World, workload: Workload, why: Explanation) -> Cause:
+def at_the_door(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     """It is in no ClusterQueue, though its LocalQueue exists."""
     local = world.queues.local_queues[workload.local_queue]
     door = f"LocalQueue {workload.local_queue}"
     if why.reason == ADMISSION_GATED:
         step = f"it is queued once that is no longer in its annotation {GATED_BY}"
-        return Cause((f"Waiting at {door}: {why.message}", step), (why.message,))
+        return WaitingCause((f"Waiting at {door}: {why.message}", step), (why.message,))
     if local.stopped:
         resumed = f"have it resumed (quotree resume localqueue {local.name} -n {local.namespace})"
-        return Cause((f"{door} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,))
+        return WaitingCause((f"{door} is stopped and admits nothing",), (local.stopped,), administrator=(resumed,))
     text = f"{door} leads to ClusterQueue {local.cluster_queue}, which does not exist"
     created = f"have ClusterQueue {local.cluster_queue} created, or another one named in {door}"
-    return Cause((text,), (text,), administrator=(created,), stuck=True)
+    return WaitingCause((text,), (text,), administrator=(created,), stuck=True)
 
 
 def at_the_queue(
-    world: World, workload: Workload, found: Waiting, why: Explanation, moment: Callable[[int], object]
-) -> Cause:
+    world: World, workload: Workload, found: WaitingWorkload, why: Explanation, moment: Callable[[int], object]
+) -> WaitingCause:
     cause = _of_queue(world, workload, found, why, moment)
     if why.position is None or why.position < 2 or why.reason == SUSPENDED:
         return cause
@@ -100,62 +100,66 @@ def at_the_queue(
 
 
 def _of_queue(
-    world: World, workload: Workload, found: Waiting, why: Explanation, moment: Callable[[int], object]
-) -> Cause:
+    world: World, workload: Workload, found: WaitingWorkload, why: Explanation, moment: Callable[[int], object]
+) -> WaitingCause:
     """The first part says what it waits for, the others what comes of it."""
     if why.reason == SUSPENDED:
         return _suspended(world, why)
     if found.not_before:
         again = f"it was evicted ({found.reason}) and is tried again at {moment(found.not_before)}"
-        return Cause((again,), (found.reason,))
+        return WaitingCause((again,), (found.reason,))
     if found.behind and why.reason not in _STUCK:
         head = f"ClusterQueue {why.queue} is StrictFIFO, and nobody may overtake the workload at its head"
-        return Cause((head, "it is tried once that one has started"), ("behind",))
+        return WaitingCause((head, "it is tried once that one has started"), ("behind",))
     if why.victims:
         count = len(why.victims)
         ended = f"{count} workloads have" if count > 1 else "1 workload has"
-        return Cause((f"room is made for it; it starts once {ended} ended",), ("victims",))
+        return WaitingCause((f"room is made for it; it starts once {ended} ended",), ("victims",))
     if why.reason == MISCONFIGURED:
         return _misconfigured(world, workload, why)
     if why.message in _PLAIN:
-        return Cause((_PLAIN[why.message],), (why.reason, why.message))
+        return WaitingCause((_PLAIN[why.message],), (why.reason, why.message))
     if why.lacks or why.others:
         return _short(world, workload, why)
     if failed := [each for each in workload.checks if each.state in (RETRY, REJECTED)]:
         named = ", ".join(f"{each.name} is {each.state}{remark(each.message)}" for each in failed)
-        return Cause((f"admission check {named}; it is tried again once that is Pending",), (why.reason,))
+        return WaitingCause((f"admission check {named}; it is tried again once that is Pending",), (why.reason,))
     text = "it waits for its turn" if why.reason == PENDING_EVALUATION else why.message
-    return Cause((text,), (why.reason,))
+    return WaitingCause((text,), (why.reason,))
 
 
-def _suspended(world: World, why: Explanation) -> Cause:
+def _suspended(world: World, why: Explanation) -> WaitingCause:
     ready = world.can_admit(why.queue)
     if world.stop(world.state.queues[why.queue]):
         text = stopped(world, why.queue)
-        return Cause((text,), (text,), administrator=("have it repaired",))
+        return WaitingCause((text,), (text,), administrator=("have it repaired",))
     faults = ready.message.removeprefix(CANNOT_ADMIT).lstrip(":; ").removesuffix(".")
     halted = "is stopped and admits nothing" if faults == IS_STOPPED else f"admits nothing: {faults}"
     mended = _MENDED.get(ready.reason, "have its AdmissionChecks changed").format(queue=why.queue)
     text = f"ClusterQueue {why.queue} {halted}"
-    return Cause((text,), (text,), administrator=(mended,))
+    return WaitingCause((text,), (text,), administrator=(mended,))
 
 
-def _misconfigured(world: World, workload: Workload, why: Explanation) -> Cause:
+def _misconfigured(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     namespace, queue = f"Namespace {workload.namespace}", f"ClusterQueue {why.queue}"
     if workload.namespace not in world.queues.namespaces:
-        return Cause((f"{namespace} is not known",), (why.message,), owner=("create it",), stuck=True)
+        return WaitingCause((f"{namespace} is not known",), (why.message,), owner=("create it",), stuck=True)
     if not world.queues.serves(why.queue)(workload.namespace):
         none = world.state.queues[why.queue].settings.selector is None
         text = f"{queue} has no namespaceSelector" if none else f"the namespaceSelector of {queue} does not match"
         served = f"have {namespace} selected by {queue}"
-        return Cause((f"{text}, so it does not serve {namespace}",), (text,), administrator=(served,), stuck=True)
+        return WaitingCause(
+            (f"{text}, so it does not serve {namespace}",), (text,), administrator=(served,), stuck=True
+        )
     complete = world.entry(workload).workload
     if wrong := misfit(complete, world.around(workload.namespace)):
-        return Cause((f"no pod of it could be created: {wrong}",), (wrong,), owner=("change its requests",), stuck=True)
-    return Cause((why.message,), (why.message,), stuck=True)
+        return WaitingCause(
+            (f"no pod of it could be created: {wrong}",), (wrong,), owner=("change its requests",), stuck=True
+        )
+    return WaitingCause((why.message,), (why.message,), stuck=True)
 
 
-def _short(world: World, workload: Workload, why: Explanation) -> Cause:
+def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
     """Of quota, of flavors that serve it, or of both."""
     settings = world.state.queues[why.queue].settings
     excluded = exclusions(world, settings, workload, why.others)
@@ -166,12 +170,12 @@ def _short(world: World, workload: Workload, why: Explanation) -> Cause:
     gist = (tuple((each.pair, each.ever) for each in why.lacks), why.others)
     said = ", and ".join(parts)
     if why.reason not in _STUCK:
-        return Cause(
+        return WaitingCause(
             (said, *_limits(why), f"it starts once that is released, or ClusterQueue {why.queue} gets more quota"), gist
         )
     never = [each for each in why.lacks if not each.ever]
     more = (f"have more quota given to ClusterQueue {why.queue}",) if never else ()
-    return Cause(
+    return WaitingCause(
         (said, *_limits(why)),
         gist,
         owner=(*(each.owner for each in excluded), *_at_most(never)),
@@ -190,7 +194,7 @@ def _limits(why: Explanation) -> Iterator[str]:
         yield "a borrowingLimit above it in the tree lets it borrow no more"
 
 
-def _at_most(never: Iterable[Lack]) -> Iterator[str]:
+def _at_most(never: Iterable[FlavorLack]) -> Iterator[str]:
     """What it could have of each resource, in the flavor that has most of it."""
     most: dict[str, int] = {}
     for lack in never:
@@ -199,7 +203,7 @@ def _at_most(never: Iterable[Lack]) -> Iterator[str]:
         yield f"request no more than {' and '.join(possible)} in all"
 
 
-def _needs(groups: Iterable[ResourceGroup], lacks: Iterable[Lack]) -> str:
+def _needs(groups: Iterable[FlavorGroup], lacks: Iterable[FlavorLack]) -> str:
     """Flavors of one resource group are alternatives; each group must have room. What a pair lacks counts once, since
     each pod set is tried on top of those before it."""
     most = {lack.pair: lack for lack in lacks}
@@ -216,11 +220,11 @@ def _needs(groups: Iterable[ResourceGroup], lacks: Iterable[Lack]) -> str:
     return ", and ".join(found)
 
 
-def _of_flavor(flavor: str, lacks: Iterable[Lack]) -> str:
+def _of_flavor(flavor: str, lacks: Iterable[FlavorLack]) -> str:
     return f"{' and '.join(map(_amount, lacks))} of flavor {flavor}"
 
 
-def _amount(lack: Lack) -> str:
+def _amount(lack: FlavorLack) -> str:
     resource = lack.pair.resource
     more = f"{written(resource, minus(lack.wanted, lack.free))} more {resource}"
     return more if lack.ever else f"{more} than it can ever get"

@@ -12,20 +12,20 @@ from typing import NamedTuple
 from policies.dialects.node_affinity import node_affinity
 from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import (
+    FlavorNotAllowed,
     ForTopology,
     HeldByPredecessor,
     Missing,
-    NotAllowed,
     Reason,
     Undeclared,
     Unselected,
     Untolerated,
     WithoutTopology,
 )
-from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings
 from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import ALLOWED_FLAVORS, Workload
-from scheduling.quota.state import State
+from scheduling.quota.state import QuotaState
 from scheduling.world.world import World
 
 _MOST = 3
@@ -40,7 +40,9 @@ class Exclusion(NamedTuple):
     administrator: str = ""
 
 
-def exclusions(world: World, settings: QueueSettings, workload: Workload, reasons: Iterable[Reason]) -> list[Exclusion]:
+def exclusions(
+    world: World, settings: ClusterQueueSettings, workload: Workload, reasons: Iterable[Reason]
+) -> list[Exclusion]:
     """Those of the ClusterQueue with these settings, each once."""
     once = tuple(dict.fromkeys(reasons))
     others = [reason for reason in once if not isinstance(reason, Undeclared)]
@@ -48,14 +50,14 @@ def exclusions(world: World, settings: QueueSettings, workload: Workload, reason
     return [*found, *(_of_flavor(world.state, settings, workload, reason) for reason in others)]
 
 
-def _uncovered(world: World, settings: QueueSettings, workload: Workload) -> list[str]:
+def _uncovered(world: World, settings: ClusterQueueSettings, workload: Workload) -> list[str]:
     """All of them; an attempt ends at the first."""
     requests = total_requests(world.entry(workload).workload, world.counting)
     asked = {resource for each in requests for resource, amount in each.requests.items() if amount}
     return sorted(resource for resource in asked if settings.group_of(resource) is None)
 
 
-def _undeclared(settings: QueueSettings, resources: list[str]) -> Exclusion:
+def _undeclared(settings: ClusterQueueSettings, resources: list[str]) -> Exclusion:
     named, queue = _some(resources), f"ClusterQueue {settings.name}"
     covered = _some([*_covered(settings)])
     return Exclusion(
@@ -65,7 +67,7 @@ def _undeclared(settings: QueueSettings, resources: list[str]) -> Exclusion:
     )
 
 
-def _covered(settings: QueueSettings) -> Iterator[str]:
+def _covered(settings: ClusterQueueSettings) -> Iterator[str]:
     for group in settings.groups:
         yield f"{_some(sorted(group.resources))} of flavor{'s' * (len(group.flavors) > 1)} {_some(group.flavors)}"
 
@@ -76,11 +78,11 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _of_flavor(state: State, settings: QueueSettings, workload: Workload, reason: Reason) -> Exclusion:
+def _of_flavor(state: QuotaState, settings: ClusterQueueSettings, workload: Workload, reason: Reason) -> Exclusion:
     match reason:
         case Missing(flavor):
             return Exclusion(f"ResourceFlavor {flavor} does not exist", "", f"have ResourceFlavor {flavor} created")
-        case NotAllowed(flavor):
+        case FlavorNotAllowed(flavor):
             return Exclusion(
                 f"the annotation {ALLOWED_FLAVORS} does not name flavor {flavor}", f"name {flavor} in the annotation"
             )
@@ -110,7 +112,7 @@ def _of_flavor(state: State, settings: QueueSettings, workload: Workload, reason
             return Exclusion(text(reason))
 
 
-def _unselected(state: State, workload: Workload, name: str) -> Exclusion:
+def _unselected(state: QuotaState, workload: Workload, name: str) -> Exclusion:
     """With the labels that contradict each other, where these stand in the nodeSelector."""
     flavor = state.flavors.get(name)
     labels = flavor.labels if flavor is not None else {}

@@ -10,7 +10,7 @@ from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.visibility.as_json import AccessScope, JobReference, running_json, waiting_json
 from scheduling.visibility.causes import stopped
 from scheduling.visibility.sentence import sentence, waits_for_checks
-from scheduling.visibility.workloads import Waiting, holding, waits
+from scheduling.visibility.workloads import WaitingWorkload, holding, waits
 from scheduling.world.world import World
 
 _AHEAD = 10
@@ -47,7 +47,7 @@ def explained(
     return {"state": "beingAdmitted", "job": dict(named(key))}
 
 
-def _ahead(world: World, found: Waiting, named: JobReference, scope: AccessScope) -> dict[str, Any]:
+def _ahead(world: World, found: WaitingWorkload, named: JobReference, scope: AccessScope) -> dict[str, Any]:
     """Who stands before it in its ClusterQueue: some of those next to it that the caller may read, the others counted.
 
     Nothing for the head, and for work that is in no ClusterQueue.
@@ -62,7 +62,7 @@ def _ahead(world: World, found: Waiting, named: JobReference, scope: AccessScope
     return {"ahead": {"workloads": [dict(named(name)) for name in readable], "others": before - len(readable)}}
 
 
-def _discreet(world: World, found: Waiting) -> Waiting:
+def _discreet(world: World, found: WaitingWorkload) -> WaitingWorkload:
     """Without the name of the Cohort or ClusterQueue elsewhere in the tree that is marked as broken."""
     why = found.explanation
     if why is None or why.reason != SUSPENDED or not why.queue:

@@ -16,7 +16,7 @@ from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, PENDING_EVALUATION, SUSPENDED
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import Queue
+from scheduling.quota.state import ClusterQueueState
 from scheduling.visibility.raising import BORROWING_LIMIT, NOMINAL_QUOTA, Lenders, Raise, raises
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
@@ -50,7 +50,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptBack:
     """A node whose lendingLimit withholds `amount` of unused quota from the rest of the tree."""
 
     node: str
@@ -59,7 +59,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class FlavorLack:
     """What one flavor is short of. `ever` False: it would not fit even if nothing were in use.
 
     `kept` is what lendingLimits withhold if the whole tree is short: a handful of nodes, the largest amounts first.
@@ -73,7 +73,7 @@ class Lack:
     ever: bool
     obstacle: Obstacle | None
     holders: tuple[Holder, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptBack, ...] = ()
     raises: tuple[Raise, ...] = ()
 
 
@@ -90,7 +90,7 @@ class Explanation:
     position: int | None = None
     inadmissible: bool = False
     victims: tuple[str, ...] = ()
-    lacks: tuple[Lack, ...] = ()
+    lacks: tuple[FlavorLack, ...] = ()
     others: tuple[Reason, ...] = field(default=())
 
 
@@ -108,7 +108,7 @@ class TreeCache:
             self._holders[at] = holders_of(node, pair)
         return self._holders[at]
 
-    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[Kept, ...]:
+    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:
         """The nodes that withhold quota from this one; `ever`: as if nothing were in use."""
         path = set(node.path())
         most = _MOST_HOLDERS + max(len(path), _USUAL_DEPTH)
@@ -116,7 +116,7 @@ class TreeCache:
         if at not in self._kept:
             self._kept[at] = _keepers(node.root, pair, ever, most)
         others = [(each, amount) for each, amount in self._kept[at] if each not in path]
-        return tuple(Kept(each.name, each.is_queue, amount) for each, amount in others[:_MOST_HOLDERS])
+        return tuple(KeptBack(each.name, each.is_queue, amount) for each, amount in others[:_MOST_HOLDERS])
 
 
 def explain(
@@ -151,8 +151,10 @@ def explain(
     return _of_wait(queue, key, wait, position, trees or TreeCache(), inadmissible=not pending.is_active(key))
 
 
-def _of_wait(queue: Queue, key: str, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool) -> Explanation:
-    lacks: list[Lack] = []
+def _of_wait(
+    queue: ClusterQueueState, key: str, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool
+) -> Explanation:
+    lacks: list[FlavorLack] = []
     others: list[Reason] = []
     for pod_set in wait.assignment.pod_sets if wait.assignment else ():
         for reason in pod_set.reasons:
@@ -174,18 +176,18 @@ def _of_wait(queue: Queue, key: str, wait: Wait, position: int, trees: TreeCache
     )
 
 
-def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> Lack | None:
+def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> FlavorLack | None:
     if isinstance(reason, Short):
         found, holders = obstacle(node, reason.pair, reason.wanted), trees.holders(node, reason.pair)
         kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
         places = raises(node, reason.pair, reason.wanted, trees.lenders)
-        return Lack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
+        return FlavorLack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept, places)
     if isinstance(reason, BeyondMaximum):
         wanted = reason.earlier + reason.asked
         limit = limit_of(node, reason.pair, wanted)
         kept = trees.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
         places = raises(node, reason.pair, wanted, trees.lenders, ever=True)
-        return Lack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept, places)
+        return FlavorLack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept, places)
     return None
 
 

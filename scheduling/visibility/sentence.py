@@ -18,9 +18,9 @@ from scheduling.quota.node import QuotaNode
 from scheduling.status.checks import READY
 from scheduling.status.unadmitted import DEACTIVATED_MESSAGE
 from scheduling.visibility.alternatives import alternatives
-from scheduling.visibility.causes import Cause, at_the_door, at_the_queue, remark
-from scheduling.visibility.explanation import Holder, Kept, TreeCache
-from scheduling.visibility.workloads import Waiting, waits
+from scheduling.visibility.causes import WaitingCause, at_the_door, at_the_queue, remark
+from scheduling.visibility.explanation import Holder, KeptBack, TreeCache
+from scheduling.visibility.workloads import WaitingWorkload, waits
 from scheduling.world.world import World
 
 _MOST = 3
@@ -55,7 +55,7 @@ class _Nobody(TreeCache):
     def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:  # noqa: ARG002, as it is there
         return ()
 
-    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[Kept, ...]:  # noqa: ARG002
+    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[KeptBack, ...]:  # noqa: ARG002
         return ()
 
 
@@ -75,7 +75,7 @@ def why_it_waits(world: World, key: str, now: int) -> Sentence | None:
     return sentence(world, found, times.written)
 
 
-def sentence(world: World, found: Waiting, moment: Callable[[int], object]) -> Sentence:
+def sentence(world: World, found: WaitingWorkload, moment: Callable[[int], object]) -> Sentence:
     """Of a workload that waits. `moment` formats a time for the reader."""
     workload = world.workloads[found.workload]
     if found.explanation is None:
@@ -90,7 +90,7 @@ def sentence(world: World, found: Waiting, moment: Callable[[int], object]) -> S
     )
 
 
-def _text(world: World, workload: Workload, cause: Cause) -> str:
+def _text(world: World, workload: Workload, cause: WaitingCause) -> str:
     elsewhere = alternatives(world, workload, _MOST) if cause.stuck or cause.administrator else []
     use = [f"use LocalQueue {' or '.join(elsewhere)}"] if elsewhere else []
     ways = list(dict.fromkeys(filter(None, (*cause.owner, *use, *cause.administrator))))

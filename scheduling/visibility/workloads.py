@@ -13,7 +13,7 @@ from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningWorkload:
     """A workload that holds quota. `checks`: the admission checks that it still waits for."""
 
     workload: str
@@ -25,7 +25,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingWorkload:
     """`not_before` is the end of its backoff, 0 without one. `explanation` is None for a deactivated workload.
 
     `behind` is the head of a StrictFIFO queue, which nobody may overtake; empty for other queues.
@@ -39,16 +39,16 @@ class Waiting:
     behind: str = ""
 
 
-def running(world: World) -> list[Running]:
+def running(world: World) -> list[RunningWorkload]:
     """All workloads that hold quota, by name."""
     found = [workload for workload in world.workloads.values() if workload.counts]
     return [holding(workload) for workload in sorted(found, key=lambda workload: workload.key)]
 
 
-def holding(workload: Workload) -> Running:
+def holding(workload: Workload) -> RunningWorkload:
     """A workload that holds quota."""
     admitted = workload.holding(ADMITTED)
-    return Running(
+    return RunningWorkload(
         workload.key,
         workload.admission.cluster_queue if workload.admission else "",
         admitted_pod_sets(workload),
@@ -58,7 +58,7 @@ def holding(workload: Workload) -> Running:
     )
 
 
-def waiting(world: World, now: int) -> list[Waiting]:
+def waiting(world: World, now: int) -> list[WaitingWorkload]:
     """By ClusterQueue in queue order; workloads in no ClusterQueue come first, deactivated ones last."""
     idle = [each for each in world.workloads.values() if not each.counts and not each.finished]
     waits = [each for each in idle if each.queueable]
@@ -73,7 +73,7 @@ def waiting(world: World, now: int) -> list[Waiting]:
 
 def waits(
     world: World, key: str, now: int, *, consider: bool = False, trees: TreeCache | None = None
-) -> Waiting | None:
+) -> WaitingWorkload | None:
     """Why this workload waits; None if it does not. `consider` and `trees`: see `explain`."""
     workload = world.workloads[key]
     if workload.counts or workload.finished or key in world.assumed:
@@ -95,7 +95,7 @@ def _waiting(
     trees: TreeCache | None = None,
     *,
     consider: bool = False,
-) -> Waiting:
+) -> WaitingWorkload:
     workload = world.workloads[key]
     explanation = explain(world, key, position, trees, consider=consider)
     assert explanation is not None
@@ -103,13 +103,13 @@ def _waiting(
     not_before = later if later > now else 0
     evicted = workload.holding(EVICTED)
     if not_before and evicted is not None:
-        return Waiting(key, evicted.reason, evicted.message, explanation, not_before)
+        return WaitingWorkload(key, evicted.reason, evicted.message, explanation, not_before)
     behind = head if head != key else ""
-    return Waiting(key, explanation.reason, explanation.message, explanation, behind=behind)
+    return WaitingWorkload(key, explanation.reason, explanation.message, explanation, behind=behind)
 
 
-def _deactivated(workload: Workload) -> Waiting:
+def _deactivated(workload: Workload) -> WaitingWorkload:
     evicted = workload.holding(EVICTED)
     if evicted is not None:
-        return Waiting(workload.key, evicted.reason, evicted.message)
-    return Waiting(workload.key, "Deactivated", "The workload is deactivated")
+        return WaitingWorkload(workload.key, evicted.reason, evicted.message)
+    return WaitingWorkload(workload.key, "Deactivated", "The workload is deactivated")

@@ -10,19 +10,19 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
 from scheduling.volcano.objects import Status, Task
-from scheduling.volcano.order import Line, of_jobs, of_queues, of_tasks, of_victims
-from scheduling.volcano.refusal import NO_ROOM, Refusal
+from scheduling.volcano.order import PriorityQueue, of_jobs, of_queues, of_tasks, of_victims
+from scheduling.volcano.refusal import NO_ROOM, QueueRefusal
 from scheduling.volcano.resources import fits, is_nothing
-from scheduling.volcano.session import Outcome, Session
+from scheduling.volcano.session import SchedulingSession, SessionOutcome
 
 Candidate = Callable[[Task], bool]
-Refused = Callable[[str, Task], Refusal | None]
+Refused = Callable[[str, Task], QueueRefusal | None]
 
 
-def run(session: Session, actions: Sequence[str]) -> Outcome:
+def run(session: SchedulingSession, actions: Sequence[str]) -> SessionOutcome:
     """What the actions decide, in their order. Raises KeyError for an action that is not known."""
     for action in actions:
         if action == "allocate" and "enqueue" not in actions:
@@ -31,10 +31,10 @@ def run(session: Session, actions: Sequence[str]) -> Outcome:
     return _outcome(session)
 
 
-def enqueue(session: Session) -> None:
+def enqueue(session: SchedulingSession) -> None:
     """PodGroups that fit enter their queues. One that names no minimum enters without a question."""
     lines = _by_queue(session, (job for job in session.awake if job.group.phase == "Pending"))
-    queues = Line(of_queues(session), lines)
+    queues = PriorityQueue(of_queues(session), lines)
     while queues:
         queue = queues.pop()
         if not lines[queue]:
@@ -48,7 +48,7 @@ def enqueue(session: Session) -> None:
         queues.put(queue)
 
 
-def allocate(session: Session) -> None:
+def allocate(session: SchedulingSession) -> None:
     """Pods of PodGroups in the queue get nodes, queue by queue, one PodGroup at a time.
 
     Those come first that others were evicted for: else the evicted would come back into their own room.
@@ -58,10 +58,10 @@ def allocate(session: Session) -> None:
     _allocate_to(session, valid)
 
 
-def _allocate_to(session: Session, jobs: Iterable[Job]) -> None:
+def _allocate_to(session: SchedulingSession, jobs: Iterable[GangJob]) -> None:
     lines = _by_queue(session, jobs)
-    waiting: dict[str, Line[Task]] = {}
-    queues = Line(of_queues(session), lines)
+    waiting: dict[str, PriorityQueue[Task]] = {}
+    queues = PriorityQueue(of_queues(session), lines)
     while queues:
         queue = queues.pop()
         if session.overused(queue) or not lines[queue]:
@@ -69,16 +69,16 @@ def _allocate_to(session: Session, jobs: Iterable[Job]) -> None:
         job = lines[queue].pop()
         if job.name not in waiting:
             some = (task for task in session.pending(job) if not is_nothing(task.request))
-            waiting[job.name] = Line(of_tasks(session), some)
+            waiting[job.name] = PriorityQueue(of_tasks(session), some)
         if waiting[job.name] and _allocate_job(session, queue, job, waiting[job.name]):
             lines[queue].put(job)
         queues.put(queue)
 
 
-def reclaim(session: Session) -> None:
+def reclaim(session: SchedulingSession) -> None:
     """PodGroups that starve win back pods of other queues."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
-    queues = Line(of_queues(session), lines)
+    queues = PriorityQueue(of_queues(session), lines)
     while queues:
         queue = queues.pop()
         if session.overused(queue):
@@ -87,10 +87,10 @@ def reclaim(session: Session) -> None:
             _reclaim_for(session, queue, lines[queue].pop())
 
 
-def preempt(session: Session) -> None:
+def preempt(session: SchedulingSession) -> None:
     """PodGroups that starve take pods of less important ones in their own queue, then pods of their own."""
     lines = _by_queue(session, (job for job in _valid(session, session.contenders()) if session.starves(job)))
-    queues = Line(of_queues(session), lines)
+    queues = PriorityQueue(of_queues(session), lines)
     while queues:
         queue = queues.pop()
         while lines[queue]:
@@ -99,7 +99,7 @@ def preempt(session: Session) -> None:
             _preempt_for(session, queue, job, own=True)
 
 
-ACTIONS: dict[str, Callable[[Session], None]] = {
+ACTIONS: dict[str, Callable[[SchedulingSession], None]] = {
     "enqueue": enqueue,
     "allocate": allocate,
     "reclaim": reclaim,
@@ -110,18 +110,18 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
 # --- who takes part
 
 
-def _by_queue(session: Session, jobs: Iterable[Job]) -> dict[str, Line[Job]]:
+def _by_queue(session: SchedulingSession, jobs: Iterable[GangJob]) -> dict[str, PriorityQueue[GangJob]]:
     """The jobs in order, by queue; a job whose queue does not exist takes no part."""
-    lines: dict[str, Line[Job]] = {}
+    lines: dict[str, PriorityQueue[GangJob]] = {}
     for job in jobs:
         if session.queues.get(job.group.queue) is None:
-            session.refuse(job.name, Refusal(f"queue {job.group.queue} does not exist"))
+            session.refuse(job.name, QueueRefusal(f"queue {job.group.queue} does not exist"))
         else:
-            lines.setdefault(job.group.queue, Line(of_jobs(session))).put(job)
+            lines.setdefault(job.group.queue, PriorityQueue(of_jobs(session))).put(job)
     return lines
 
 
-def _valid(session: Session, jobs: Iterable[Job]) -> Iterator[Job]:
+def _valid(session: SchedulingSession, jobs: Iterable[GangJob]) -> Iterator[GangJob]:
     """Those that are in their queue and have the pods that they need."""
     for job in jobs:
         refusal = session.valid(job)
@@ -131,7 +131,7 @@ def _valid(session: Session, jobs: Iterable[Job]) -> Iterator[Job]:
             yield job
 
 
-def _let_in(session: Session) -> None:
+def _let_in(session: SchedulingSession) -> None:
     """Where nothing enqueues, every PodGroup is in its queue."""
     for job in session.awake:
         if job.group.phase == "Pending":
@@ -141,7 +141,7 @@ def _let_in(session: Session) -> None:
 # --- one job
 
 
-def _allocate_job(session: Session, queue: str, job: Job, waiting: Line[Task]) -> bool:
+def _allocate_job(session: SchedulingSession, queue: str, job: GangJob, waiting: PriorityQueue[Task]) -> bool:
     """Give nodes to pods until the job is ready; all or nothing until then. True: there is more to give."""
     steps: list[Task] = []
     while waiting:
@@ -162,19 +162,19 @@ def _allocate_job(session: Session, queue: str, job: Job, waiting: Line[Task]) -
         session.undo(steps)
         for task in steps:
             session.refuse(
-                task.name, Refusal(f"its PodGroup needs {job.group.members} pods at once, and others do not fit")
+                task.name, QueueRefusal(f"its PodGroup needs {job.group.members} pods at once, and others do not fit")
             )
         return False
     return bool(steps) and bool(waiting)
 
 
-def _reclaim_for(session: Session, queue: str, job: Job) -> None:
-    waiting = Line(of_tasks(session), session.pending(job))
+def _reclaim_for(session: SchedulingSession, queue: str, job: GangJob) -> None:
+    waiting = PriorityQueue(of_tasks(session), session.pending(job))
     steps: list[Task] = []
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:
-            session.refuse(task.name, Refusal("its preemptionPolicy is Never"))
+            session.refuse(task.name, QueueRefusal("its preemptionPolicy is Never"))
             continue
         refusal = session.preemptive(queue, task)
         if refusal is not None:
@@ -186,24 +186,24 @@ def _reclaim_for(session: Session, queue: str, job: Job) -> None:
         session.undo(steps)
 
 
-def _reclaimable_from(session: Session, queue: str, task: Task) -> bool:
+def _reclaimable_from(session: SchedulingSession, queue: str, task: Task) -> bool:
     other = session.queue_of(task)
     node = session.queues.get(other)
     return other != queue and node is not None and node.settings.reclaimable
 
 
-def _preempt_for(session: Session, queue: str, job: Job, *, own: bool) -> None:
+def _preempt_for(session: SchedulingSession, queue: str, job: GangJob, *, own: bool) -> None:
     """Take pods of other PodGroups in the queue, or the own ones."""
 
     def within(candidate: Task) -> bool:
         return session.queue_of(candidate) == queue and (candidate.group == job.name) == own
 
-    waiting = Line(of_tasks(session), session.pending(job))
+    waiting = PriorityQueue(of_tasks(session), session.pending(job))
     steps: list[Task] = []
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:
-            session.refuse(task.name, Refusal("its preemptionPolicy is Never"))
+            session.refuse(task.name, QueueRefusal("its preemptionPolicy is Never"))
             continue
         steps += _make_room(session, task, "preemptable", within, queue, session.allocatable, begun=bool(steps))
     if not session.pipelined(job):
@@ -211,7 +211,7 @@ def _preempt_for(session: Session, queue: str, job: Job, *, own: bool) -> None:
 
 
 def _make_room(
-    session: Session,
+    session: SchedulingSession,
     task: Task,
     question: str,
     candidate: Candidate,
@@ -244,11 +244,11 @@ def _make_room(
             return steps
         session.undo(steps)
     session.memory.was_in_vain(queue, task)
-    session.refuse(task.name, Refusal("no pods may be taken that would make room for it"))
+    session.refuse(task.name, QueueRefusal("no pods may be taken that would make room for it"))
     return []
 
 
-def _victims_on(session: Session, task: Task, room: Room, question: str, candidate: Candidate) -> list[Task]:
+def _victims_on(session: SchedulingSession, task: Task, room: Room, question: str, candidate: Candidate) -> list[Task]:
     """The pods on the node that may be taken for the pod, in the order in which they go."""
     running = (
         t for t in room.tasks.values() if t.status is Status.RUNNING and t.preemptable and t.group in session.jobs
@@ -258,7 +258,7 @@ def _victims_on(session: Session, task: Task, room: Room, question: str, candida
     return sorted(session.victims(question, task, candidates), key=key)
 
 
-def _evict(session: Session, victims: Iterable[Task], enough: Callable[[], bool]) -> list[Task]:
+def _evict(session: SchedulingSession, victims: Iterable[Task], enough: Callable[[], bool]) -> list[Task]:
     """Evict victims until it is enough; what they were before."""
     steps: list[Task] = []
     for victim in victims:
@@ -269,7 +269,7 @@ def _evict(session: Session, victims: Iterable[Task], enough: Callable[[], bool]
     return steps
 
 
-def _best_room(session: Session, task: Task) -> Room | None:
+def _best_room(session: SchedulingSession, task: Task) -> Room | None:
     """A node that is free now, else one that will be; of several the nominated one, or the first by name."""
     nominated = session.rooms.get(task.nominated)
     first = [nominated] if nominated is not None else []
@@ -281,11 +281,11 @@ def _best_room(session: Session, task: Task) -> Room | None:
     return None
 
 
-def _outcome(session: Session) -> Outcome:
+def _outcome(session: SchedulingSession) -> SessionOutcome:
     changed = session.changed()
     got = {name: task for name, task in changed.items() if session.ready(session.job_of(task))}
     jobs = {job.name: job for job in (*session.awake, *map(session.job_of, changed.values()))}
-    return Outcome(
+    return SessionOutcome(
         binds={name: task.node for name, task in got.items() if task.status is Status.ALLOCATED},
         evicted=tuple(sorted(name for name, task in changed.items() if task.status is Status.RELEASING)),
         pipelined={name: task.node for name, task in changed.items() if task.status is Status.PIPELINED},
@@ -294,7 +294,7 @@ def _outcome(session: Session) -> Outcome:
     )
 
 
-def _phase(session: Session, job: Job) -> str:
+def _phase(session: SchedulingSession, job: GangJob) -> str:
     """The phase of the PodGroup after the session. What was placed just now does not count before it has started."""
     started = [t for t in job.tasks.values() if t.status is not Status.PENDING and session.before(t).node]
     if job.count(Status.RUNNING) and not session.ready(job):

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from scheduling.queue_tree.amounts import Amounts, total
 from scheduling.volcano.devices import DeviceUse
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.queue_order import QueueOrder, common_depth
-from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, Queues
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, QueueAccounts
 from scheduling.volcano.reclaimable import Reclaim, entitled
-from scheduling.volcano.refusal import Refusal, beyond
+from scheduling.volcano.refusal import QueueRefusal, beyond
 from scheduling.volcano.resources import shortages
-from scheduling.volcano.world import World
+from scheduling.volcano.world import SessionWorld
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Capacity(Plugin):
         ]
     )
 
-    def __init__(self, queues: Queues, settings: CapacitySettings = DEFAULTS) -> None:
+    def __init__(self, queues: QueueAccounts, settings: CapacitySettings = DEFAULTS) -> None:
         self.queues = queues
         self.settings = settings
         self.devices = DeviceUse(capacities=settings.device_capacities)
@@ -61,7 +61,7 @@ class Capacity(Plugin):
         self._order = QueueOrder(queues)
         self._reserved: list[tuple[Node, Amounts]] = []
 
-    def open(self, world: World) -> None:
+    def open(self, world: SessionWorld) -> None:
         """A PodGroup in a queue with children halts all decisions, as a broken tree does."""
         self._order = QueueOrder(self.queues)
         self.halted = self.queues.broken()
@@ -81,7 +81,7 @@ class Capacity(Plugin):
 
     # --- may it?
 
-    def job_enqueueable(self, job: Job) -> Refusal | None:
+    def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
         """Whether the PodGroup may reserve its minimum in its queue and in all above."""
         node = self._node(job)
         refusal = self._shut(node)
@@ -99,7 +99,7 @@ class Capacity(Plugin):
                 return beyond("capability of devices", short)
         return None
 
-    def job_enqueued(self, job: Job) -> None:
+    def job_enqueued(self, job: GangJob) -> None:
         node = self.queues.get(job.group.queue)
         if node is None:
             return
@@ -110,7 +110,7 @@ class Capacity(Plugin):
         if self.settings.devices:
             self.devices.reserve(self._levels(node), job.least_devices())
 
-    def allocatable(self, queue: str, task: Task) -> Refusal | None:
+    def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
         """Whether the pod fits into its queue and into all above."""
         node = self.queues.get(queue)
         refusal = self._shut(node)
@@ -125,7 +125,7 @@ class Capacity(Plugin):
                 return beyond("limit", short)
         return None
 
-    def preemptive(self, queue: str, task: Task) -> Refusal | None:
+    def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
         """Whether the queue may take pods from others for this one: it would stay within its limit, and within what it
         deserves of one resource at least. Only its own limit counts here, not those above."""
         node = self.queues.get(queue)
@@ -139,7 +139,7 @@ class Capacity(Plugin):
         if entitled(self.queues, node, level, lambda here: here.amounts(ALLOCATED), task.request):
             return None
         short = tuple(shortages(node.name, used, task.request, self.queues.deserved(node)))
-        return beyond("deserved amount", short) if short else Refusal("the pod asks for nothing that is deserved")
+        return beyond("deserved amount", short) if short else QueueRefusal("the pod asks for nothing that is deserved")
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
         """Those of the candidates, in their order, that the pod may take."""
@@ -148,7 +148,7 @@ class Capacity(Plugin):
         reclaim = Reclaim(self.queues, self.settings.ancestor_reclaim_level, self.session, self.settings.settled)
         return reclaim.victims(task, candidates)
 
-    def fits_afterwards(self, queue: str, task: Task) -> Refusal | None:
+    def fits_afterwards(self, queue: str, task: Task) -> QueueRefusal | None:
         """Whether the pod that reclaims fits on every level, once others are evicted for it."""
         return self.allocatable(queue, task) if self.settings.settled else None
 
@@ -181,22 +181,22 @@ class Capacity(Plugin):
         self.queues.tree.add(node, ALLOCATED, task.request, times)
         (self.devices.add if times > 0 else self.devices.remove)(node.up(), task)
 
-    def _node(self, job: Job) -> Node | None:
+    def _node(self, job: GangJob) -> Node | None:
         return self.queues.get(job.group.queue)
 
     def _levels(self, node: Node | None) -> list[Node]:
         return [] if node is None else [*node.up()]
 
-    def _shut(self, node: Node | None) -> Refusal | None:
+    def _shut(self, node: Node | None) -> QueueRefusal | None:
         """Why nothing may enter the queue, whatever it asks for."""
         if self.halted is not None:
-            return Refusal(f"no queue is served: {self.halted}")
+            return QueueRefusal(f"no queue is served: {self.halted}")
         if node is None:
-            return Refusal("the queue does not exist")
+            return QueueRefusal("the queue does not exist")
         if not node.settings.is_open:
-            return Refusal(f"queue {node.name} is {node.settings.state}")
+            return QueueRefusal(f"queue {node.name} is {node.settings.state}")
         if self.queues.hierarchy and node.children:
-            return Refusal(f"queue {node.name} has children; only a leaf takes work")
+            return QueueRefusal(f"queue {node.name} has children; only a leaf takes work")
         return None
 
 

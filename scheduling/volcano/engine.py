@@ -7,26 +7,26 @@ from dataclasses import replace
 from itertools import chain
 
 from scheduling.volcano.actions import run
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status
 from scheduling.volcano.obstacles import obstacles
-from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.session import Outcome, Session, Tiers
-from scheduling.volcano.world import World
+from scheduling.volcano.refusal import QueueRefusal
+from scheduling.volcano.session import SchedulingSession, SessionOutcome, Tiers
+from scheduling.volcano.world import SessionWorld
 
 
-class Engine:
+class PluginEngine:
     """The world, and the plugins that are asked about it."""
 
-    def __init__(self, world: World, tiers: Tiers) -> None:
+    def __init__(self, world: SessionWorld, tiers: Tiers) -> None:
         self.world = world
         self._tiers = tiers
         self._actions: tuple[str, ...] = ()
 
-    def session(self) -> Session:
-        return Session(self.world, self._tiers)
+    def session(self) -> SchedulingSession:
+        return SchedulingSession(self.world, self._tiers)
 
-    def decide(self, actions: Sequence[str]) -> Outcome:
+    def decide(self, actions: Sequence[str]) -> SessionOutcome:
         """What the actions decide now. Raises KeyError for an action that is not known.
 
         Nodes and phases that PodGroups get count from here on; whoever cannot carry that out puts the pod or the
@@ -41,21 +41,21 @@ class Engine:
         self._carry_out(outcome)
         return outcome
 
-    def consider(self, actions: Sequence[str]) -> Outcome:
+    def consider(self, actions: Sequence[str]) -> SessionOutcome:
         """What the actions would decide about everybody now. The world stays as it is."""
         self.world.rests.nobody = True
         _, outcome = self._held(actions)
         self.world.rests.nobody = True
         return outcome
 
-    def _held(self, actions: Sequence[str]) -> tuple[Session, Outcome]:
+    def _held(self, actions: Sequence[str]) -> tuple[SchedulingSession, SessionOutcome]:
         session = self.session()
         try:
             return session, run(session, actions)
         finally:
             session.close()
 
-    def _let_rest(self, session: Session, outcome: Outcome) -> None:
+    def _let_rest(self, session: SchedulingSession, outcome: SessionOutcome) -> None:
         rests, lasting = self.world.rests, all(plugin.lasting for plugin in session.plugins())
         in_flux = bool(outcome.evicted or outcome.pipelined)
         self.world.moved = in_flux
@@ -68,7 +68,7 @@ class Engine:
             else:
                 rests.rest(job.name, obstacles(_refusals(job, outcome)))
 
-    def _carry_out(self, outcome: Outcome) -> None:
+    def _carry_out(self, outcome: SessionOutcome) -> None:
         world = self.world
         for name, phase in outcome.phases.items():
             group = world.jobs[name].group
@@ -78,7 +78,7 @@ class Engine:
             world.put_task(replace(world.tasks[name], status=Status.ALLOCATED, node=node))
 
 
-def _refusals(job: Job, outcome: Outcome) -> Iterator[Refusal]:
+def _refusals(job: GangJob, outcome: SessionOutcome) -> Iterator[QueueRefusal]:
     return chain.from_iterable(outcome.refusals.get(name, ()) for name in (job.name, *job.waits))
 
 

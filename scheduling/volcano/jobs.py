@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from scheduling.queue_tree.amounts import Amounts, add_to, exceeding, total
-from scheduling.volcano.objects import NOTHING, Devices, PodGroup, Standing, Status, Task
+from scheduling.volcano.objects import NOTHING, Devices, PodGroup, PodGroupStanding, Status, Task
 from scheduling.volcano.resources import is_nothing
 
 
-class Job:
+class GangJob:
     """A PodGroup and its pods by name. What is asked of all pods together is counted as they change.
 
     `waits` are the pods that may be placed.
@@ -98,9 +98,9 @@ class Job:
             for role, members in self.needed_by_role().items()
         )
 
-    def standing(self) -> Standing:
+    def standing(self) -> PodGroupStanding:
         minimum = self.group.minimum
-        return Standing(
+        return PodGroupStanding(
             allocated=dict(self.allocated),
             inqueue=NOTHING if minimum is None or not self._reserves() else self._to_come(minimum),
             elastic=exceeding(self.allocated, minimum or NOTHING),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from policies.dialects.selectors import Requirement
 from scheduling.queue_tree.amounts import add_to, total
-from scheduling.volcano.objects import Machine, Placement, Status, Task
+from scheduling.volcano.objects import Machine, NodePlacement, Status, Task
 
 _REPELLING = ("NoSchedule", "NoExecute")
 _NAME = "metadata.name"
@@ -53,7 +53,7 @@ class Room:
             add_to(self._leaving, task.request, times)
 
 
-def obstacle(placement: Placement, machine: Machine) -> str:
+def obstacle(placement: NodePlacement, machine: Machine) -> str:
     """Why the pod may not run on the node, apart from room; empty where it may."""
     labels = {**machine.labels}
     if machine.unschedulable:

@@ -17,7 +17,7 @@ Devices = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class QueueSettings:
+class VolcanoQueueSettings:
     """A Queue. `capability` is None where it is not set at all."""
 
     name: str
@@ -53,7 +53,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class NodePlacement:
     """Which nodes will do. `terms`: one of them must hold, None: any node."""
 
     selector: tuple[tuple[str, str], ...] = ()
@@ -82,7 +82,7 @@ class Task:
     gated: bool = False
     role: str = ""
     claims: Mapping[str, Devices] = field(default_factory=dict)
-    placement: Placement = Placement()
+    placement: NodePlacement = NodePlacement()
     created: int = 0
 
     @property
@@ -105,7 +105,7 @@ class PodGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PodGroupStanding:
     """What a PodGroup counts for in the accounts of its queue."""
 
     allocated: Amounts
@@ -113,7 +113,7 @@ class Standing:
     elastic: Amounts
 
 
-NO_STANDING = Standing(NOTHING, NOTHING, NOTHING)
+NO_STANDING = PodGroupStanding(NOTHING, NOTHING, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scheduling.volcano.refusal import NO_ROOM, Refusal
+from scheduling.volcano.refusal import NO_ROOM, QueueRefusal
 
 NODES = ""
 """Stands for the room on nodes, where a queue has its name."""
 
 
-def obstacles(refusals: Iterable[Refusal]) -> frozenset[str]:
+def obstacles(refusals: Iterable[QueueRefusal]) -> frozenset[str]:
     """What was too little: queues by name, and NODES where no node had room."""
     found: set[str] = set()
     for refusal in refusals:

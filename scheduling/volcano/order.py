@@ -7,9 +7,9 @@ from functools import cmp_to_key, partial
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Task
-from scheduling.volcano.session import Session
+from scheduling.volcano.session import SchedulingSession
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 Compare = Callable[[T, T], int]
 
 
-class Line(Generic[T]):
+class PriorityQueue(Generic[T]):
     """A priority queue. An entry keeps the place that it had when it was put in, until it is put in again."""
 
     def __init__(self, compare: Compare[T], entries: Iterable[T] = ()) -> None:
@@ -42,19 +42,19 @@ class Line(Generic[T]):
         return first
 
 
-def of_queues(session: Session) -> Compare[str]:
+def of_queues(session: SchedulingSession) -> Compare[str]:
     return partial(compare_queues, session)
 
 
-def of_jobs(session: Session) -> Compare[Job]:
+def of_jobs(session: SchedulingSession) -> Compare[GangJob]:
     return partial(compare_jobs, session)
 
 
-def of_tasks(session: Session) -> Compare[Task]:
+def of_tasks(session: SchedulingSession) -> Compare[Task]:
     return partial(compare_tasks, session)
 
 
-def of_victims(session: Session, preemptor: Task) -> Callable[[Task], Any]:
+def of_victims(session: SchedulingSession, preemptor: Task) -> Callable[[Task], Any]:
     """The first is taken first: of the queue that is nearest to the preemptor's, of the PodGroup that is served last,
     and of its pods the last."""
 
@@ -74,7 +74,7 @@ def of_victims(session: Session, preemptor: Task) -> Callable[[Task], Any]:
     return cmp_to_key(compare)
 
 
-def compare_queues(session: Session, a: str, b: str) -> int:
+def compare_queues(session: SchedulingSession, a: str, b: str) -> int:
     for tier in session.asks("queueOrder"):
         for plugin in tier:
             if found := plugin.queue_order(a, b):
@@ -83,7 +83,7 @@ def compare_queues(session: Session, a: str, b: str) -> int:
     return _compare((nodes[a].settings.created, a), (nodes[b].settings.created, b))
 
 
-def compare_jobs(session: Session, a: Job, b: Job) -> int:
+def compare_jobs(session: SchedulingSession, a: GangJob, b: GangJob) -> int:
     for tier in session.asks("jobOrder"):
         for plugin in tier:
             if found := plugin.job_order(a, b):
@@ -91,7 +91,7 @@ def compare_jobs(session: Session, a: Job, b: Job) -> int:
     return _compare((a.group.created, a.name), (b.group.created, b.name))
 
 
-def compare_tasks(session: Session, a: Task, b: Task) -> int:
+def compare_tasks(session: SchedulingSession, a: Task, b: Task) -> int:
     for tier in session.asks("taskOrder"):
         for plugin in tier:
             if found := plugin.task_order(a, b):

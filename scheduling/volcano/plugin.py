@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
 from scheduling.volcano.objects import Task
-from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.world import World
+from scheduling.volcano.refusal import QueueRefusal
+from scheduling.volcano.world import SessionWorld
 
 SWITCHES = {"jobEnqueueable": "jobEnqueued"}
 """Questions that are switched on by the name of another."""
@@ -26,7 +26,7 @@ ALWAYS = ("jobValid", "victimQueueOrder", "fitsAfterwards")
 class Jobs(Protocol):
     """Where pods belong."""
 
-    def job_of(self, task: Task) -> Job: ...
+    def job_of(self, task: Task) -> GangJob: ...
 
     def queue_of(self, task: Task) -> str: ...
 
@@ -42,43 +42,43 @@ class Plugin:
     lasting = False
     session: Jobs
 
-    def open(self, world: World) -> None:
+    def open(self, world: SessionWorld) -> None:
         """A session begins; what the queues hold is counted already."""
 
     def close(self) -> None:
         """The session ends, and what it changed was undone."""
 
-    def job_valid(self, job: Job) -> Refusal | None:
+    def job_valid(self, job: GangJob) -> QueueRefusal | None:
         return None
 
-    def job_enqueueable(self, job: Job) -> Refusal | None:
+    def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
         return None
 
-    def job_enqueued(self, job: Job) -> None:
+    def job_enqueued(self, job: GangJob) -> None:
         """The PodGroup has entered its queue."""
 
-    def job_starving(self, job: Job) -> bool:
+    def job_starving(self, job: GangJob) -> bool:
         return True
 
-    def job_ready(self, job: Job) -> bool:
+    def job_ready(self, job: GangJob) -> bool:
         return True
 
-    def job_pipelined(self, job: Job) -> bool:
+    def job_pipelined(self, job: GangJob) -> bool:
         return True
 
-    def overused(self, queue: str) -> Refusal | None:
+    def overused(self, queue: str) -> QueueRefusal | None:
         return None
 
-    def allocatable(self, queue: str, task: Task) -> Refusal | None:
+    def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
         return None
 
-    def preemptive(self, queue: str, task: Task) -> Refusal | None:
+    def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
         return None
 
-    def fits_afterwards(self, queue: str, task: Task) -> Refusal | None:
+    def fits_afterwards(self, queue: str, task: Task) -> QueueRefusal | None:
         return None
 
-    def predicate(self, task: Task, room: Room) -> Refusal | None:
+    def predicate(self, task: Task, room: Room) -> QueueRefusal | None:
         return None
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -93,7 +93,7 @@ class Plugin:
     def victim_queue_order(self, a: str, b: str, preemptor: str) -> int:
         return 0
 
-    def job_order(self, a: Job, b: Job) -> int:
+    def job_order(self, a: GangJob, b: GangJob) -> int:
         return 0
 
     def task_order(self, a: Task, b: Task) -> int:

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduling.queue_tree.amounts import Amounts
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room, obstacle
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.resources import some
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _SYSTEM = "kube-system"
 
 
-class Gang(Plugin):
+class GangPlugin(Plugin):
     """All pods that a PodGroup needs, or none; and never so few that a running PodGroup breaks."""
 
     lasting = True
@@ -27,28 +27,28 @@ class Gang(Plugin):
         ["jobValid", "jobOrder", "jobReady", "jobPipelined", "jobStarving", "preemptable", "reclaimable"]
     )
 
-    def job_valid(self, job: Job) -> Refusal | None:
+    def job_valid(self, job: GangJob) -> QueueRefusal | None:
         for role, members in job.needed_by_role().items():
             count = job.staying(role)
             if count < members:
-                return Refusal(f"there are {count} pods of the task {role}, at least {members} are needed")
+                return QueueRefusal(f"there are {count} pods of the task {role}, at least {members} are needed")
         count = job.staying()
         if count < job.group.members:
-            return Refusal(f"there are {count} pods, at least {job.group.members} are needed")
+            return QueueRefusal(f"there are {count} pods, at least {job.group.members} are needed")
         return None
 
-    def job_order(self, a: Job, b: Job) -> int:
+    def job_order(self, a: GangJob, b: GangJob) -> int:
         """What still waits for its minimum comes first."""
         return int(self.job_ready(a)) - int(self.job_ready(b))
 
-    def job_ready(self, job: Job) -> bool:
+    def job_ready(self, job: GangJob) -> bool:
         return job.ready() >= job.group.members and job.has_roles(Status.ALLOCATED, Status.RUNNING, Status.FINISHED)
 
-    def job_pipelined(self, job: Job) -> bool:
+    def job_pipelined(self, job: GangJob) -> bool:
         statuses = (Status.ALLOCATED, Status.RUNNING, Status.FINISHED, Status.PIPELINED)
         return job.ready() + job.waiting() >= job.group.members and job.has_roles(*statuses)
 
-    def job_starving(self, job: Job) -> bool:
+    def job_starving(self, job: GangJob) -> bool:
         return job.starves()
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -65,19 +65,19 @@ class Gang(Plugin):
         return victims
 
 
-class Priority(Plugin):
+class PriorityPlugin(Plugin):
     """PriorityClasses: of PodGroups among each other, of pods within one."""
 
     lasting = True
     answers = frozenset(["jobOrder", "taskOrder", "preemptable", "jobStarving"])
 
-    def job_order(self, a: Job, b: Job) -> int:
+    def job_order(self, a: GangJob, b: GangJob) -> int:
         return b.group.priority - a.group.priority
 
     def task_order(self, a: Task, b: Task) -> int:
         return b.priority - a.priority
 
-    def job_starving(self, job: Job) -> bool:
+    def job_starving(self, job: GangJob) -> bool:
         """A job that waits at all wants to preempt what is less important."""
         return job.ready() + job.waiting() < len(job.tasks)
 
@@ -85,7 +85,7 @@ class Priority(Plugin):
         job = self.session.job_of(task)
         return [candidate for candidate in candidates if self._is_above(job, task, candidate)]
 
-    def _is_above(self, job: Job, task: Task, candidate: Task) -> bool:
+    def _is_above(self, job: GangJob, task: Task, candidate: Task) -> bool:
         other = self.session.job_of(candidate)
         return task.priority > candidate.priority if other is job else job.group.priority > other.group.priority
 
@@ -96,9 +96,9 @@ class Predicates(Plugin):
     lasting = True
     answers = frozenset(["predicate"])
 
-    def predicate(self, task: Task, room: Room) -> Refusal | None:
+    def predicate(self, task: Task, room: Room) -> QueueRefusal | None:
         found = obstacle(task.placement, room.machine)
-        return Refusal(f"node {room.name}: {found}") if found else None
+        return QueueRefusal(f"node {room.name}: {found}") if found else None
 
 
 class Conformance(Plugin):
@@ -123,11 +123,11 @@ class Drf(Plugin):
     def __init__(self, total: Amounts) -> None:
         self._total = total
 
-    def job_order(self, a: Job, b: Job) -> int:
+    def job_order(self, a: GangJob, b: GangJob) -> int:
         left, right = self._share(a), self._share(b)
         return 0 if left == right else -1 if left < right else 1
 
-    def _share(self, job: Job) -> float:
+    def _share(self, job: GangJob) -> float:
         held = job.allocated
         there = job.tasks.values() if job.waiting() else ()
         for request in (task.request for task in there if task.status is Status.PIPELINED):

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from math import inf
 
 from scheduling.queue_tree.amounts import Amounts, Limits, add_to, total
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status, Task
 from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, Queues, share
-from scheduling.volcano.refusal import Refusal, beyond
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, QueueAccounts, share
+from scheduling.volcano.refusal import QueueRefusal, beyond
 from scheduling.volcano.resources import asked, is_nothing, shortages
-from scheduling.volcano.world import World
+from scheduling.volcano.world import SessionWorld
 
 _FINE = 1 << 20
 """Parts of a unit that shares are computed in; what is lost in rounding is far below one unit."""
@@ -32,12 +32,12 @@ class Proportion(Plugin):
         ["jobEnqueueable", "jobEnqueued", "allocatable", "overused", "preemptive", "reclaimable", "queueOrder"]
     )
 
-    def __init__(self, queues: Queues) -> None:
+    def __init__(self, queues: QueueAccounts) -> None:
         self.queues = queues
         self.deserved: dict[str, Amounts] = {}
         self._reserved: list[tuple[Node, Amounts]] = []
 
-    def open(self, world: World) -> None:
+    def open(self, world: SessionWorld) -> None:
         requests: dict[str, dict[str, int]] = {}
         for job in world.jobs.values():
             node = self.queues.get(job.group.queue)
@@ -51,7 +51,7 @@ class Proportion(Plugin):
             self.queues.tree.add(node, INQUEUE, amounts, -1)
         self._reserved.clear()
 
-    def job_enqueueable(self, job: Job) -> Refusal | None:
+    def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
         node = self.queues.get(job.group.queue)
         if node is None or not node.settings.is_open:
             return self._shut(job.group.queue)
@@ -63,27 +63,27 @@ class Proportion(Plugin):
         short = tuple(shortages(node.name, used, minimum, self.queues.limit(node)))
         return beyond("limit", short) if short else None
 
-    def job_enqueued(self, job: Job) -> None:
+    def job_enqueued(self, job: GangJob) -> None:
         node = self.queues.get(job.group.queue)
         if node is not None and job.group.minimum is not None:
             amounts = job.without_gated(job.group.minimum)
             self.queues.tree.add(node, INQUEUE, amounts)
             self._reserved.append((node, amounts))
 
-    def overused(self, queue: str) -> Refusal | None:
+    def overused(self, queue: str) -> QueueRefusal | None:
         """A queue is overused once it has all that it deserves, of every resource."""
         deserved, used = self.deserved.get(queue, {}), self._used(queue)
         if all(amount <= used.get(resource, 0) for resource, amount in deserved.items()):
-            return Refusal(f"queue {queue} has all that it deserves")
+            return QueueRefusal(f"queue {queue} has all that it deserves")
         return None
 
-    def allocatable(self, queue: str, task: Task) -> Refusal | None:
+    def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
         node = self.queues.get(queue)
         if node is None or not node.settings.is_open:
             return self._shut(queue)
         return self.preemptive(queue, task)
 
-    def preemptive(self, queue: str, task: Task) -> Refusal | None:
+    def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
         short = tuple(shortages(queue, self._used(queue), task.request, self.deserved.get(queue, {})))
         return beyond("deserved amount", short) if short else None
 
@@ -127,12 +127,12 @@ class Proportion(Plugin):
         deserved = self.deserved.get(queue, {})
         return 0 if is_nothing(deserved) else share(deserved, self._used(queue))
 
-    def _shut(self, queue: str) -> Refusal:
+    def _shut(self, queue: str) -> QueueRefusal:
         node = self.queues.get(queue)
-        return Refusal("the queue does not exist" if node is None else f"queue {queue} is {node.settings.state}")
+        return QueueRefusal("the queue does not exist" if node is None else f"queue {queue} is {node.settings.state}")
 
 
-def divided(queues: Queues, requests: dict[str, dict[str, int]]) -> dict[str, Amounts]:
+def divided(queues: QueueAccounts, requests: dict[str, dict[str, int]]) -> dict[str, Amounts]:
     """What each queue with work deserves: the nodes' resources by weight, at most what the queue requests or may use.
 
     What one queue does not need is divided again among the others, until nothing is left or nothing changes.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduling.volcano.queues import ALLOCATED, Node, Queues, share
+from scheduling.volcano.queues import ALLOCATED, Node, QueueAccounts, share
 from scheduling.volcano.resources import is_nothing
 
 Standing = tuple[float, bool]
@@ -18,7 +18,7 @@ class QueueOrder:
     """The order of queues that do not change, session after session. The share of a queue with children is that of the
     session's beginning."""
 
-    def __init__(self, queues: Queues) -> None:
+    def __init__(self, queues: QueueAccounts) -> None:
         self._queues = queues
         self._opening: dict[str, Standing] = {}
         self._leaves: dict[str, Standing] = {}

@@ -16,17 +16,17 @@ from policies.amounts.real_capability import BASIC, limits, real_capability
 from scheduling.queue_tree.amounts import Amounts, Limits, add_to
 from scheduling.queue_tree.node import QueueNode
 from scheduling.queue_tree.tree import QueueTree
-from scheduling.volcano.objects import QueueSettings, Standing
+from scheduling.volcano.objects import PodGroupStanding, VolcanoQueueSettings
 from scheduling.volcano.resources import greatest, is_nothing, some
 
 ROOT = "root"
 ALLOCATED, INQUEUE, ELASTIC = "allocated", "inqueue", "elastic"
 _DESERVED, _GUARANTEE = "deserved", "guarantee"
 
-Node: TypeAlias = QueueNode[QueueSettings]
+Node: TypeAlias = QueueNode[VolcanoQueueSettings]
 
 
-class Queues:
+class QueueAccounts:
     """All queues. Without `hierarchy` every queue stands alone, whatever its parent, and shares the nodes' resources.
 
     `total` is what all nodes have together. `nodes` False: no node is known, and what they may have limits nothing.
@@ -35,7 +35,7 @@ class Queues:
     def __init__(self, *, hierarchy: bool = True, nodes: bool = True) -> None:
         self.hierarchy = hierarchy
         self.nodes = nodes
-        self.tree: QueueTree[QueueSettings] = QueueTree()
+        self.tree: QueueTree[VolcanoQueueSettings] = QueueTree()
         self.total: dict[str, int] = {}
         self._guaranteed: dict[str, int] = {}
         self._capability: dict[str, Limits] = {}
@@ -52,7 +52,7 @@ class Queues:
         node = self.get(name)
         return node is not None and any(here.name == top for here in node.up())
 
-    def put(self, queue: QueueSettings) -> Node:
+    def put(self, queue: VolcanoQueueSettings) -> Node:
         """Add or change a queue; its usage stays."""
         before = self.tree.get(queue.name)
         if before is not None:
@@ -73,7 +73,7 @@ class Queues:
         add_to(self.total, more, times)
         self._forget_limits()
 
-    def count(self, name: str, standing: Standing, times: int = 1) -> None:
+    def count(self, name: str, standing: PodGroupStanding, times: int = 1) -> None:
         """Count what a PodGroup of the queue stands for, there and in all above; times -1 takes it back."""
         node = self.tree.get(name)
         if node is not None:

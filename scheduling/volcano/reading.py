@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_booleans import FALSE
-from policies.dialects.reading import Manifest, Reader, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import Requirement
 from policies.dialects.taints import read_taint, read_toleration
 from policies.dialects.volcano_gates import TASK_NAME
@@ -15,18 +15,18 @@ from policies.dialects.volcano_job import whole
 from policies.model.quantity import Quantity
 from scheduling.objects import times
 from scheduling.queue_tree.amounts import add_to
-from scheduling.volcano.objects import Devices, Machine, Placement, PodGroup, QueueSettings, Status, Task
+from scheduling.volcano.objects import Devices, Machine, NodePlacement, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS, counted
 
 _PREEMPTABLE = "volcano.sh/preemptable"
 _DEVICES = "deviceclass/"
 
 
-def read_queue(manifest: Manifest) -> QueueSettings:
+def read_queue(manifest: Manifest) -> VolcanoQueueSettings:
     """A Queue without a state counts as open, as it does everywhere in Quotree."""
     spec = mapping(manifest.get("spec"))
     capability = _amounts(spec.get("capability"))
-    return QueueSettings(
+    return VolcanoQueueSettings(
         name=_name(manifest),
         parent=text(spec.get("parent")) or "root",
         priority=whole(spec.get("priority")) or 0,
@@ -143,11 +143,11 @@ def _claimed(pod: Manifest) -> Iterator[str]:
             yield f"{_namespace(pod)}/{name}"
 
 
-def _placement(spec: Mapping[str, Any]) -> Placement:
+def _placement(spec: Mapping[str, Any]) -> NodePlacement:
     affinity = mapping(mapping(mapping(spec.get("affinity")).get("nodeAffinity")))
     required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [_term(mapping(term)) for term in listing(required.get("nodeSelectorTerms"))]
-    return Placement(
+    return NodePlacement(
         selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
         terms=tuple(term for term in terms if term) if terms else None,
         tolerations=tuple(map(read_toleration, listing(spec.get("tolerations")))),
@@ -165,7 +165,7 @@ def _requirement(entry: Mapping[str, Any]) -> Requirement:
 
 
 def _amounts(value: object) -> dict[str, Quantity]:
-    return Reader({}).amounts(value, "")
+    return ManifestReader({}).amounts(value, "")
 
 
 def _name(manifest: Manifest) -> str:

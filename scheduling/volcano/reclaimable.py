@@ -11,11 +11,11 @@ from policies.amounts.real_capability import BASIC
 from scheduling.queue_tree.amounts import Amounts, add_to, exceeding
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Jobs
-from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues
+from scheduling.volcano.queues import ALLOCATED, ROOT, Node, QueueAccounts
 from scheduling.volcano.resources import PODS, asked, shared_dimensions
 
 
-def entitled(queues: Queues, node: Node, level: int, used: Callable[[Node], Amounts], request: Amounts) -> bool:
+def entitled(queues: QueueAccounts, node: Node, level: int, used: Callable[[Node], Amounts], request: Amounts) -> bool:
     """Whether with the request the queue, or one so many levels above it, has no more than it deserves of one resource
     at least. That is enough to reclaim."""
     above = [here for here in node.ancestors()[::-1][:level] if here.name != ROOT]
@@ -32,7 +32,7 @@ class Reclaim:
     `settled`: a pod stays whose queue could reclaim it back, unless the reclaimer's pod is out of reach by then.
     """
 
-    def __init__(self, queues: Queues, ancestor_level: int, jobs: Jobs, settled: bool) -> None:
+    def __init__(self, queues: QueueAccounts, ancestor_level: int, jobs: Jobs, settled: bool) -> None:
         self._queues = queues
         self._level = ancestor_level if queues.hierarchy else 0
         self._jobs = jobs

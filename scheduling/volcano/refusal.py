@@ -10,7 +10,7 @@ from scheduling.volcano.resources import written
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class QueueRefusal:
     """`reason` in words; where a limit is the reason, `shortages` has each resource of which there is too little."""
 
     reason: str
@@ -20,13 +20,13 @@ class Refusal:
         return self.reason
 
 
-NO_ROOM = Refusal("no node has room for the pod")
+NO_ROOM = QueueRefusal("no node has room for the pod")
 
 
-def beyond(limit: str, shortages: tuple[Shortage, ...]) -> Refusal:
+def beyond(limit: str, shortages: tuple[Shortage, ...]) -> QueueRefusal:
     """The limit of this name is exceeded in one queue."""
     parts = "; ".join(map(_sentence, shortages))
-    return Refusal(f"queue {shortages[0].queue} would exceed its {limit}: {parts}", shortages)
+    return QueueRefusal(f"queue {shortages[0].queue} would exceed its {limit}: {parts}", shortages)
 
 
 def _sentence(shortage: Shortage) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
 from scheduling.volcano.memory import Memory
 from scheduling.volcano.objects import PodGroup, Status, Task
 from scheduling.volcano.plugin import ALWAYS, SWITCHES, Plugin
-from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.world import World
+from scheduling.volcano.refusal import QueueRefusal
+from scheduling.volcano.world import SessionWorld
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +35,30 @@ Tiers = Sequence[Sequence[Enabled]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SessionOutcome:
     """What a session has decided. `refusals` says, by PodGroup or pod, why it got nothing, in the order of actions."""
 
     binds: Mapping[str, str] = field(default_factory=dict)
     evicted: tuple[str, ...] = ()
     pipelined: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, str] = field(default_factory=dict)
-    refusals: Mapping[str, tuple[Refusal, ...]] = field(default_factory=dict)
+    refusals: Mapping[str, tuple[QueueRefusal, ...]] = field(default_factory=dict)
 
 
-class Session:
+class SchedulingSession:
     """State and questions. Actions change the state by `allocate`, `pipeline` and `evict`, and may undo that.
 
     `awake` are the PodGroups that are not known to be refused again.
     """
 
-    def __init__(self, world: World, tiers: Tiers) -> None:
+    def __init__(self, world: SessionWorld, tiers: Tiers) -> None:
         self.world = world
         self.queues = world.queues
         self.jobs = world.jobs
         self.rooms = world.rooms
         self.awake = world.awake()
         self.memory = Memory(self.rooms)
-        self.refusals: dict[str, list[Refusal]] = {}
+        self.refusals: dict[str, list[QueueRefusal]] = {}
         self._tiers = tiers
         self._asked: dict[str, list[list[Plugin]]] = {}
         self._tasks: dict[str, Task] = {}
@@ -67,17 +67,17 @@ class Session:
             plugin.session = self
             plugin.open(world)
 
-    def job_of(self, task: Task) -> Job:
+    def job_of(self, task: Task) -> GangJob:
         return self.jobs[task.group]
 
     def queue_of(self, task: Task) -> str:
         return self.jobs[task.group].group.queue
 
-    def pending(self, job: Job) -> list[Task]:
+    def pending(self, job: GangJob) -> list[Task]:
         """The pods that may be placed, in no order."""
         return [*job.waits.values()]
 
-    def contenders(self) -> list[Job]:
+    def contenders(self) -> list[GangJob]:
         """The PodGroups that may take pods from others: all that wait, unless nothing has moved since they tried."""
         everybody = self.world.moved or self._tasks
         return [*self.world.waiting()] if everybody else [job for job in self.awake if job.waits]
@@ -92,42 +92,42 @@ class Session:
             found = self._asked[question] = [tier for tier in tiers if tier]
         return found
 
-    def valid(self, job: Job) -> Refusal | None:
+    def valid(self, job: GangJob) -> QueueRefusal | None:
         return _first(plugin.job_valid(job) for plugin in self._answering("jobValid"))
 
-    def overused(self, queue: str) -> Refusal | None:
+    def overused(self, queue: str) -> QueueRefusal | None:
         return _first(plugin.overused(queue) for plugin in self._answering("overused"))
 
-    def allocatable(self, queue: str, task: Task) -> Refusal | None:
+    def allocatable(self, queue: str, task: Task) -> QueueRefusal | None:
         return _first(plugin.allocatable(queue, task) for plugin in self._answering("allocatable"))
 
-    def preemptive(self, queue: str, task: Task) -> Refusal | None:
+    def preemptive(self, queue: str, task: Task) -> QueueRefusal | None:
         return _first(plugin.preemptive(queue, task) for plugin in self._answering("preemptive"))
 
-    def fits_afterwards(self, queue: str, task: Task) -> Refusal | None:
+    def fits_afterwards(self, queue: str, task: Task) -> QueueRefusal | None:
         return _first(plugin.fits_afterwards(queue, task) for plugin in self._answering("fitsAfterwards"))
 
-    def misplaced(self, task: Task, room: Room) -> Refusal | None:
+    def misplaced(self, task: Task, room: Room) -> QueueRefusal | None:
         return _first(plugin.predicate(task, room) for plugin in self._answering("predicate"))
 
-    def may_enter(self, job: Job) -> Refusal | None:
+    def may_enter(self, job: GangJob) -> QueueRefusal | None:
         """The first tier that speaks to it decides."""
         return _first(plugin.job_enqueueable(job) for tier in self.asks("jobEnqueueable")[:1] for plugin in tier)
 
-    def entered(self, job: Job) -> None:
+    def entered(self, job: GangJob) -> None:
         """The PodGroup is in its queue from now on, and reserves there."""
         self.moved_to(job, "Inqueue")
         for plugin in self._answering("jobEnqueued"):
             plugin.job_enqueued(job)
 
-    def starves(self, job: Job) -> bool:
+    def starves(self, job: GangJob) -> bool:
         """By the first tier that speaks to it; nobody starves where none does."""
         return any(all(plugin.job_starving(job) for plugin in tier) for tier in self.asks("jobStarving")[:1])
 
-    def ready(self, job: Job) -> bool:
+    def ready(self, job: GangJob) -> bool:
         return all(plugin.job_ready(job) for tier in self.asks("jobReady") for plugin in tier)
 
-    def pipelined(self, job: Job) -> bool:
+    def pipelined(self, job: GangJob) -> bool:
         return all(plugin.job_pipelined(job) for tier in self.asks("jobPipelined")[:1] for plugin in tier)
 
     def victims(self, question: str, task: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -148,7 +148,7 @@ class Session:
                 return chosen
         return []
 
-    def refuse(self, name: str, refusal: Refusal) -> None:
+    def refuse(self, name: str, refusal: QueueRefusal) -> None:
         """Note why a PodGroup or a pod gets nothing; each reason once."""
         if refusal not in self.refusals.setdefault(name, []):
             self.refusals[name].append(refusal)
@@ -171,7 +171,7 @@ class Session:
         for before in reversed(steps):
             self._restore(before)
 
-    def moved_to(self, job: Job, phase: str) -> None:
+    def moved_to(self, job: GangJob, phase: str) -> None:
         """The PodGroup has another phase."""
         self._groups.setdefault(job.name, job.group)
         job.group = replace(job.group, phase=phase)
@@ -224,6 +224,6 @@ class Session:
         return iter({id(enabled.plugin): enabled.plugin for tier in self._tiers for enabled in tier}.values())
 
 
-def _first(answers: Iterable[Refusal | None]) -> Refusal | None:
+def _first(answers: Iterable[QueueRefusal | None]) -> QueueRefusal | None:
     """The first no; nobody is asked after it."""
     return next((answer for answer in answers if answer is not None), None)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduling.volcano.capacity import Capacity, CapacitySettings
-from scheduling.volcano.engine import Engine
-from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Task
+from scheduling.volcano.engine import PluginEngine
+from scheduling.volcano.objects import Machine, PodGroup, Task, VolcanoQueueSettings
 from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.plugins import Conformance, Drf, Gang, Predicates, Priority
+from scheduling.volcano.plugins import Conformance, Drf, GangPlugin, Predicates, PriorityPlugin
 from scheduling.volcano.proportion import Proportion
-from scheduling.volcano.session import Enabled, Session
-from scheduling.volcano.world import World
+from scheduling.volcano.session import Enabled, SchedulingSession
+from scheduling.volcano.world import SessionWorld
 
 HIERARCHY = "hierarchy"
 SETTLED = "quotree.settled"
@@ -29,10 +29,10 @@ class PluginSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class SessionSetup:
     """Everything that a session decides about."""
 
-    queues: Sequence[QueueSettings] = ()
+    queues: Sequence[VolcanoQueueSettings] = ()
     groups: Sequence[PodGroup] = ()
     tasks: Sequence[Task] = ()
     machines: Sequence[Machine] = ()
@@ -48,32 +48,34 @@ DEFAULT_TIERS = (
 
 
 def open_session(
-    cluster: Cluster,
+    cluster: SessionSetup,
     tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS,
     others: Mapping[str, Plugin] | None = None,
-) -> Session:
+) -> SchedulingSession:
     """A session over the cluster. `others` are plugins that are not ours; a name that nobody knows has no say."""
     return engine(cluster, tiers, others).session()
 
 
 def engine(
-    cluster: Cluster,
+    cluster: SessionSetup,
     tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS,
     others: Mapping[str, Plugin] | None = None,
-) -> Engine:
+) -> PluginEngine:
     """An engine with all that is in the cluster, for session after session; its world takes in what changes."""
     tiers = [[*tier] for tier in tiers]
     named = {settings.name: settings for tier in tiers for settings in tier}
     capacity = named.get("capacity")
     alone = capacity is None or (capacity.features is not None and HIERARCHY not in capacity.features)
-    world = World(hierarchy=not alone, flat="proportion" in named)
+    world = SessionWorld(hierarchy=not alone, flat="proportion" in named)
     _fill(world, cluster)
     plugins = {name: plugin for name in named if (plugin := _plugin(named[name], world)) is not None}
     plugins.update(others or {})
-    return Engine(world, [[Enabled(plugins[s.name], s.features) for s in tier if s.name in plugins] for tier in tiers])
+    return PluginEngine(
+        world, [[Enabled(plugins[s.name], s.features) for s in tier if s.name in plugins] for tier in tiers]
+    )
 
 
-def _fill(world: World, cluster: Cluster) -> None:
+def _fill(world: SessionWorld, cluster: SessionSetup) -> None:
     for machine in cluster.machines:
         world.put_machine(machine)
     for queue in cluster.queues:
@@ -84,7 +86,7 @@ def _fill(world: World, cluster: Cluster) -> None:
         world.put_task(task)
 
 
-def _plugin(settings: PluginSettings, world: World) -> Plugin | None:
+def _plugin(settings: PluginSettings, world: SessionWorld) -> Plugin | None:
     match settings.name:
         case "capacity":
             return Capacity(world.queues, _capacity(settings.arguments))
@@ -93,9 +95,9 @@ def _plugin(settings: PluginSettings, world: World) -> Plugin | None:
         case "drf":
             return Drf(world.queues.total)
         case "gang":
-            return Gang()
+            return GangPlugin()
         case "priority":
-            return Priority()
+            return PriorityPlugin()
         case "predicates":
             return Predicates()
         case "conformance":

@@ -10,43 +10,51 @@ from collections.abc import Iterator
 
 from scheduling.queue_tree.amounts import Amounts, total
 from scheduling.queue_tree.rests import Rests
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.machines import Room
-from scheduling.volcano.objects import NO_STANDING, Machine, PodGroup, QueueSettings, Standing, Status, Task
+from scheduling.volcano.objects import (
+    NO_STANDING,
+    Machine,
+    PodGroup,
+    PodGroupStanding,
+    Status,
+    Task,
+    VolcanoQueueSettings,
+)
 from scheduling.volcano.obstacles import NODES
-from scheduling.volcano.queues import Queues
+from scheduling.volcano.queues import QueueAccounts
 
 _GONE = (Status.PENDING, Status.FINISHED)
 """A pod with one of these takes no room on a node."""
 
 
-class World:
+class SessionWorld:
     """`queues` has the tree; with `flat`, `flat` has the same queues without hierarchy.
 
     `moved`: pods, queues or nodes are no longer what the last session left, so that other pods may be taken than then.
     """
 
     def __init__(self, *, hierarchy: bool = True, flat: bool = False) -> None:
-        self.queues = Queues(hierarchy=hierarchy)
-        self.flat = Queues(hierarchy=False)
+        self.queues = QueueAccounts(hierarchy=hierarchy)
+        self.flat = QueueAccounts(hierarchy=False)
         self._forms = [self.queues, self.flat] if flat else [self.queues]
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, GangJob] = {}
         self._rooms: dict[str, Room] = {}
         self._in_order = True
         self.tasks: dict[str, Task] = {}
         self.rests: Rests[str] = Rests()
         self.moved = True
-        self._counted: dict[str, tuple[str, Standing]] = {}
-        self._in_queue: dict[str, dict[str, Job]] = {}
+        self._counted: dict[str, tuple[str, PodGroupStanding]] = {}
+        self._in_queue: dict[str, dict[str, GangJob]] = {}
         self._members: dict[str, dict[str, Task]] = {}
         self._on: dict[str, dict[str, Task]] = {}
-        self._waiting: dict[str, Job] = {}
-        self._claiming: dict[str, Job] = {}
-        self._misplaced: dict[str, Job] | None = None
+        self._waiting: dict[str, GangJob] = {}
+        self._claiming: dict[str, GangJob] = {}
+        self._misplaced: dict[str, GangJob] | None = None
 
     # --- queues and nodes
 
-    def put_queue(self, queue: QueueSettings) -> None:
+    def put_queue(self, queue: VolcanoQueueSettings) -> None:
         """Add or change a queue; its usage stays."""
         before = self.queues.get(queue.name)
         if before is not None and before.settings == queue:
@@ -88,7 +96,7 @@ class World:
     def put_group(self, group: PodGroup) -> None:
         job = self.jobs.get(group.name)
         if job is None:
-            job = self.jobs[group.name] = Job(group, self._members.get(group.name, {}).values())
+            job = self.jobs[group.name] = GangJob(group, self._members.get(group.name, {}).values())
         elif job.group == group:
             return
         job.group = group
@@ -132,22 +140,22 @@ class World:
             self._rooms, self._in_order = dict(sorted(self._rooms.items())), True
         return self._rooms
 
-    def awake(self) -> list[Job]:
+    def awake(self) -> list[GangJob]:
         """The PodGroups that a session looks at, by name. Until it lets some rest, nobody does."""
         if self.rests.nobody:
             self.rests.wake_all(self.jobs)
         self.rests.nobody = True
         return [self.jobs[name] for name in sorted(self.rests.take())]
 
-    def waiting(self) -> Iterator[Job]:
+    def waiting(self) -> Iterator[GangJob]:
         """All PodGroups with pods that may be placed, in no order."""
         return iter([*self._waiting.values()])
 
-    def claiming(self) -> Iterator[Job]:
+    def claiming(self) -> Iterator[GangJob]:
         """All PodGroups whose pods claim devices."""
         return iter(self._claiming.values())
 
-    def misplaced(self) -> Job | None:
+    def misplaced(self) -> GangJob | None:
         """The first PodGroup in a queue that has children."""
         if self._misplaced is None:
             self._misplaced = {}
@@ -177,11 +185,11 @@ class World:
         for name in self._in_queue.get(queue, ()):
             self._account(queue, self._counted[name][1], times)
 
-    def _account(self, queue: str, standing: Standing, times: int) -> None:
+    def _account(self, queue: str, standing: PodGroupStanding, times: int) -> None:
         for queues in self._forms:
             queues.count(queue, standing, times)
 
-    def _recount(self, job: Job) -> None:
+    def _recount(self, job: GangJob) -> None:
         """The PodGroup, or a pod of it, has changed."""
         name, queue, standing = job.name, job.group.queue, job.standing()
         if self._counted.get(name) != (queue, standing):
@@ -196,7 +204,7 @@ class World:
         _keep(self._claiming, job, bool(job.claiming))
         self.rests.wake(name)
 
-    def _uncount(self, job: Job, after: Standing) -> None:
+    def _uncount(self, job: GangJob, after: PodGroupStanding) -> None:
         """Take back what is counted for the PodGroup, and wake whoever waits for what that releases."""
         queue, before = self._counted.pop(job.name, (job.group.queue, NO_STANDING))
         self._account(queue, before, -1)
@@ -236,7 +244,7 @@ class World:
         self.moved = self.moved or bool(was or now)
 
 
-def _keep(index: dict[str, Job], job: Job, belongs: bool) -> None:
+def _keep(index: dict[str, GangJob], job: GangJob, belongs: bool) -> None:
     if belongs:
         index[job.name] = job
     else:
@@ -250,12 +258,12 @@ def _room_of(task: Task | None) -> tuple[object, ...]:
     return task.node, task.request, task.status is Status.RELEASING, task.status is Status.PIPELINED
 
 
-def _releases(before: Standing, after: Standing) -> bool:
+def _releases(before: PodGroupStanding, after: PodGroupStanding) -> bool:
     """Whether less of any resource is allocated, or reserved for PodGroups."""
     return _is_less(after.allocated, before.allocated) or _is_less(_reserved(after), _reserved(before))
 
 
-def _reserved(standing: Standing) -> Amounts:
+def _reserved(standing: PodGroupStanding) -> Amounts:
     reserved = total(standing.allocated, standing.inqueue)
     return {r: amount - standing.elastic.get(r, 0) for r, amount in reserved.items()}
 

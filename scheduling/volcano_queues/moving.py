@@ -14,12 +14,12 @@ from policies.model.findings import Severity
 from policies.model.forest import Forest
 from policies.model.quantity import Quantity
 from scheduling.volcano_queues.queue_object import TOP
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 
 
-def objections(tree: QueueTree, name: str, source: str, target: str, configuration: Configuration) -> list[str]:
+def objections(tree: VolcanoQueueTree, name: str, source: str, target: str, configuration: Configuration) -> list[str]:
     """What is against the move of a queue from one parent to another, in sentences; none: it may move.
 
     Judged as a change from the one to the other whichever of them it is below, so the answer after the step says
@@ -36,7 +36,7 @@ def objections(tree: QueueTree, name: str, source: str, target: str, configurati
     return found or [*_work_in_parent(tree, name, target), *_over_capability(tree, here, source, target)]
 
 
-def _work_in_parent(tree: QueueTree, name: str, target: str) -> list[str]:
+def _work_in_parent(tree: VolcanoQueueTree, name: str, target: str) -> list[str]:
     """Only leaves take work, and Volcano's scheduler refuses all where another queue has some."""
     held = 0 if target == TOP else tree.pod_groups(target)
     others = [child for child in tree.children(target) if child != name]
@@ -46,7 +46,7 @@ def _work_in_parent(tree: QueueTree, name: str, target: str) -> list[str]:
     return [f"{number} in queue {target}, and a queue with children takes no work [parent-with-workloads]"]
 
 
-def _over_capability(tree: QueueTree, queue: Queue, source: str, target: str) -> list[str]:
+def _over_capability(tree: VolcanoQueueTree, queue: Queue, source: str, target: str) -> list[str]:
     """Where what runs in the queue would not fit below the new parent, beside what runs there."""
     held = tree.queues[queue.name].allocated
     counted = {source, *islice(tree.ancestors(source), _FAR)}

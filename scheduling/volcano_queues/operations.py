@@ -13,14 +13,14 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from scheduling.volcano_queues.queue_object import TOP
-from scheduling.volcano_queues.states import SHUT, State
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import SHUT, VolcanoQueueState
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 LONGEST = 200_000
 """Characters of a record; all annotations of an object may take 262144."""
 
 
-class Kind(StrEnum):
+class OperationKind(StrEnum):
     PAUSE = "pause"
     PAUSED = "paused"
     RESUME = "resume"
@@ -29,10 +29,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class QueueOperation:
     """`open` are the queues that took work when it began, parents first. `source` and `target` are parents."""
 
-    kind: Kind
+    kind: OperationKind
     open: tuple[str, ...]
     source: str = ""
     target: str = ""
@@ -45,7 +45,7 @@ class Operation:
     @property
     def rests(self) -> bool:
         """Whether there is nothing to do until somebody asks for more."""
-        return self.kind is Kind.PAUSED
+        return self.kind is OperationKind.PAUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +72,33 @@ class Reparent:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class OperationRecord:
     """The queue carries this record from now on; None: none any more."""
 
     queue: str
-    operation: Operation | None
+    operation: QueueOperation | None
 
 
-Step: TypeAlias = Close | Open | Follow | Reparent | Record
+Step: TypeAlias = Close | Open | Follow | Reparent | OperationRecord
 
 
-def read_operation(text: str) -> Operation | None:
+def read_operation(text: str) -> QueueOperation | None:
     """The operation that the annotation records; None where it is empty, or nothing that we have written."""
     try:
         found = json.loads(text)
         names = tuple(found["open"])
         parents = [str(found.get(key, "")) for key in ("from", "to")]
-        return Operation(Kind(found["operation"]), names, *parents) if all(map(_is_text, names)) else None
+        return QueueOperation(OperationKind(found["operation"]), names, *parents) if all(map(_is_text, names)) else None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
-def open_below(tree: QueueTree, name: str) -> tuple[str, ...]:
+def open_below(tree: VolcanoQueueTree, name: str) -> tuple[str, ...]:
     """The queues that take work: it and those below, parents first."""
-    return tuple(each for each in tree.subtree(name) if tree.queues[each].state in ("", State.OPEN))
+    return tuple(each for each in tree.subtree(name) if tree.queues[each].state in ("", VolcanoQueueState.OPEN))
 
 
-def next_steps(tree: QueueTree, name: str, operation: Operation) -> list[Step]:
+def next_steps(tree: VolcanoQueueTree, name: str, operation: QueueOperation) -> list[Step]:
     """What is to be done next, all of it in any order; empty where the operation rests, or the queue is gone.
 
     A record reaches no further than its queue and those below: who may write the one may not touch others by it.
@@ -109,23 +109,23 @@ def next_steps(tree: QueueTree, name: str, operation: Operation) -> list[Step]:
     parent = queue.parent or TOP
     below = set(tree.subtree(name))
     names = [each for each in operation.open if each in below]
-    if operation.kind is Kind.PAUSE:
-        return _closing(tree, names) or [Record(name, replace(operation, kind=Kind.PAUSED))]
-    if operation.kind is Kind.MOVE and parent == operation.source != operation.target:
+    if operation.kind is OperationKind.PAUSE:
+        return _closing(tree, names) or [OperationRecord(name, replace(operation, kind=OperationKind.PAUSED))]
+    if operation.kind is OperationKind.MOVE and parent == operation.source != operation.target:
         return _closing(tree, names) or [Reparent(name, operation.target)]
-    if operation.kind is Kind.BACK and parent == operation.target != operation.source:
+    if operation.kind is OperationKind.BACK and parent == operation.target != operation.source:
         return [Reparent(name, operation.source)]
-    return _opening(tree, names) or [Record(name, None)]
+    return _opening(tree, names) or [OperationRecord(name, None)]
 
 
-def _closing(tree: QueueTree, names: Iterable[str]) -> list[Step]:
+def _closing(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
     """The children first."""
     left = [name for name in names if tree.queues[name].state not in SHUT]
     waiting = {above for name in left for above in tree.ancestors(name)}
     return [Close(name) for name in left if name not in waiting]
 
 
-def _opening(tree: QueueTree, names: Iterable[str]) -> list[Step]:
+def _opening(tree: VolcanoQueueTree, names: Iterable[str]) -> list[Step]:
     """The parents first. Below a queue that stays closed each one follows that."""
     left = [tree.queues[name] for name in names if tree.queues[name].state in SHUT]
     ready: list[Step] = [

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from scheduling.volcano_queues.queue_object import TOP, QueueObject
-from scheduling.volcano_queues.states import State, handler_of
+from scheduling.volcano_queues.states import VolcanoQueueState, handler_of
 
 Sums: TypeAlias = "Counter[tuple[str, str]]"
 """(what is counted, its name): ("phase", a phase) in PodGroups, ("amount", a resource) in units of 1e-9."""
 
 
-class QueueTree:
+class VolcanoQueueTree:
     """`queues` are those that exist."""
 
     def __init__(self) -> None:
@@ -66,21 +66,21 @@ class QueueTree:
         while name not in self._loop and (name := self._up.get(name, "")):
             yield name
 
-    def above(self, name: str) -> State:
+    def above(self, name: str) -> VolcanoQueueState:
         """The state of its parent, which it follows. Unknown where the parent is missing, or both are on a cycle.
 
         Directly below root a queue follows nobody, since root is never closed.
         """
         parent = self._up.get(name, TOP)
         if parent == TOP:
-            return State.OPEN
+            return VolcanoQueueState.OPEN
         if name in self._loop or parent not in self.queues:
-            return State.UNKNOWN
-        return handler_of(self.queues[parent].state) or State.UNKNOWN
+            return VolcanoQueueState.UNKNOWN
+        return handler_of(self.queues[parent].state) or VolcanoQueueState.UNKNOWN
 
     def settled_below(self, name: str) -> bool:
         """Whether all its children are closed."""
-        return all(self.queues[child].state == State.CLOSED for child in self.children(name))
+        return all(self.queues[child].state == VolcanoQueueState.CLOSED for child in self.children(name))
 
     # --- what is in it
 

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from policies.dialects.reading import Manifest, mapping, metadata, text
-from scheduling.volcano_queues.states import Action
+from scheduling.volcano_queues.states import QueueAction
 
 PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
 """The phases of a PodGroup in the order of the table."""
-_ACTIONS = {"open": Action.OPEN, "close": Action.CLOSE}
+_ACTIONS = {"open": QueueAction.OPEN, "close": QueueAction.CLOSE}
 _HEAD = ("Name", "Weight", "State", "Parent", *PHASES)
 
 
@@ -27,7 +27,7 @@ def check_name(name: str) -> None:
         raise BadRequest("queue name must be specified")
 
 
-def requested(name: str, action: str, weight: int = 0) -> Action | int:
+def requested(name: str, action: str, weight: int = 0) -> QueueAction | int:
     """The action to be asked for by a Command, or the weight to be written. Raises BadRequest."""
     check_name(name)
     if action == "update":

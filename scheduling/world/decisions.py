@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.objects.workload import Workload
-from scheduling.preemption.targets import Target
+from scheduling.preemption.targets import PreemptionTarget
 from scheduling.queues.pending import Requeue
 
 
@@ -17,14 +17,14 @@ class Reserve:
 
     workload: Workload
     queue: str
-    assignment: Assignment
+    assignment: FlavorAssignment
 
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
     """Preempt a workload for `preemptor`; `message` is for its conditions."""
 
-    target: Target
+    target: PreemptionTarget
     preemptor: Workload
     message: str
 
@@ -43,8 +43,8 @@ class Wait:
     requeue: Requeue
     reason: str
     message: str
-    assignment: Assignment | None = None
-    victims: tuple[Target, ...] = ()
+    assignment: FlavorAssignment | None = None
+    victims: tuple[PreemptionTarget, ...] = ()
     inadmissible: bool = False
     reserves_capacity: bool = False
 

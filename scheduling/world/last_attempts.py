@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from scheduling.queues.entry import Entry, room_for
+from scheduling.queues.entry import PendingEntry, room_for
 from scheduling.queues.pending import PendingQueue
 from scheduling.world.decisions import Wait
 
@@ -20,7 +20,7 @@ class LastAttempts:
         self._by_key: dict[str, tuple[int, Wait]] = {}
         self._by_hash: dict[str, dict[Hashable, tuple[int, Wait]]] = {}
 
-    def record(self, entry: Entry, wait: Wait, pending: PendingQueue) -> None:
+    def record(self, entry: PendingEntry, wait: Wait, pending: PendingQueue) -> None:
         """`pending` is the queue of the entry."""
         self._number += 1
         self._by_key[entry.key] = self._number, wait
@@ -34,7 +34,7 @@ class LastAttempts:
             ]:
                 del alike[scheduling_hash]
 
-    def of(self, queue: str, entry: Entry) -> Wait | None:
+    def of(self, queue: str, entry: PendingEntry) -> Wait | None:
         """Of the entry at this ClusterQueue, or of one with the same scheduling hash; None if none was tried."""
         own, alike = self._by_key.get(entry.key), self._by_hash.get(queue, {}).get(entry.scheduling_hash)
         found = max(filter(None, (own, alike)), key=lambda numbered: numbered[0], default=None)

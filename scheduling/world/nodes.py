@@ -19,15 +19,17 @@ NodeName = tuple[bool, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class WorkloadCounts:
     """Workloads of a subtree. `reserving` hold quota; `admitted` are some of these."""
 
     pending: int = 0
     reserving: int = 0
     admitted: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.pending + other.pending, self.reserving + other.reserving, self.admitted + other.admitted)
+    def __add__(self, other: WorkloadCounts) -> WorkloadCounts:
+        return WorkloadCounts(
+            self.pending + other.pending, self.reserving + other.reserving, self.admitted + other.admitted
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class NodeState:
     terms: Mapping[FlavorResource, Terms]
     usage: Usage
     quota: Usage
-    counts: Counts = Counts()
+    counts: WorkloadCounts = WorkloadCounts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,12 @@ def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeSta
     return found
 
 
-def _counts(world: World, name: str) -> Counts:
+def _counts(world: World, name: str) -> WorkloadCounts:
     held, pending = world.state.queues[name].held, world.queues.pending.get(name)
-    return Counts(len(pending) if pending is not None else 0, held.reserving, held.admitted)
+    return WorkloadCounts(len(pending) if pending is not None else 0, held.reserving, held.admitted)
 
 
-def _state(node: QuotaNode, quota: Usage, counts: Counts | None = None) -> NodeState:
+def _state(node: QuotaNode, quota: Usage, counts: WorkloadCounts | None = None) -> NodeState:
     return NodeState(
         name=node.name,
         is_queue=node.is_queue,
@@ -94,7 +96,7 @@ def _state(node: QuotaNode, quota: Usage, counts: Counts | None = None) -> NodeS
         terms=node.terms,
         usage=dict(node.usage),
         quota=quota,
-        counts=counts or Counts(),
+        counts=counts or WorkloadCounts(),
     )
 
 
@@ -107,8 +109,8 @@ class Below:
 
     queues: Mapping[str, Mapping[FlavorResource, InUse]]
     cohorts: Mapping[str, Mapping[FlavorResource, InUse]]
-    queue_counts: Mapping[str, Counts]
-    cohort_counts: Mapping[str, Counts]
+    queue_counts: Mapping[str, WorkloadCounts]
+    cohort_counts: Mapping[str, WorkloadCounts]
 
 
 def below(states: Iterable[NodeState]) -> Below:
@@ -117,11 +119,11 @@ def below(states: Iterable[NodeState]) -> Below:
     cohorts = {state.name: state for state in states if not state.is_queue}
     queues = [state for state in states if state.is_queue]
     sums: dict[str, dict[FlavorResource, int]] = {}
-    counts: dict[str, Counts] = {}
+    counts: dict[str, WorkloadCounts] = {}
     for queue in queues:
         up = queue.up
         while up in cohorts:
-            counts[up] = counts.get(up, Counts()) + queue.counts
+            counts[up] = counts.get(up, WorkloadCounts()) + queue.counts
             total = sums.setdefault(up, {})
             for pair, amount in queue.usage.items():
                 total[pair] = plus(total.get(pair, 0), amount)

@@ -11,12 +11,17 @@ from scheduling.objects.amounts import total
 from scheduling.objects.requests import Counting, total_requests
 from scheduling.objects.workload import Workload
 from scheduling.queues.consumption import Consumption
-from scheduling.quota.state import Queue, Reservation
+from scheduling.quota.state import ClusterQueueState, Reservation
 from scheduling.world.usage_report import in_use
 
 
 def penalise(
-    consumption: Consumption, workload: Workload, queue: Queue, counting: Counting, *, ignore_undeclared: bool
+    consumption: Consumption,
+    workload: Workload,
+    queue: ClusterQueueState,
+    counting: Counting,
+    *,
+    ignore_undeclared: bool,
 ) -> None:
     """It has just got quota. `ignore_undeclared`: see `Options`."""
     if not queue.settings.usage_based:
@@ -30,7 +35,7 @@ def penalise(
     consumption.add_penalty(workload.local_queue, workload.key, counted)
 
 
-def settle(consumption: Consumption, workload: Workload, queue: Queue | None, now: int) -> None:
+def settle(consumption: Consumption, workload: Workload, queue: ClusterQueueState | None, now: int) -> None:
     """Where it is admitted by now, its penalty becomes part of what was consumed."""
     if workload.admitted and queue is not None:
         in_use_now = in_use(queue, workload.local_queue)

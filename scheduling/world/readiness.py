@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from policies.dialects.kueue import AdmissionCheckUse
 from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
-from scheduling.objects.queue_settings import CheckSettings, QueueSettings
+from scheduling.objects.queue_settings import CheckSettings, ClusterQueueSettings
 from scheduling.status.conditions import shortened
 
 CYCLE = "CohortCycleDetected"
@@ -33,7 +33,7 @@ NOT_FOUND = Readiness(False, "NotFound", "ClusterQueue not found")
 
 
 def readiness(
-    queue: QueueSettings,
+    queue: ClusterQueueSettings,
     flavors: Collection[str],
     checks: Mapping[str, CheckSettings],
     cycle: Sequence[object] = (),
@@ -53,7 +53,7 @@ def readiness(
 
 
 def _own(
-    queue: QueueSettings, flavors: Collection[str], checks: Mapping[str, CheckSettings]
+    queue: ClusterQueueSettings, flavors: Collection[str], checks: Mapping[str, CheckSettings]
 ) -> Iterator[tuple[str, str]]:
     if queue.stopped:
         yield "Stopped", IS_STOPPED
@@ -67,7 +67,7 @@ def _own(
         yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"
 
 
-def _multikueue(queue: QueueSettings, checks: Mapping[str, CheckSettings]) -> Iterator[tuple[str, str]]:
+def _multikueue(queue: ClusterQueueSettings, checks: Mapping[str, CheckSettings]) -> Iterator[tuple[str, str]]:
     """One MultiKueue check dispatches a whole workload, and the workers do their own provisioning."""
     uses = sorted((use for use in queue.checks if use.name in checks), key=lambda use: use.name)
     remote = [use for use in uses if checks[use.name].controller == MULTIKUEUE]

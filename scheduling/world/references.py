@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings
 
 
 class References:
@@ -12,7 +12,7 @@ class References:
         self._by_flavor: dict[str, dict[str, None]] = {}
         self._by_check: dict[str, dict[str, None]] = {}
 
-    def replace(self, old: QueueSettings | None, new: QueueSettings | None) -> None:
+    def replace(self, old: ClusterQueueSettings | None, new: ClusterQueueSettings | None) -> None:
         """A ClusterQueue is new (`old` None), changed or gone (`new` None)."""
         for queue, add in ((old, False), (new, True)):
             if queue is None:

@@ -11,18 +11,18 @@ from dataclasses import replace
 
 from scheduling.objects.amounts import Usage
 from scheduling.objects.workload import Workload
-from scheduling.quota.state import Queue, Reservation, State
+from scheduling.quota.state import ClusterQueueState, QuotaState, Reservation
 
 
-class Slices:
-    """Reserves and releases for a `State` that counts reservations of other workloads as they are."""
+class WorkloadSlices:
+    """Reserves and releases for a `QuotaState` that counts reservations of other workloads as they are."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: QuotaState) -> None:
         self._state = state
         self._whole: dict[str, Reservation] = {}
         self._later: dict[str, str] = {}
 
-    def predecessor(self, workload: Workload, queue: Queue) -> Reservation | None:
+    def predecessor(self, workload: Workload, queue: ClusterQueueState) -> Reservation | None:
         """The slice with quota in this ClusterQueue from which the workload takes over; None for most."""
         found = self._state.reservations.get(workload.replaces) if workload.replaces else None
         return found if found is not None and self._follows(workload, queue, found) else None
@@ -64,7 +64,7 @@ class Slices:
         """Whether its ClusterQueue was taken away with all that it held."""
         return self._state.queues.get(reservation.queue.name) is not reservation.queue
 
-    def _follows(self, workload: Workload, queue: Queue, before: Reservation) -> bool:
+    def _follows(self, workload: Workload, queue: ClusterQueueState, before: Reservation) -> bool:
         elastic = self._state.options.elastic and before.workload.elastic
         return elastic and before.queue is queue and workload.takes_over_from(before.workload)
 

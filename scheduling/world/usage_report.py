@@ -10,10 +10,10 @@ from decimal import Decimal
 
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.queues.consumption import in_units
-from scheduling.quota.held import Held
-from scheduling.quota.state import Queue
+from scheduling.quota.held import HeldQuota
+from scheduling.quota.state import ClusterQueueState
 
-_NOTHING = Held()
+_NOTHING = HeldQuota()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,19 @@ class QueueUsage:
     admitted: int
 
 
-def queue_usage(queue: Queue) -> QueueUsage:
+def queue_usage(queue: ClusterQueueState) -> QueueUsage:
     """The usage of a ClusterQueue."""
     held = queue.held
     return QueueUsage(_of_queue(queue, queue.node.usage), _of_queue(queue, held.used), held.reserving, held.admitted)
 
 
-def local_queue_usage(queue: Queue, namespace: str, name: str) -> QueueUsage:
+def local_queue_usage(queue: ClusterQueueState, namespace: str, name: str) -> QueueUsage:
     """The usage of a LocalQueue, in the flavors of its ClusterQueue."""
     held = queue.held_by.get(f"{namespace}/{name}", _NOTHING)
     return QueueUsage(_listed(queue, held.reserved), _listed(queue, held.used), held.reserving, held.admitted)
 
 
-def in_use(queue: Queue, local_queue: str) -> dict[str, Decimal]:
+def in_use(queue: ClusterQueueState, local_queue: str) -> dict[str, Decimal]:
     """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units.
 
     Every resource that the ClusterQueue has is there, also one of which nothing is used.
@@ -58,16 +58,16 @@ def in_use(queue: Queue, local_queue: str) -> dict[str, Decimal]:
     return found
 
 
-def _of_queue(queue: Queue, usage: Usage) -> tuple[ResourceUsage, ...]:
+def _of_queue(queue: ClusterQueueState, usage: Usage) -> tuple[ResourceUsage, ...]:
     return tuple(
         ResourceUsage(entry.pair, entry.total, _borrowed(queue, entry.pair, entry.total))
         for entry in _listed(queue, usage)
     )
 
 
-def _borrowed(queue: Queue, pair: FlavorResource, total: int) -> int:
+def _borrowed(queue: ClusterQueueState, pair: FlavorResource, total: int) -> int:
     return max(0, total - queue.node.nominal(pair)) if queue.node.parent is not None else 0
 
 
-def _listed(queue: Queue, usage: Usage) -> tuple[ResourceUsage, ...]:
+def _listed(queue: ClusterQueueState, usage: Usage) -> tuple[ResourceUsage, ...]:
     return tuple(ResourceUsage(pair, usage.get(pair, 0)) for pair in queue.settings.terms)

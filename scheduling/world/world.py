@@ -15,15 +15,15 @@ from policies.model.quantity import Amounts
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.amounts import Usage
 from scheduling.objects.order import Ordering
-from scheduling.objects.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
+from scheduling.objects.queue_settings import CheckSettings, ClusterQueueSettings, CohortSettings, LocalQueueSettings
 from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.queues.consumption import Consumption
-from scheduling.queues.pending import Entry
-from scheduling.queues.queues import Queues
+from scheduling.queues.pending import PendingEntry
+from scheduling.queues.queues import PendingQueues
 from scheduling.quota.node import QuotaNode, queues_below, stored_below
-from scheduling.quota.state import Options, Queue, Reservation, State
+from scheduling.quota.state import ClusterQueueState, Options, QuotaState, Reservation
 from scheduling.quota.touched import Touch
 from scheduling.world.decisions import Wait
 from scheduling.world.entries import entry_of
@@ -31,7 +31,7 @@ from scheduling.world.last_attempts import LastAttempts
 from scheduling.world.penalties import consumed_by, penalise, settle
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
 from scheduling.world.references import References
-from scheduling.world.slices import Slices
+from scheduling.world.slices import WorkloadSlices
 
 _BARE = Surroundings()
 
@@ -50,14 +50,14 @@ class World:
         counting: Counting = DEFAULT,
         consumption: Consumption | None = None,
     ) -> None:
-        self.state = State(options)
-        self.slices = Slices(self.state)
+        self.state = QuotaState(options)
+        self.slices = WorkloadSlices(self.state)
         self.touched = self.state.touched
         self.ordering = ordering or Ordering()
         self.consumption = consumption
-        self.precedence = Precedence(self.ordering, partial(consumed_by, consumption) if consumption else None)
+        self.precedence = CandidatePrecedence(self.ordering, partial(consumed_by, consumption) if consumption else None)
         self.counting = counting
-        self.queues = Queues(self.state.tree, self.entry, consumption.usage if consumption else None)
+        self.queues = PendingQueues(self.state.tree, self.entry, consumption.usage if consumption else None)
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
         self.readiness: dict[str, Readiness] = {}
@@ -75,7 +75,7 @@ class World:
 
     # --- the tree
 
-    def put_queue(self, settings: QueueSettings, now: int, terminating: bool = False) -> None:
+    def put_queue(self, settings: ClusterQueueSettings, now: int, terminating: bool = False) -> None:
         """Add or update a ClusterQueue."""
         old = self.state.queues.get(settings.name)
         if old is not None and old.settings == settings and (settings.name in self.terminating) == terminating:
@@ -158,7 +158,7 @@ class World:
         for queue in queues_below(node.root) if node is not None else ():
             self.touched.queue(queue.name)
 
-    def stop(self, queue: Queue) -> str:
+    def stop(self, queue: ClusterQueueState) -> str:
         """Why nothing new is admitted in the tree of this ClusterQueue; empty if something may be."""
         if not self.marked:
             return ""
@@ -271,7 +271,7 @@ class World:
             self._drop_penalty(workload)
             self._gives_back(key)
 
-    def assume(self, workload: Workload, queue: Queue, used: Usage) -> None:
+    def assume(self, workload: Workload, queue: ClusterQueueState, used: Usage) -> None:
         """Count its quota before its object shows the reservation; until the object does, or `forget`."""
         self.assumed.add(workload.key)
         self._last_attempts.forget(workload.key)
@@ -325,7 +325,7 @@ class World:
 
     # --- the last attempt
 
-    def record_attempt(self, entry: Entry, wait: Wait) -> None:
+    def record_attempt(self, entry: PendingEntry, wait: Wait) -> None:
         """Remember why a head waits, also for the workloads that became inadmissible with it."""
         self._last_attempts.record(entry, wait, self.queues.pending[wait.queue])
 
@@ -348,7 +348,7 @@ class World:
         """The LimitRanges and overheads that complete pod templates in the namespace."""
         return self.surroundings.get(namespace, _BARE)
 
-    def entry(self, workload: Workload, before: Entry | None = None) -> Entry:
+    def entry(self, workload: Workload, before: PendingEntry | None = None) -> PendingEntry:
         """As it stands in a queue; `before` is the entry that it has."""
         since, around = self.ordering.since(workload), self.around(workload.namespace)
         return entry_of(workload, since, around, self.counting, before)
@@ -358,7 +358,7 @@ class World:
             self._judge(self.state.queues[name])
             self.queues.wake(name)
 
-    def _judge(self, queue: Queue) -> None:
+    def _judge(self, queue: ClusterQueueState) -> None:
         """Check whether the ClusterQueue can admit."""
         cycle = self.state.tree.broken(queue.node)
         found = readiness(queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating)

@@ -13,10 +13,10 @@ from enum import StrEnum
 from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
 from policies.dialects.yunikorn_gangs import TaskGroup
 from scheduling.yunikorn.ordered import Ordered
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 
 
-class State(StrEnum):
+class ApplicationState(StrEnum):
     """As YuniKorn names them, as far as decisions differ."""
 
     ACCEPTED = "Accepted"
@@ -50,12 +50,12 @@ class Application:
     """
 
     name: str
-    leaf: Queue
+    leaf: YuniKornQueue
     user: str = ""
     groups: tuple[str, ...] = ()
     submitted: int = 0
     gang: tuple[TaskGroup, ...] = ()
-    state: State = State.ACCEPTED
+    state: ApplicationState = ApplicationState.ACCEPTED
     pods: int = 0
     pending: dict[str, Ask] = field(default_factory=dict)
     order: Ordered[Ask] = field(default_factory=Ordered)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.dialects.yunikorn_config.quotas import shown
-from scheduling.yunikorn.queue import Lack, Queue
+from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
 from scheduling.yunikorn.usage import Applications, rows
-from scheduling.yunikorn.waiting import Waiting
+from scheduling.yunikorn.waiting import WaitingAllocation
 
 
-def queue_node(queue: Queue, applications: Applications) -> dict[str, Any]:
+def queue_node(queue: YuniKornQueue, applications: Applications) -> dict[str, Any]:
     """In the form of the nodes of all trees."""
     return {
         "dialect": "YuniKorn",
@@ -29,7 +29,7 @@ def row(resource: str, own: Mapping[str, str], children: Mapping[str, str] | Non
     return {"flavor": "", "resource": resource, "own": dict(own), "children": dict(children or {})}
 
 
-def waiting_json(each: Waiting) -> dict[str, Any]:
+def waiting_json(each: WaitingAllocation) -> dict[str, Any]:
     """Amounts are written as in queues.yaml."""
     return {
         "pod": each.key,
@@ -41,7 +41,7 @@ def waiting_json(each: Waiting) -> dict[str, Any]:
     }
 
 
-def _lack(lack: Lack) -> dict[str, str]:
+def _lack(lack: QueueLack) -> dict[str, str]:
     amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
     texts = {word: shown(lack.resource, amount) for word, amount in amounts.items()}
     return {"queue": lack.queue, "resource": lack.resource, "whose": lack.whose, **texts}

@@ -15,7 +15,7 @@ from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, s
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import Config, read_config
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigMap, read_config_map, tree
-from policies.dialects.yunikorn_config.placement import Application as Submission
+from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_config.resources import Amounts, plus
 from policies.dialects.yunikorn_gangs import is_placeholder, task_group
 from policies.dialects.yunikorn_pods import requests, with_requests
@@ -51,7 +51,7 @@ class PodRequest:
         return self.ask.key
 
 
-class Changes(NamedTuple):
+class ChangedPods(NamedTuple):
     """Pods that are new, in the order of their creation, and the keys of those that run now and that have ended."""
 
     new: list[PodRequest]
@@ -60,7 +60,7 @@ class Changes(NamedTuple):
 
 
 @dataclass(slots=True)
-class Intake:
+class YuniKornIntake:
     """What was read so far; the newest version of each object counts, but of Pods the first."""
 
     namespaces: dict[str, Namespace] = field(default_factory=dict)
@@ -69,12 +69,12 @@ class Intake:
     _maps: dict[tuple[str, str], QueueConfigMap] = field(default_factory=dict)
     _classes: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
-    def put(self, manifests: Iterable[Manifest], now: int) -> Changes:
+    def put(self, manifests: Iterable[Manifest], now: int) -> ChangedPods:
         """Of a Pod that is known already, only that it runs and that it has ended counts."""
         every = list(manifests)
         for manifest in every:
             self._surrounding(manifest)
-        changes = Changes([], [], [])
+        changes = ChangedPods([], [], [])
         for manifest in every:
             if _kind(manifest) == core.POD:
                 self._put_pod(core.read_pod(manifest), manifest, now, changes)
@@ -93,7 +93,7 @@ class Intake:
                 self._maps.pop((ref.namespace, ref.name), None)
         return pods
 
-    def _put_pod(self, pod: Pod, manifest: Manifest, now: int, changes: Changes) -> None:
+    def _put_pod(self, pod: Pod, manifest: Manifest, now: int, changes: ChangedPods) -> None:
         key = f"{pod.ref.namespace}/{pod.ref.name}"
         if mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"):
             if key in self.pods:

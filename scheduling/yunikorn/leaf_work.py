@@ -10,7 +10,7 @@ from policies.dialects.yunikorn_config.shares import shares
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.ordered import Ordered
 from scheduling.yunikorn.properties import FAIR
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 
 T = TypeVar("T")
 Sort = frozenset[tuple[str, int]]
@@ -51,7 +51,7 @@ def joined(every: Any) -> Reach | None:
 class LeafWork:
     """`applications` are those of which something waits that may be tried."""
 
-    def __init__(self, leaf: Queue) -> None:
+    def __init__(self, leaf: YuniKornQueue) -> None:
         self.leaf = leaf
         self.applications: Ordered[Application] = Ordered()
         self.sorts: dict[str, Sort] = {}

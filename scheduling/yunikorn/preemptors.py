@@ -10,8 +10,8 @@ from collections.abc import Collection
 from heapq import heappop, heappush
 
 from scheduling.queue_tree.rests import Rests
-from scheduling.yunikorn.queue import Queue
-from scheduling.yunikorn.tree import Tree
+from scheduling.yunikorn.queue import YuniKornQueue
+from scheduling.yunikorn.tree import ApplicationTree
 
 ANYWHERE = ""
 """Stands for all queues, where one queue has its path."""
@@ -20,14 +20,14 @@ ANYWHERE = ""
 class Preemptors:
     """`rests` has the leaves by path. At first nobody rests."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: ApplicationTree) -> None:
         self.rests: Rests[str] = Rests()
         self._tree = tree
         self._due: list[tuple[int, str]] = []
 
     # --- events
 
-    def waits(self, leaf: Queue) -> None:
+    def waits(self, leaf: YuniKornQueue) -> None:
         """Something more waits in the leaf."""
         self.rests.wake(leaf.path)
 
@@ -35,13 +35,13 @@ class Preemptors:
         """Something started somewhere, or an application ended."""
         self.rests.released(ANYWHERE)
 
-    def released(self, leaf: Queue) -> None:
+    def released(self, leaf: YuniKornQueue) -> None:
         """Something stopped in the leaf."""
         for queue in leaf.up():
             self.rests.released(queue.path)
         self.moved()
 
-    def changed(self, queue: Queue) -> None:
+    def changed(self, queue: YuniKornQueue) -> None:
         """The limits or guarantees of the queue are others."""
         if queue.is_leaf:
             self.waits(queue)
@@ -49,7 +49,7 @@ class Preemptors:
         else:
             self.rests.nobody = True
 
-    def forget(self, queue: Queue) -> None:
+    def forget(self, queue: YuniKornQueue) -> None:
         """The queue is no longer in the tree."""
         self.rests.drop(queue.path)
 
@@ -60,7 +60,7 @@ class Preemptors:
         """When the first leaf that rests may preempt for more."""
         return self._due[0][0] if self._due else None
 
-    def leaves(self, now: int) -> list[Queue]:
+    def leaves(self, now: int) -> list[YuniKornQueue]:
         while self._due and self._due[0][0] <= now:
             self.rests.wake(heappop(self._due)[1])
         if self.rests.nobody:
@@ -76,7 +76,7 @@ class Preemptors:
                 self.rests.rest(path, frozenset(above.path for above in leaf.up() if above.settings.guaranteed))
         return [leaf for _, leaf in sorted(found, key=lambda each: each[0])]
 
-    def in_vain(self, leaf: Queue, waits_for: Collection[str], due: int | None) -> None:
+    def in_vain(self, leaf: YuniKornQueue, waits_for: Collection[str], due: int | None) -> None:
         """The leaf found nobody for what waits in it; `due` is when more of that may preempt."""
         self.rests.rest(leaf.path, frozenset(waits_for))
         if due is not None:

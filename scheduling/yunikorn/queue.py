@@ -22,7 +22,7 @@ ALLOCATED, PENDING, PREEMPTING = "allocated", "pending", "preempting"
 
 
 @dataclass(frozen=True, slots=True)
-class QueueSettings:
+class YuniKornQueueSettings:
     """`managed`: declared in queues.yaml. Otherwise a placement rule made the queue. 0 applications is no limit."""
 
     path: str
@@ -35,7 +35,7 @@ class QueueSettings:
     limits: tuple[Limit, ...] = ()
 
 
-class Lack(NamedTuple):
+class QueueLack(NamedTuple):
     """`short` of `asked` is missing of a resource, because the queue has `limit` at most and uses `used`.
 
     `whose` is empty for the max of the queue, else the user or group whose limit it is there, as in `user ann`.
@@ -56,7 +56,7 @@ class Lack(NamedTuple):
 class OverMaximum(ValueError):
     """Amounts that do not fit below the max of a queue; `queue` is the highest such queue on the path."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: YuniKornQueue) -> None:
         super().__init__(f"more than the max of {queue.path}")
         self.queue = queue
 
@@ -64,12 +64,12 @@ class OverMaximum(ValueError):
 class OverReleased(ValueError):
     """More is released than a queue has allocated."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: YuniKornQueue) -> None:
         super().__init__(f"more than {queue.path} has allocated")
         self.queue = queue
 
 
-class Queue(QueueNode[QueueSettings]):
+class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
     """A node of the tree with YuniKorn's law. `running` counts the applications that run in its subtree.
 
     `number` is the place of the queue among all, by when it came.
@@ -79,7 +79,9 @@ class Queue(QueueNode[QueueSettings]):
 
     __slots__ = ("is_cluster", "number", "running")
 
-    def __init__(self, settings: QueueSettings, parent: Self | None = None, *, is_cluster: bool = False) -> None:
+    def __init__(
+        self, settings: YuniKornQueueSettings, parent: Self | None = None, *, is_cluster: bool = False
+    ) -> None:
         super().__init__(settings.path.rpartition(".")[2], settings)
         self.is_cluster = is_cluster
         self.number = self.running = 0
@@ -107,7 +109,7 @@ class Queue(QueueNode[QueueSettings]):
     def preempting(self) -> Amounts:
         return self.amounts(PREEMPTING)
 
-    def walk(self) -> Iterator[Queue]:
+    def walk(self) -> Iterator[YuniKornQueue]:
         """The queue and all below it, parents first."""
         waiting = [self]
         while waiting:
@@ -153,13 +155,13 @@ class Queue(QueueNode[QueueSettings]):
         """The largest ratio of allocated to guaranteed, or to the fair maximum: the queue with the least is first."""
         return fair_share(self.allocated, self.settings.guaranteed, self.fair_maximum())
 
-    def _down(self, with_top: bool) -> list[Queue]:
+    def _down(self, with_top: bool) -> list[YuniKornQueue]:
         path = list(self.up())[::-1]
         return path if with_top else path[1:]
 
     # --- what fits
 
-    def lacks(self, amounts: Amounts) -> list[Lack]:
+    def lacks(self, amounts: Amounts) -> list[QueueLack]:
         """What is short of the amounts at this queue alone, by resource."""
         most = self.settings.maximum
         if most is None and not self.is_cluster:
@@ -169,7 +171,7 @@ class Queue(QueueNode[QueueSettings]):
             limit = (most or {}).get(name, 0 if self.is_cluster else None)
             used = self.allocated.get(name, 0)
             if limit is not None and amounts[name] + used > max(0, limit):
-                found.append(Lack(self.path, name, amounts[name], used, limit))
+                found.append(QueueLack(self.path, name, amounts[name], used, limit))
         return found
 
     def fits(self, amounts: Amounts) -> bool:
@@ -183,7 +185,7 @@ class Queue(QueueNode[QueueSettings]):
                 return False
         return True
 
-    def full(self) -> Queue | None:
+    def full(self) -> YuniKornQueue | None:
         """The nearest queue on the path where no further application may run; None where one may."""
         for queue in self.up():
             if 0 < queue.settings.max_applications <= queue.running:

@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least_existing, over, plus, total
 from policies.dialects.yunikorn_config.shares import percent_matching
 from scheduling.yunikorn.preemptable import Level, preemptable
-from scheduling.yunikorn.queue import Queue, QueueSettings
+from scheduling.yunikorn.queue import YuniKornQueue, YuniKornQueueSettings
 from scheduling.yunikorn.victims import Victim
 
 _HOUR = 3600 * 10**9
 
 
-def level(queue: Queue) -> Level:
+def level(queue: YuniKornQueue) -> Level:
     return Level(queue.path, queue.allocated, queue.settings.guaranteed, queue.preempting)
 
 
-def excess(queue: Queue) -> Amounts:
+def excess(queue: YuniKornQueue) -> Amounts:
     """What the queue uses above its max, as far as it and the queues above it exceed their guarantees."""
     used, most = level(queue).used or {}, queue.settings.maximum or {}
     above = {name: used[name] - most[name] for name in most if used.get(name, 0) > most[name]}
@@ -28,9 +28,9 @@ def excess(queue: Queue) -> Amounts:
     return least_existing({name: above[name] for name in above if name in allowed}, allowed) or {}
 
 
-def by_leaf(queue: Queue, amounts: Amounts) -> dict[Queue, Amounts]:
+def by_leaf(queue: YuniKornQueue, amounts: Amounts) -> dict[YuniKornQueue, Amounts]:
     """How much of the amounts each leaf gives back: in proportion to what it uses above its guarantee, rounded down."""
-    found: dict[Queue, Amounts] = {}
+    found: dict[YuniKornQueue, Amounts] = {}
     waiting = [(queue, amounts)]
     while waiting:
         here, share = waiting.pop()
@@ -46,7 +46,7 @@ def by_leaf(queue: Queue, amounts: Amounts) -> dict[Queue, Amounts]:
     return found
 
 
-def _above_guarantee(queue: Queue) -> Amounts:
+def _above_guarantee(queue: YuniKornQueue) -> Amounts:
     guaranteed = queue.settings.guaranteed
     used = level(queue).used or {}
     above = {name: amount - (guaranteed or {}).get(name, 0) for name, amount in used.items()}
@@ -78,7 +78,7 @@ def _order(victim: Victim, amounts: Amounts) -> tuple[object, ...]:
 # --- when
 
 
-def due(queue: Queue, before: QueueSettings | None, timer: int, now: int) -> int:
+def due(queue: YuniKornQueue, before: YuniKornQueueSettings | None, timer: int, now: int) -> int:
     """When the queue gives back what it uses above its max, in nanoseconds; 0 for never.
 
     `before` are the settings until now, None after a restart; `timer` is the answer until now.

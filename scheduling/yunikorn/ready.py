@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from policies.model.trie import Trie
 from scheduling.yunikorn.leaf_work import Reach, joined
 from scheduling.yunikorn.ordered import Ordered
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 
 _INT32 = 2**31
 
 
-class Ready:
+class ReadyChildren:
     """For each queue the children with work that their own limits allow, in the order in which they are tried."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Queue, Reach] = {}
-        self._below: dict[Queue, Trie[str, Reach, Reach | None]] = {}
-        self._order: dict[Queue, Ordered[Queue]] = {}
-        self._shown: dict[Queue, Reach] = {}
+        self._waiting: dict[YuniKornQueue, Reach] = {}
+        self._below: dict[YuniKornQueue, Trie[str, Reach, Reach | None]] = {}
+        self._order: dict[YuniKornQueue, Ordered[YuniKornQueue]] = {}
+        self._shown: dict[YuniKornQueue, Reach] = {}
 
-    def put(self, leaf: Queue, reach: Reach | None) -> None:
+    def put(self, leaf: YuniKornQueue, reach: Reach | None) -> None:
         """What waits in the leaf, or what is allocated on its path, has changed."""
         if reach is None:
             self._waiting.pop(leaf, None)
@@ -33,7 +33,7 @@ class Ready:
             self._waiting[leaf] = reach
         self.refresh(leaf)
 
-    def refresh(self, queue: Queue) -> None:
+    def refresh(self, queue: YuniKornQueue) -> None:
         """The limits of the queue, or what is allocated on its path, have changed."""
         for here in queue.up():
             below = self._below.get(here)
@@ -41,14 +41,14 @@ class Ready:
             fits = found is not None and here.fits(found.least)
             self._show(here, found if fits else None)
 
-    def drop(self, queue: Queue) -> None:
+    def drop(self, queue: YuniKornQueue) -> None:
         """The queue is removed. Nothing waits in it."""
         self._waiting.pop(queue, None)
         self._show(queue, None)
         self._below.pop(queue, None)
         self._order.pop(queue, None)
 
-    def _show(self, queue: Queue, reach: Reach | None) -> None:
+    def _show(self, queue: YuniKornQueue, reach: Reach | None) -> None:
         above = queue.parent
         if reach is None:
             if self._shown.pop(queue, None) is not None and above is not None:
@@ -65,12 +65,12 @@ class Ready:
         key = (-priority, share) if above.settings.properties.by_priority else (share, -priority)
         self._order.setdefault(above, Ordered()).put(queue.name, key, queue)
 
-    def leaves(self, root: Queue, closed: set[Queue]) -> Iterator[Queue]:
+    def leaves(self, root: YuniKornQueue, closed: set[YuniKornQueue]) -> Iterator[YuniKornQueue]:
         """The leaves where something may fit, in the order in which they are tried; `closed` ones are left out."""
         if root not in self._shown:
             return
         stack = [iter([root])]
-        path: list[Queue] = []
+        path: list[YuniKornQueue] = []
         while stack:
             queue = next(stack[-1], None)
             if queue is None:
@@ -88,7 +88,7 @@ class Ready:
                 stack.append(iter(self._order[queue]))
 
 
-def _priority(queue: Queue, priority: int) -> int:
+def _priority(queue: YuniKornQueue, priority: int) -> int:
     """What a queue shows of the priority of its work to the queue above."""
     properties = queue.settings.properties
     if properties.priority_fence:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn_config.resources import Amounts, times
 from policies.dialects.yunikorn_gangs import together
-from scheduling.yunikorn.application import Application, Ask, State
+from scheduling.yunikorn.application import Application, ApplicationState, Ask
 from scheduling.yunikorn.leaf_work import LeafWork, Sort
 from scheduling.yunikorn.preemptors import ANYWHERE, Preemptors
-from scheduling.yunikorn.queue import Lack, Queue
-from scheduling.yunikorn.ready import Ready
-from scheduling.yunikorn.tree import Tree
+from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
+from scheduling.yunikorn.ready import ReadyChildren
+from scheduling.yunikorn.tree import ApplicationTree
 from scheduling.yunikorn.user_limits import UserLimits
-from scheduling.yunikorn.victims import Victim, Work, barriers, victims
+from scheduling.yunikorn.victims import LeafApplications, Victim, barriers, victims
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,17 @@ class Allocated:
 class Scheduler:
     """`applications` by id, `owners` the application of each ask. `preempts` is the switch of the partition."""
 
-    def __init__(self, tree: Tree, *, preempts: bool = True) -> None:
+    def __init__(self, tree: ApplicationTree, *, preempts: bool = True) -> None:
         self.tree = tree
         self.preempts = preempts
         self.applications: dict[str, Application] = {}
         self.owners: dict[str, Application] = {}
         self.limits = UserLimits()
-        self.work = Work()
+        self.work = LeafApplications()
         self.preemptors = Preemptors(tree)
-        self._ready = Ready()
-        self._leaves: dict[Queue, LeafWork] = {}
-        self._closed: set[Queue] = set()
+        self._ready = ReadyChildren()
+        self._leaves: dict[YuniKornQueue, LeafWork] = {}
+        self._closed: set[YuniKornQueue] = set()
 
     # --- events
 
@@ -116,12 +116,12 @@ class Scheduler:
         for ask in application.pending.values():
             leaf.wait(ask.amounts, 1)
             self._work(leaf).wait(application, ask, self.tree.capacity)
-        if application.state is State.RUNNING:
+        if application.state is ApplicationState.RUNNING:
             leaf.run(1)
             self.limits.run(application, 1)
         self._refresh(application)
 
-    def changed(self, queue: Queue) -> None:
+    def changed(self, queue: YuniKornQueue) -> None:
         """The limits of the queue have changed; those of a leaf concern only what waits there."""
         if queue.is_leaf:
             self._closed.discard(queue)
@@ -136,14 +136,14 @@ class Scheduler:
         """Decide about one ask and carry that out; None where nothing can run."""
         return self._fitting() or (self._preempting(now) if self.preempts else None)
 
-    def lacks(self, application: Application, ask: Ask) -> list[Lack]:
+    def lacks(self, application: Application, ask: Ask) -> list[QueueLack]:
         """Why the ask does not fit now, from its leaf up; the limits of users and groups come last."""
         found = [lack for queue in application.leaf.up() for lack in queue.lacks(ask.amounts)]
         return [*found, *self.limits.lacks(application, ask.amounts)]
 
     def may_run(self, application: Application) -> bool:
         """Whether the limits on the number of applications allow it, or have allowed it before."""
-        if application.state is State.RUNNING:
+        if application.state is ApplicationState.RUNNING:
             return True
         return application.leaf.full() is None and self.limits.full(application) is None
 
@@ -161,13 +161,13 @@ class Scheduler:
             if (found := self._first(leaf)) is not None:
                 yield found
 
-    def _first(self, leaf: Queue) -> tuple[Application, Ask] | None:
+    def _first(self, leaf: YuniKornQueue) -> tuple[Application, Ask] | None:
         for application, ask in self._tried(leaf):
             if not any(True for _ in self.limits.lacks(application, ask.amounts)):
                 return application, ask
         return None
 
-    def _tried(self, leaf: Queue) -> Iterator[tuple[Application, Ask]]:
+    def _tried(self, leaf: YuniKornQueue) -> Iterator[tuple[Application, Ask]]:
         """What fits into the queues, in order."""
         work, path = self._leaves[leaf], list(leaf.up())
         misfits: set[Sort] = set()
@@ -189,7 +189,7 @@ class Scheduler:
             self._preempt(found, now)
         return found
 
-    def preemption(self, now: int, waits: Callable[[Queue], bool] = lambda _: False) -> Allocated | None:
+    def preemption(self, now: int, waits: Callable[[YuniKornQueue], bool] = lambda _: False) -> Allocated | None:
         """The first ask, by leaf, that has waited long enough and for which others have to leave.
 
         Nothing is carried out. A leaf that `waits` is left out.
@@ -199,7 +199,7 @@ class Scheduler:
                 return found
         return None
 
-    def _preemption_in(self, leaf: Queue, now: int) -> Allocated | None:
+    def _preemption_in(self, leaf: YuniKornQueue, now: int) -> Allocated | None:
         work, delay = self._work(leaf), leaf.settings.properties.preemption_delay
         tried: set[tuple[Sort, int]] = set()
         waits_for: set[str] = set()
@@ -243,8 +243,8 @@ class Scheduler:
             self._hold_places(application)
 
     def _start(self, application: Application) -> None:
-        if application.state is State.ACCEPTED:
-            application.state = State.RUNNING
+        if application.state is ApplicationState.ACCEPTED:
+            application.state = ApplicationState.RUNNING
             application.leaf.run(1)
             self.limits.run(application, 1)
 
@@ -282,7 +282,7 @@ class Scheduler:
         work.place(application, self.tree.capacity)
         self._ready.put(leaf, work.reach())
 
-    def _work(self, leaf: Queue) -> LeafWork:
+    def _work(self, leaf: YuniKornQueue) -> LeafWork:
         return self._leaves.get(leaf) or self._leaves.setdefault(leaf, LeafWork(leaf))
 
     def _end(self, application: Application) -> None:
@@ -291,7 +291,7 @@ class Scheduler:
             self._release(application, key)
         for ask in [*application.pending.values()]:
             self._give_up(application, ask)
-        if application.state is State.RUNNING:
+        if application.state is ApplicationState.RUNNING:
             application.leaf.run(-1)
             self.limits.run(application, -1)
         self.limits.drop(application)
@@ -302,11 +302,11 @@ class Scheduler:
         if not self.work[application.leaf]:
             self._drop_leaf(application.leaf)
 
-    def _drop_leaf(self, leaf: Queue) -> None:
+    def _drop_leaf(self, leaf: YuniKornQueue) -> None:
         for gone in self.tree.drop_empty(leaf):
             self.forget(gone)
 
-    def forget(self, queue: Queue) -> None:
+    def forget(self, queue: YuniKornQueue) -> None:
         """The queue is no longer in the tree."""
         self._ready.drop(queue)
         self.preemptors.forget(queue)

@@ -13,16 +13,16 @@ from policies.dialects.yunikorn_config.dynamic import gang_excess
 from policies.dialects.yunikorn_config.resources import Amounts, plus
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.dialects.yunikorn_gangs import BadTaskGroups, TaskGroup, task_groups, together
-from policies.impact.quotas import Excess, Pair
+from policies.impact.quotas import Excess, QuotaPair
 from policies.impact.yunikorn_quotas import GROUP, nano
 from policies.model.objects import Ref
-from scheduling.queue_tree.running import Running
+from scheduling.queue_tree.running import RunningPods
 from scheduling.yunikorn.application import Application
-from scheduling.yunikorn.intake import Intake, PodRequest
+from scheduling.yunikorn.intake import PodRequest, YuniKornIntake
 from scheduling.yunikorn.properties import FIFO
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Allocated, Scheduler
-from scheduling.yunikorn.tree import Tree
+from scheduling.yunikorn.tree import ApplicationTree
 
 _LEAST_STEPS = 1000
 _STEPS_EACH = 20
@@ -36,7 +36,7 @@ NOBODY = "partitions: [{name: default, queues: [{name: root}]}]"
 """Queues in which nobody may submit."""
 
 
-class Refusal(NamedTuple):
+class ApplicationRefusal(NamedTuple):
     """Why an application is in no queue."""
 
     reason: str
@@ -44,7 +44,7 @@ class Refusal(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class YuniKornInput:
     """An event of the input, as the user wrote it."""
 
     at: int
@@ -52,7 +52,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class AllocationRan:
     """The Pod, or the placeholders of a gang, of the application got its room in the queue."""
 
     at: int
@@ -62,7 +62,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class PodPreempted:
     """The Pod was preempted in its queue for `preemptor` in another."""
 
     at: int
@@ -73,15 +73,15 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ApplicationEnded:
     at: int
     key: str
 
 
-Trace: TypeAlias = Event | Ran | Left | Ended
+Trace: TypeAlias = YuniKornInput | AllocationRan | PodPreempted | ApplicationEnded
 
 
-class Simulation:
+class YuniKornSimulation:
     """`refused` has the Pods of applications that are in no queue.
 
     In `strict` a quota annotation that YuniKorn cannot read admits nothing new; YuniKorn takes it for no quota.
@@ -90,9 +90,9 @@ class Simulation:
     def __init__(self, start: int, *, strict: bool = True) -> None:
         self.start = self.now = start
         self.strict = strict
-        self.intake = Intake()
+        self.intake = YuniKornIntake()
         self.trace: list[Trace] = []
-        self.refused: dict[str, Refusal] = {}
+        self.refused: dict[str, ApplicationRefusal] = {}
         self.unsettled = False
         self.faults: list[str] = []
         self._loaded = False
@@ -102,7 +102,7 @@ class Simulation:
 
     def announce(self, event: str) -> None:
         """Note in the trace that this event comes now."""
-        self.trace.append(Event(self.now, event))
+        self.trace.append(YuniKornInput(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
         """Add or change objects, in any order, without a decision: `settle` is for the caller."""
@@ -140,7 +140,7 @@ class Simulation:
         del self.intake.pods[key]
         if self.refused.pop(key, None) is None:
             self.scheduler.remove(key)
-        self.trace.append(Ended(self.now, key))
+        self.trace.append(ApplicationEnded(self.now, key))
 
     def at(self, moment: int) -> None:
         """Let time pass up to `moment`; who may preempt by then does so on the way."""
@@ -169,12 +169,12 @@ class Simulation:
     @property
     def has_work(self) -> bool:
         """Whether there are Pods of YuniKorn, or were."""
-        return bool(self.intake.pods) or any(not isinstance(each, Event) for each in self.trace)
+        return bool(self.intake.pods) or any(not isinstance(each, YuniKornInput) for each in self.trace)
 
-    def running(self) -> dict[str, Running]:
+    def running(self) -> dict[str, RunningPods]:
         """By application; the placeholders of a gang count as the Pods that they stand for."""
         every = self.scheduler.applications.values()
-        return {f"application {each.name}": Running(each.leaf.path, _pods(each)) for each in every if each.held}
+        return {f"application {each.name}": RunningPods(each.leaf.path, _pods(each)) for each in every if each.held}
 
     def excesses(self) -> Iterator[Excess]:
         """The queues that use more than their max, and the Namespaces that use more than their quota."""
@@ -216,7 +216,7 @@ class Simulation:
         application = self.scheduler.applications.get(request.application)
         if application is None:
             found = self._submitted(request)
-            if isinstance(found, Refusal):
+            if isinstance(found, ApplicationRefusal):
                 self.refused[key] = found
                 return
             application = found
@@ -226,24 +226,24 @@ class Simulation:
         else:
             self.scheduler.add(application, request.ask)
 
-    def _submitted(self, request: PodRequest) -> Application | Refusal:
+    def _submitted(self, request: PodRequest) -> Application | ApplicationRefusal:
         """The application of its first Pod, or why it is in no queue."""
         submission, tree = self.intake.submission(request), self.scheduler.tree
         placement = tree.place(submission)
         if not placement.queue:
-            return Refusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
+            return ApplicationRefusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
         known = tree.queues.get(placement.queue.lower())
         if (known is None or not known.settings.managed) and (flaw := self._flaw(request)):
-            return Refusal(UNREADABLE_QUOTA, flaw)
+            return ApplicationRefusal(UNREADABLE_QUOTA, flaw)
         try:
             gang = task_groups(request.annotations) if not request.running else ()
         except BadTaskGroups as error:
-            return Refusal(REJECTED, str(error))
+            return ApplicationRefusal(REJECTED, str(error))
         leaf = tree.leaf(placement.queue, submission)
         if gang and (excess := gang_refusal(leaf, gang)):
             for gone in tree.drop_empty(leaf) if not self.scheduler.work.get(leaf) else ():
                 self.scheduler.forget(gone)
-            return Refusal(REJECTED, excess)
+            return ApplicationRefusal(REJECTED, excess)
         user, groups, name = submission.user, submission.groups, request.application
         application = Application(name, leaf, user, groups, request.ask.created, gang)
         self.scheduler.submit(application)
@@ -258,9 +258,9 @@ class Simulation:
     def _note(self, decision: Allocated) -> None:
         queue = decision.application.leaf.path
         for victim in decision.victims:
-            left = Left(self.now, victim.ask.key, victim.application.leaf.path, decision.ask.key, queue)
+            left = PodPreempted(self.now, victim.ask.key, victim.application.leaf.path, decision.ask.key, queue)
             self.trace.append(left)
-        self.trace.append(Ran(self.now, decision.ask.key, decision.application.name, queue))
+        self.trace.append(AllocationRan(self.now, decision.ask.key, decision.application.name, queue))
 
     # --- another configuration
 
@@ -280,7 +280,7 @@ class Simulation:
 
     def _new(self) -> Scheduler:
         partition = self._partition()
-        return Scheduler(Tree(partition, self.intake.capacity), preempts=partition.preempts)
+        return Scheduler(ApplicationTree(partition, self.intake.capacity), preempts=partition.preempts)
 
     def _rebuild(self) -> None:
         """The applications go on in the queues of their names."""
@@ -300,10 +300,10 @@ def _pods(application: Application) -> int:
 def _excesses(ref: Ref, used: Amounts, limits: Amounts) -> Iterator[Excess]:
     for name, limit in limits.items():
         if used.get(name, 0) > limit:
-            yield Excess(ref, Pair("", name), nano(name, used[name]), nano(name, limit))
+            yield Excess(ref, QuotaPair("", name), nano(name, used[name]), nano(name, limit))
 
 
-def gang_refusal(leaf: Queue, gang: tuple[TaskGroup, ...]) -> str:
+def gang_refusal(leaf: YuniKornQueue, gang: tuple[TaskGroup, ...]) -> str:
     """Why a queue can never hold the gang; empty where it can."""
     if leaf.settings.properties.sort != FIFO:
         return f"{leaf.path} does not sort its applications by fifo, so that it takes no gang"

@@ -10,18 +10,18 @@ from dataclasses import replace
 from functools import reduce
 from itertools import count
 
+from policies.dialects.yunikorn_config import ConfiguredQueue as Declared
 from policies.dialects.yunikorn_config import Partition
-from policies.dialects.yunikorn_config import Queue as Declared
 from policies.dialects.yunikorn_config.dynamic import Leaf, with_tags
 from policies.dialects.yunikorn_config.model import ROOT, Template, amounts
-from policies.dialects.yunikorn_config.placement import Application as Submission
-from policies.dialects.yunikorn_config.placement import Configured, Placement, placed
+from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
+from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least
 from scheduling.yunikorn.properties import inherited, read_properties
-from scheduling.yunikorn.queue import Queue, QueueSettings
+from scheduling.yunikorn.queue import YuniKornQueue, YuniKornQueueSettings
 
 
-class Tree:
+class ApplicationTree:
     """`queues` by path in lower case. `capacity` is what the nodes offer together, None where they are not known.
 
     It answers the questions of placement rules, for dynamic queues too.
@@ -30,18 +30,18 @@ class Tree:
     def __init__(self, partition: Partition, capacity: Amounts | None = None) -> None:
         self.partition = partition
         self.capacity = capacity
-        self.queues: dict[str, Queue] = {}
-        self.draining: set[Queue] = set()
+        self.queues: dict[str, YuniKornQueue] = {}
+        self.draining: set[YuniKornQueue] = set()
         self._numbers = count()
         self._guaranteed: dict[str, int] = {}
         self._texts: dict[str, Mapping[str, str]] = {}
         self._declared: dict[str, Declared] = {}
-        self._configured = Configured(partition)
+        self._configured = ConfiguredPartition(partition)
         declared = partition.root or Declared(ROOT, ROOT, "", 0, parent=True)
         self.root = self._declare(declared, None)
 
-    def _declare(self, top: Declared, parent: Queue | None) -> Queue:
-        waiting: list[tuple[Declared, Queue | None]] = [(top, parent)]
+    def _declare(self, top: Declared, parent: YuniKornQueue | None) -> YuniKornQueue:
+        waiting: list[tuple[Declared, YuniKornQueue | None]] = [(top, parent)]
         while waiting:
             declared, above = waiting.pop()
             queue = self._add(self._settings(declared, above), above)
@@ -49,12 +49,12 @@ class Tree:
             waiting += [(child, queue) for child in reversed(declared.queues)]
         return self.queues[top.path.lower()]
 
-    def _settings(self, declared: Declared, above: Queue | None) -> QueueSettings:
+    def _settings(self, declared: Declared, above: YuniKornQueue | None) -> YuniKornQueueSettings:
         own = {key: value.text for key, value in declared.properties.items()}
         texts = inherited(own, self._texts[above.path]) if above else own
         path = declared.path.lower()
         self._texts[path] = texts
-        return QueueSettings(
+        return YuniKornQueueSettings(
             path=path,
             leaf=above is not None and declared.is_leaf,
             maximum=_set(amounts(declared.maximum)) if above else self.capacity,
@@ -64,20 +64,20 @@ class Tree:
             limits=declared.limits or (() if above else self.partition.limits),
         )
 
-    def _add(self, settings: QueueSettings, above: Queue | None) -> Queue:
-        queue = Queue(settings, above, is_cluster=above is None and self.capacity is not None)
+    def _add(self, settings: YuniKornQueueSettings, above: YuniKornQueue | None) -> YuniKornQueue:
+        queue = YuniKornQueue(settings, above, is_cluster=above is None and self.capacity is not None)
         self.queues[settings.path] = queue
         queue.number = next(self._numbers)
         self._note_guarantee(queue)
         return queue
 
-    def _note_guarantee(self, queue: Queue) -> None:
+    def _note_guarantee(self, queue: YuniKornQueue) -> None:
         if queue.settings.guaranteed:
             self._guaranteed.setdefault(queue.path, next(self._numbers))
         else:
             self._guaranteed.pop(queue.path, None)
 
-    def turn(self, leaf: Queue) -> tuple[int, ...] | None:
+    def turn(self, leaf: YuniKornQueue) -> tuple[int, ...] | None:
         """When the leaf may preempt, to be compared; None where no queue on its path uses less than it is guaranteed.
 
         The queue comes first that was guaranteed something first; its leaves come in the order of the tree.
@@ -104,12 +104,12 @@ class Tree:
             path = path.rpartition(".")[0]
         return self._configured.may_submit(path, application)
 
-    def place(self, submission: Submission) -> Placement:
+    def place(self, submission: Submission) -> QueuePlacement:
         return placed(self.partition.rules, self, submission)
 
     # --- dynamic queues
 
-    def leaf(self, path: str, submission: Submission) -> Queue:
+    def leaf(self, path: str, submission: Submission) -> YuniKornQueue:
         """The leaf where the application goes, made if need be, with what the tags of its namespace set."""
         queue = self.queues.get(path.lower()) or self._make(path.lower())
         own = queue.settings
@@ -124,13 +124,13 @@ class Tree:
             self._note_guarantee(queue)
         return queue
 
-    def resumed(self, path: str, submission: Submission) -> Queue:
+    def resumed(self, path: str, submission: Submission) -> YuniKornQueue:
         """The leaf in which work of an earlier process counts, as far as the tree still has a place for it."""
         if self.is_leaf(path) or (path not in self.queues and self._has_room_for(path)):
             return self.leaf(path, submission)
-        return self.adopt(Queue(QueueSettings(path, managed=False)))
+        return self.adopt(YuniKornQueue(YuniKornQueueSettings(path, managed=False)))
 
-    def share(self, queue: Queue, submissions: Iterable[Submission]) -> None:
+    def share(self, queue: YuniKornQueue, submissions: Iterable[Submission]) -> None:
         """A dynamic leaf of several namespaces: each of their quotas holds, whoever came last."""
         if queue.settings.managed or queue.parent is None or queue in self.draining:
             return
@@ -147,17 +147,17 @@ class Tree:
         )
         self._note_guarantee(queue)
 
-    def _make(self, path: str) -> Queue:
+    def _make(self, path: str) -> YuniKornQueue:
         above, _, _ = path.rpartition(".")
         parent = self.queues.get(above) or self._make_parent(above)
         return self._add(self._template_settings(path, parent), parent)
 
-    def _template_settings(self, path: str, parent: Queue) -> QueueSettings:
+    def _template_settings(self, path: str, parent: YuniKornQueue) -> YuniKornQueueSettings:
         template = self._template(parent)
         if template is None:
-            return QueueSettings(path, managed=False)
+            return YuniKornQueueSettings(path, managed=False)
         texts = {key: value.text for key, value in template.properties.items()}
-        return QueueSettings(
+        return YuniKornQueueSettings(
             path=path,
             managed=False,
             maximum=_set(amounts(template.maximum)),
@@ -166,12 +166,12 @@ class Tree:
             properties=read_properties(texts),
         )
 
-    def _make_parent(self, path: str) -> Queue:
+    def _make_parent(self, path: str) -> YuniKornQueue:
         above, _, _ = path.rpartition(".")
         parent = self.queues.get(above) or self._make_parent(above)
-        return self._add(QueueSettings(path, leaf=False, managed=False), parent)
+        return self._add(YuniKornQueueSettings(path, leaf=False, managed=False), parent)
 
-    def _template(self, queue: Queue) -> Template | None:
+    def _template(self, queue: YuniKornQueue) -> Template | None:
         """The child template of the nearest queue that has one."""
         for each in queue.up():
             declared = self._declared.get(each.path)
@@ -179,7 +179,7 @@ class Tree:
                 return declared.template
         return None
 
-    def adopt(self, leaf: Queue) -> Queue:
+    def adopt(self, leaf: YuniKornQueue) -> YuniKornQueue:
         """The leaf of another tree in this one. One that is no longer declared drains: it takes nothing new."""
         found = self.queues.get(leaf.path)
         if found is not None and found.is_leaf:
@@ -202,10 +202,10 @@ class Tree:
         above = (self.queues.get(".".join(steps[:length])) for length in range(1, len(steps)))
         return not any(queue is not None and queue.is_leaf for queue in above)
 
-    def drop_empty(self, queue: Queue) -> list[Queue]:
+    def drop_empty(self, queue: YuniKornQueue) -> list[YuniKornQueue]:
         """Remove a dynamic queue that has nothing left, and its dynamic parents that it leaves empty."""
         gone = []
-        here: Queue | None = queue
+        here: YuniKornQueue | None = queue
         while here is not None and not here.settings.managed and not here.children:
             gone.append(here)
             del self.queues[here.path]

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.dialects.yunikorn_config.resources import Amounts
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
-from scheduling.yunikorn.simulation import Simulation
+from scheduling.yunikorn.simulation import YuniKornSimulation
 
 
 class Applications(NamedTuple):
@@ -20,9 +20,9 @@ class Applications(NamedTuple):
     waiting: int
 
 
-def applications_below(scheduler: Scheduler) -> dict[Queue, Applications]:
+def applications_below(scheduler: Scheduler) -> dict[YuniKornQueue, Applications]:
     """Of each queue with all below it, at the cost of the leaves and their depth."""
-    counts: Counter[Queue] = Counter()
+    counts: Counter[YuniKornQueue] = Counter()
     for leaf, applications in scheduler.work.items():
         for here in leaf.up() if applications else ():
             counts[here] += len(applications)
@@ -31,20 +31,20 @@ def applications_below(scheduler: Scheduler) -> dict[Queue, Applications]:
     }
 
 
-def amounts(queue: Queue) -> Mapping[str, Amounts | None]:
+def amounts(queue: YuniKornQueue) -> Mapping[str, Amounts | None]:
     """By what an amount is; None for no amounts at all, which is no limit."""
     own = queue.settings
     return {"max": own.maximum, "guaranteed": own.guaranteed, "used": queue.allocated, "pending": queue.pending}
 
 
-def rows(queue: Queue) -> Iterator[tuple[str, Mapping[str, str]]]:
+def rows(queue: YuniKornQueue) -> Iterator[tuple[str, Mapping[str, str]]]:
     """By resource, each amount as a user would write it in queues.yaml."""
     found = {word: each for word, each in amounts(queue).items() if each}
     for name in sorted({name for each in found.values() for name in each}):
         yield name, {word: shown(name, each[name]) for word, each in found.items() if name in each}
 
 
-def applications_by_namespace(simulation: Simulation) -> dict[str, Applications]:
+def applications_by_namespace(simulation: YuniKornSimulation) -> dict[str, Applications]:
     """An application counts in each Namespace that has a Pod of it, also one that is in no queue."""
     known: dict[str, set[str]] = {}
     running: dict[str, set[str]] = {}

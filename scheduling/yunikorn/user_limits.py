@@ -14,7 +14,7 @@ from policies.dialects.yunikorn_config.limits import WILDCARD
 from policies.dialects.yunikorn_config.model import Limit, amounts
 from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
 from scheduling.yunikorn.application import Application
-from scheduling.yunikorn.queue import Lack, Queue
+from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
 
 _Key = tuple[str, str, str]
 """Queue, `user` or `group`, and the name that amounts count for."""
@@ -74,13 +74,13 @@ class UserLimits:
         for bound in self.bounds(application):
             self._use[bound.key].running += change
 
-    def lacks(self, application: Application, asked: Amounts) -> Iterator[Lack]:
+    def lacks(self, application: Application, asked: Amounts) -> Iterator[QueueLack]:
         for bound in self.bounds(application):
             used = self._use[bound.key].allocated
             for name in sorted(asked.keys() & bound.maximum.keys()):
                 limit, uses = bound.maximum[name], used.get(name, 0)
                 if asked[name] + uses > limit:
-                    yield Lack(bound.key[0], name, asked[name], uses, limit, bound.whose)
+                    yield QueueLack(bound.key[0], name, asked[name], uses, limit, bound.whose)
 
     def full(self, application: Application) -> Bound | None:
         """The limit because of which no further application of this user or group may run."""
@@ -100,12 +100,12 @@ def _bounds(application: Application) -> Iterator[Bound]:
                 yield Bound((queue.path, kind, name), amounts(limit.max_resources), limit.max_applications)
 
 
-def _limit(queue: Queue, kind: str, name: str) -> Limit | None:
+def _limit(queue: YuniKornQueue, kind: str, name: str) -> Limit | None:
     named = {name: limit for limit in reversed(queue.settings.limits) for name in _names(limit, kind)}
     return named.get(name) or named.get(WILDCARD)
 
 
-def _group(application: Application, path: list[Queue]) -> str:
+def _group(application: Application, path: list[YuniKornQueue]) -> str:
     """The group that the application counts for; empty where no queue limits one of its groups."""
     anyone = False
     for queue in path:

@@ -16,7 +16,7 @@ from policies.dialects.yunikorn_config.resources import Amounts, minus, plus
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.properties import DISABLED, FENCE
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 
 
 class Victim(NamedTuple):
@@ -24,11 +24,11 @@ class Victim(NamedTuple):
     ask: Ask
 
 
-class Work(dict[Queue, dict[str, Application]]):
+class LeafApplications(dict[YuniKornQueue, dict[str, Application]]):
     """The applications of each leaf, by name."""
 
 
-def victims(leaf: Queue, ask: Ask, work: Work) -> list[Victim]:
+def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications) -> list[Victim]:
     """Whose Pods have to leave for the ask; empty where it may not preempt or nobody can make room."""
     lacking = [queue for queue in leaf.up() if queue.lacks(ask.amounts)]
     short = {lack.resource for queue in lacking for lack in queue.lacks(ask.amounts)}
@@ -41,7 +41,7 @@ def victims(leaf: Queue, ask: Ask, work: Work) -> list[Victim]:
     return _Search(leaf, ask, lacking).of(sorted(candidates, key=_order))
 
 
-def barriers(leaf: Queue, ask: Ask) -> set[str]:
+def barriers(leaf: YuniKornQueue, ask: Ask) -> set[str]:
     """The queues of which one has to use less before there can be victims for the ask; ANYWHERE: that may be any.
 
     One resource that it may not preempt for is enough; of several the one whose queues have the fewest others below.
@@ -57,7 +57,7 @@ def barriers(leaf: Queue, ask: Ask) -> set[str]:
     return max(blocked, key=lambda queues: min(path.count(".") for path in queues), default={ANYWHERE})
 
 
-def _claim(leaf: Queue, ask: Ask, resource: str) -> Queue | None:
+def _claim(leaf: YuniKornQueue, ask: Ask, resource: str) -> YuniKornQueue | None:
     """The nearest queue that is guaranteed some of the resource, if the ask stays within that."""
     queue = _guarantor(leaf, resource)
     if queue is None:
@@ -66,13 +66,13 @@ def _claim(leaf: Queue, ask: Ask, resource: str) -> Queue | None:
     return queue if used + ask.amounts[resource] <= (queue.settings.guaranteed or {})[resource] else None
 
 
-def _guarantor(leaf: Queue, resource: str) -> Queue | None:
+def _guarantor(leaf: YuniKornQueue, resource: str) -> YuniKornQueue | None:
     return next((queue for queue in leaf.up() if (queue.settings.guaranteed or {}).get(resource, 0) > 0), None)
 
 
-def _fence(leaf: Queue, priority: int) -> tuple[Queue, dict[Queue, int]]:
+def _fence(leaf: YuniKornQueue, priority: int) -> tuple[YuniKornQueue, dict[YuniKornQueue, int]]:
     """The highest queue below which victims are, and the priority of the ask in each queue on the way to it."""
-    priorities: dict[Queue, int] = {}
+    priorities: dict[YuniKornQueue, int] = {}
     for queue in leaf.up():
         properties = queue.settings.properties
         priority = properties.priority_offset + (0 if properties.priority_fence else priority)
@@ -82,7 +82,9 @@ def _fence(leaf: Queue, priority: int) -> tuple[Queue, dict[Queue, int]]:
     return queue, priorities
 
 
-def _candidates(fence: Queue, priorities: dict[Queue, int], claim: Queue, work: Work) -> Iterator[Victim]:
+def _candidates(
+    fence: YuniKornQueue, priorities: dict[YuniKornQueue, int], claim: YuniKornQueue, work: LeafApplications
+) -> Iterator[Victim]:
     """All Pods that may leave, of an equal or lower priority; behind a priority fence all of them."""
     waiting = [(fence, priorities[fence], False)]
     while waiting:
@@ -102,7 +104,9 @@ def _candidates(fence: Queue, priorities: dict[Queue, int], claim: Queue, work: 
                         yield Victim(application, ask)
 
 
-def _below(child: Queue, priority: int, fenced: bool, priorities: dict[Queue, int]) -> tuple[Queue, int, bool] | None:
+def _below(
+    child: YuniKornQueue, priority: int, fenced: bool, priorities: dict[YuniKornQueue, int]
+) -> tuple[YuniKornQueue, int, bool] | None:
     if child in priorities:
         return child, priorities[child], fenced
     properties = child.settings.properties
@@ -120,11 +124,11 @@ def _order(victim: Victim) -> tuple[bool, bool, int, int, str]:
 class _Search:
     """The amounts of each queue as if the ask ran and the victims so far had left."""
 
-    def __init__(self, leaf: Queue, ask: Ask, lacking: Iterable[Queue]) -> None:
+    def __init__(self, leaf: YuniKornQueue, ask: Ask, lacking: Iterable[YuniKornQueue]) -> None:
         self._path = set(leaf.up())
         self._ask = ask
         self._lacking = set(lacking)
-        self._after: dict[Queue, Amounts] = {queue: plus(queue.allocated, ask.amounts) for queue in self._path}
+        self._after: dict[YuniKornQueue, Amounts] = {queue: plus(queue.allocated, ask.amounts) for queue in self._path}
 
     def of(self, candidates: list[Victim]) -> list[Victim]:
         chosen: list[Victim] = []
@@ -137,7 +141,7 @@ class _Search:
             return []
         return [victim for victim in chosen if not self._stays(victim)]
 
-    def _excess(self) -> dict[Queue, set[str]]:
+    def _excess(self) -> dict[YuniKornQueue, set[str]]:
         """The queues on the path of the ask that are still above their max, and in which of its resources."""
         found = {}
         for queue in self._lacking:
@@ -176,7 +180,7 @@ class _Search:
         return True
 
 
-def _harmed(queue: Queue, after: Amounts, victim: Ask) -> bool:
+def _harmed(queue: YuniKornQueue, after: Amounts, victim: Ask) -> bool:
     """Whether the queue has less than it is guaranteed afterwards, and less than before."""
     return any(
         after.get(name, 0) < min((queue.settings.guaranteed or {}).get(name, 0), queue.allocated.get(name, 0))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
 from scheduling.yunikorn.application import Application, Ask
-from scheduling.yunikorn.queue import Lack
+from scheduling.yunikorn.queue import QueueLack
 from scheduling.yunikorn.scheduler import Scheduler
-from scheduling.yunikorn.simulation import Simulation
+from scheduling.yunikorn.simulation import YuniKornSimulation
 
 QUEUE_QUOTA = "NotEnoughQueueQuota"
 USER_QUOTA = "NotEnoughUserQuota"
@@ -18,7 +18,7 @@ GANG = "WaitsForGang"
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingAllocation:
     """`key` is a Pod, or the placeholders of a gang; `queue` is empty where the application is in none.
 
     ApplicationRejected and the reasons about quota are YuniKorn's own, on the Pod; it does not say what is short.
@@ -29,7 +29,7 @@ class Waiting:
     queue: str
     reason: str
     message: str = ""
-    lacks: tuple[Lack, ...] = ()
+    lacks: tuple[QueueLack, ...] = ()
 
     @property
     def has_room(self) -> bool:
@@ -37,17 +37,17 @@ class Waiting:
         return self.reason == HAS_ROOM
 
 
-def waiting(simulation: Simulation) -> Iterator[Waiting]:
+def waiting(simulation: YuniKornSimulation) -> Iterator[WaitingAllocation]:
     """All that waits: by queue, in the order in which it is tried; rejected Pods come last."""
     scheduler = simulation.scheduler
     for application in sorted(scheduler.applications.values(), key=_place):
         for ask in application.waiting():
             yield waits(scheduler, application, ask)
     for key, refusal in sorted(simulation.refused.items()):
-        yield Waiting(key, simulation.intake.pods[key].application, "", *refusal)
+        yield WaitingAllocation(key, simulation.intake.pods[key].application, "", *refusal)
 
 
-def found(simulation: Simulation, name: str) -> list[Waiting]:
+def found(simulation: YuniKornSimulation, name: str) -> list[WaitingAllocation]:
     """What waits of the Pod `namespace/name`, or of the application of this name."""
     return [each for each in waiting(simulation) if name in (each.key, each.application)]
 
@@ -57,18 +57,18 @@ def _place(application: Application) -> tuple[str, int, int, str]:
     return application.leaf.path, priority, application.submitted, application.name
 
 
-def waits(scheduler: Scheduler, application: Application, ask: Ask) -> Waiting:
+def waits(scheduler: Scheduler, application: Application, ask: Ask) -> WaitingAllocation:
     """Why this one waits."""
     name, queue = application.name, application.leaf.path
     if ask.key in application.kept:
-        return Waiting(ask.key, name, queue, GANG, "its gang has no room yet for all its placeholders")
+        return WaitingAllocation(ask.key, name, queue, GANG, "its gang has no room yet for all its placeholders")
     if not scheduler.may_run(application):
-        return Waiting(ask.key, name, queue, APPLICATIONS, _full(scheduler, application))
+        return WaitingAllocation(ask.key, name, queue, APPLICATIONS, _full(scheduler, application))
     lacks = tuple(scheduler.lacks(application, ask))
     if not lacks:
-        return Waiting(ask.key, name, queue, HAS_ROOM, HAS_ROOM_MESSAGE)
+        return WaitingAllocation(ask.key, name, queue, HAS_ROOM, HAS_ROOM_MESSAGE)
     reason = QUEUE_QUOTA if any(not lack.whose for lack in lacks) else USER_QUOTA
-    return Waiting(ask.key, name, queue, reason, lacks=lacks)
+    return WaitingAllocation(ask.key, name, queue, reason, lacks=lacks)
 
 
 def _full(scheduler: Scheduler, application: Application) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.process import Reconciler
@@ -30,7 +30,7 @@ def install(server: ControlPlane) -> None:
 def following(server: ControlPlane, **configuration: Any) -> Iterator[Reconciler]:
     """A reconciler that knows all there is, with these sections of Kueue's Configuration."""
     settings = read_configured({**DEFAULTS, **configuration}).settings if configuration else None
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
         running = Reconciler(cluster, settings)
         running.start()
         try:

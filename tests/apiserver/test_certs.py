@@ -15,7 +15,7 @@ from certs.rotate import Bundle
 from certs.secret import LABELS, Ensured, SecretSettings, from_data, service_names
 from cluster.actions import SetCaBundle, WebhookKind
 from cluster.apply import CERTS_MANAGER, perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from tests.apiserver.harness import ControlPlane
 
@@ -42,14 +42,14 @@ webhooks:
 """
 
 
-def ensure(cluster: Cluster, settings: SecretSettings, now: datetime) -> Ensured:
+def ensure(cluster: ClusterClient, settings: SecretSettings, now: datetime) -> Ensured:
     """Without the time that API servers get to take in what was written: nobody is called here."""
     return secret.ensure(cluster, settings, now, rest=lambda _: None)
 
 
 @pytest.fixture
-def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
-    with Cluster.connect(kubeconfig=str(control_plane.kubeconfig)) as client:
+def cluster(control_plane: ControlPlane) -> Iterator[ClusterClient]:
+    with ClusterClient.connect(kubeconfig=str(control_plane.kubeconfig)) as client:
         yield client
 
 
@@ -59,7 +59,7 @@ def all_at_once(control_plane: ControlPlane, settings: SecretSettings, now: date
     kubeconfig = str(control_plane.kubeconfig)
 
     def replica(_: int) -> Ensured:
-        with Cluster.connect(kubeconfig=kubeconfig) as own:
+        with ClusterClient.connect(kubeconfig=kubeconfig) as own:
             ready.wait(30)
             return ensure(own, settings, now)
 
@@ -101,23 +101,23 @@ RESOURCES: dict[WebhookKind, Resource] = {
 }
 
 
-def configurations(cluster: Cluster, installation: Installation) -> list[dict[str, Any]]:
+def configurations(cluster: ClusterClient, installation: Installation) -> list[dict[str, Any]]:
     return [cluster.get(RESOURCES[each.kind].item(each.name)) for each in installation.webhooks]
 
 
-def ca_bundles(cluster: Cluster, installation: Installation) -> list[bytes]:
+def ca_bundles(cluster: ClusterClient, installation: Installation) -> list[bytes]:
     """Those of all four webhooks."""
     found = configurations(cluster, installation)
     return [base64.b64decode(hook["clientConfig"].get("caBundle", "")) for each in found for hook in each["webhooks"]]
 
 
-def stored(cluster: Cluster, namespace: str) -> Bundle | None:
+def stored(cluster: ClusterClient, namespace: str) -> Bundle | None:
     data = cluster.get(SECRETS.item("certs", namespace))["data"]
     return from_data({key: base64.b64decode(text) for key, text in data.items()})
 
 
 def test_replicas_that_start_together_agree(
-    control_plane: ControlPlane, cluster: Cluster, installation: Installation
+    control_plane: ControlPlane, cluster: ClusterClient, installation: Installation
 ) -> None:
     results = all_at_once(control_plane, installation.settings, NOW, 8)
 
@@ -128,7 +128,7 @@ def test_replicas_that_start_together_agree(
 
 
 def test_replicas_that_renew_together_agree(
-    control_plane: ControlPlane, cluster: Cluster, installation: Installation
+    control_plane: ControlPlane, cluster: ClusterClient, installation: Installation
 ) -> None:
     before = ensure(cluster, installation.settings, NOW).bundle
     results = [each.bundle for each in all_at_once(control_plane, installation.settings, NOW + 320 * DAY, 6)]
@@ -138,7 +138,7 @@ def test_replicas_that_renew_together_agree(
     assert ca_bundles(cluster, installation) == [results[0].ca_bundle] * 4
 
 
-def test_the_ca_bundle_alone_is_ours(cluster: Cluster, installation: Installation) -> None:
+def test_the_ca_bundle_alone_is_ours(cluster: ClusterClient, installation: Installation) -> None:
     ensure(cluster, installation.settings, NOW)
 
     hook: dict[str, Any] = {".": {}, "f:name": {}, "f:clientConfig": {"f:caBundle": {}}}
@@ -149,7 +149,7 @@ def test_the_ca_bundle_alone_is_ours(cluster: Cluster, installation: Installatio
         assert ours["fieldsV1"] == {"f:webhooks": expected}
 
 
-def test_it_survives_the_manifest_being_applied_again(cluster: Cluster, installation: Installation) -> None:
+def test_it_survives_the_manifest_being_applied_again(cluster: ClusterClient, installation: Installation) -> None:
     bundle = ensure(cluster, installation.settings, NOW).bundle
 
     installation.apply("--server-side", policy="Fail")
@@ -160,7 +160,7 @@ def test_it_survives_the_manifest_being_applied_again(cluster: Cluster, installa
     assert policies == {"Ignore"}
 
 
-def test_repeating_it_writes_nothing(cluster: Cluster, installation: Installation) -> None:
+def test_repeating_it_writes_nothing(cluster: ClusterClient, installation: Installation) -> None:
     ensure(cluster, installation.settings, NOW)
     before = [each["metadata"]["resourceVersion"] for each in configurations(cluster, installation)]
     secret = cluster.get(SECRETS.item("certs", installation.namespace))
@@ -172,7 +172,7 @@ def test_repeating_it_writes_nothing(cluster: Cluster, installation: Installatio
 
 
 def test_a_ca_bundle_that_was_wiped_out_is_back_with_the_next_look(
-    control_plane: ControlPlane, cluster: Cluster, installation: Installation
+    control_plane: ControlPlane, cluster: ClusterClient, installation: Installation
 ) -> None:
     bundle = ensure(cluster, installation.settings, NOW).bundle
     validating, _ = installation.webhooks
@@ -185,7 +185,7 @@ def test_a_ca_bundle_that_was_wiped_out_is_back_with_the_next_look(
     assert ca_bundles(cluster, installation) == [bundle.ca_bundle] * 4
 
 
-def test_single_webhooks_may_be_chosen(cluster: Cluster, installation: Installation) -> None:
+def test_single_webhooks_may_be_chosen(cluster: ClusterClient, installation: Installation) -> None:
     perform(
         cluster,
         SetCaBundle("ValidatingWebhookConfiguration", installation.namespace, b"pem", ("leaf.quotree.dev", "unknown")),
@@ -195,7 +195,7 @@ def test_single_webhooks_may_be_chosen(cluster: Cluster, installation: Installat
 
 
 def test_missing_configurations_are_told_and_trusted_once_they_come(
-    cluster: Cluster, installation: Installation
+    cluster: ClusterClient, installation: Installation
 ) -> None:
     installation.remove()
     assert ensure(cluster, installation.settings, NOW).missing == installation.webhooks
@@ -208,7 +208,7 @@ def test_missing_configurations_are_told_and_trusted_once_they_come(
 
 
 def test_an_empty_secret_of_the_manifests_is_filled_and_keeps_what_it_has(
-    cluster: Cluster, installation: Installation
+    cluster: ClusterClient, installation: Installation
 ) -> None:
     namespace = installation.namespace
     metadata = {"name": "certs", "namespace": namespace, "labels": {"team": "ml"}}
@@ -221,7 +221,7 @@ def test_an_empty_secret_of_the_manifests_is_filled_and_keeps_what_it_has(
 
 
 def test_rights_on_one_secret_and_one_configuration_are_enough(
-    control_plane: ControlPlane, cluster: Cluster, installation: Installation
+    control_plane: ControlPlane, cluster: ClusterClient, installation: Installation
 ) -> None:
     """What the manifests grant: get and patch by name; `create` cannot be limited by name."""
     namespace = installation.namespace
@@ -229,7 +229,7 @@ def test_rights_on_one_secret_and_one_configuration_are_enough(
     control_plane.kubectl("apply", "-f", "-", input=RIGHTS.format(namespace=namespace))
     try:
         kubeconfig = control_plane.service_account_kubeconfig(namespace, "quotree")
-        with Cluster.connect(kubeconfig=str(kubeconfig)) as limited:
+        with ClusterClient.connect(kubeconfig=str(kubeconfig)) as limited:
             made = ensure(limited, installation.settings, NOW).bundle
             renewed = ensure(limited, installation.settings, NOW + 20 * DAY).bundle
     finally:

@@ -11,7 +11,7 @@ import pytest
 
 from cluster.actions import ApplySecret
 from cluster.apply import perform
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import Conflict, Forbidden, Gone, NotFound, Unauthorized
 from cluster.reflector import Pacing, Reflector
 from cluster.resource import SECRETS, Resource
@@ -24,8 +24,8 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture
-def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
-    with Cluster.connect(kubeconfig=str(control_plane.kubeconfig)) as client:
+def cluster(control_plane: ControlPlane) -> Iterator[ClusterClient]:
+    with ClusterClient.connect(kubeconfig=str(control_plane.kubeconfig)) as client:
         yield client
 
 
@@ -33,7 +33,7 @@ def config_map(name: str, namespace: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": namespace}, "data": data}
 
 
-def create(cluster: Cluster, namespace: str, *names: str) -> None:
+def create(cluster: ClusterClient, namespace: str, *names: str) -> None:
     for name in names:
         cluster.create(CONFIG_MAPS.collection(namespace), config_map(name, namespace))
 
@@ -54,7 +54,7 @@ def definition(group: str) -> dict[str, Any]:
 class Told:
     """What a reflector told, to be waited for."""
 
-    def __init__(self, cluster: Cluster, resource: Resource, **options: Any) -> None:
+    def __init__(self, cluster: ClusterClient, resource: Resource, **options: Any) -> None:
         self.queue: queue.Queue[tuple[object, ...]] = queue.Queue()
         self.reflector: Reflector[str] = Reflector(
             cluster,
@@ -71,7 +71,7 @@ class Told:
 
 
 @pytest.fixture
-def follow(cluster: Cluster) -> Iterator[Callable[..., Told]]:
+def follow(cluster: ClusterClient) -> Iterator[Callable[..., Told]]:
     started: list[Told] = []
 
     def start(resource: Resource, **options: Any) -> Told:
@@ -84,7 +84,7 @@ def follow(cluster: Cluster) -> Iterator[Callable[..., Told]]:
         assert reported.reflector.state == "stopped"
 
 
-def test_objects_are_written_read_and_deleted(cluster: Cluster, namespace: str) -> None:
+def test_objects_are_written_read_and_deleted(cluster: ClusterClient, namespace: str) -> None:
     path = CONFIG_MAPS.item("a", namespace)
     create(cluster, namespace, "a")
     with pytest.raises(Conflict) as caught:
@@ -103,7 +103,7 @@ def test_objects_are_written_read_and_deleted(cluster: Cluster, namespace: str) 
         cluster.get(path)
 
 
-def test_apply_owns_its_fields(cluster: Cluster, namespace: str) -> None:
+def test_apply_owns_its_fields(cluster: ClusterClient, namespace: str) -> None:
     path = CONFIG_MAPS.item("a", namespace)
     body = {"apiVersion": "v1", "kind": "ConfigMap", **config_map("a", namespace, x="1")}
     cluster.apply(path, body, "one")
@@ -114,7 +114,7 @@ def test_apply_owns_its_fields(cluster: Cluster, namespace: str) -> None:
     assert cluster.apply(path, {**body, "data": {"x": "2"}}, "two", force=True)["data"] == {"x": "2"}
 
 
-def test_lists_are_paged_at_one_version(cluster: Cluster, namespace: str) -> None:
+def test_lists_are_paged_at_one_version(cluster: ClusterClient, namespace: str) -> None:
     create(cluster, namespace, *"abcde")
 
     pages = list(cluster.pages(CONFIG_MAPS, 2, namespace=namespace))
@@ -125,7 +125,7 @@ def test_lists_are_paged_at_one_version(cluster: Cluster, namespace: str) -> Non
     assert not any("managedFields" in item["metadata"] for page in pages for item in page.items)
 
 
-def test_discovery_tells_what_is_served(cluster: Cluster) -> None:
+def test_discovery_tells_what_is_served(cluster: ClusterClient) -> None:
     assert cluster.served(CONFIG_MAPS)
     assert not cluster.served(Resource("", "v1", "nothings", namespaced=True))
     assert not cluster.served(Resource("nobody.example.dev", "v1", "widgets", namespaced=True))
@@ -133,17 +133,17 @@ def test_discovery_tells_what_is_served(cluster: Cluster) -> None:
 
 def test_strangers_and_users_without_rights_are_told_apart(new_control_plane: Callable[..., ControlPlane]) -> None:
     with_user = new_control_plane(users=[User("guest")])
-    with Cluster.connect(kubeconfig=str(with_user.kubeconfig_for("guest"))) as guest, pytest.raises(Forbidden):
+    with ClusterClient.connect(kubeconfig=str(with_user.kubeconfig_for("guest"))) as guest, pytest.raises(Forbidden):
         guest.get(SECRETS.collection("default"))
     text = with_user.kubeconfig_for("guest").read_text()
     stranger_file = with_user.folder / "stranger.yaml"
     token = next(line.split()[-1].strip('"') for line in text.splitlines() if "token" in line)
     stranger_file.write_text(text.replace(token, "wrong"))
-    with Cluster.connect(kubeconfig=str(stranger_file)) as stranger, pytest.raises(Unauthorized):
+    with ClusterClient.connect(kubeconfig=str(stranger_file)) as stranger, pytest.raises(Unauthorized):
         stranger.get("/api/v1/namespaces")
 
 
-def test_a_reflector_follows_every_change(cluster: Cluster, namespace: str, follow: Callable[..., Told]) -> None:
+def test_a_reflector_follows_every_change(cluster: ClusterClient, namespace: str, follow: Callable[..., Told]) -> None:
     create(cluster, namespace, "a", "b", "c")
 
     reported = follow(CONFIG_MAPS, namespace=namespace, limit=2)
@@ -157,7 +157,7 @@ def test_a_reflector_follows_every_change(cluster: Cluster, namespace: str, foll
     assert reported.reflector.age is not None
 
 
-class Counting(Cluster):
+class Counting(ClusterClient):
     """Counts its watches."""
 
     watches = 0
@@ -184,7 +184,7 @@ def test_a_watch_that_the_server_ends_is_resumed(control_plane: ControlPlane, na
 
 
 def test_a_crd_is_picked_up_when_it_comes_and_let_go_when_it_goes(
-    cluster: Cluster, namespace: str, follow: Callable[..., Told]
+    cluster: ClusterClient, namespace: str, follow: Callable[..., Told]
 ) -> None:
     group = f"g{uuid.uuid4().hex[:8]}.example.dev"
     widgets = Resource(group, "v1", "widgets", namespaced=True)
@@ -208,7 +208,7 @@ def test_a_crd_is_picked_up_when_it_comes_and_let_go_when_it_goes(
 
 def test_a_restart_of_the_api_server_is_outlived(new_control_plane: Callable[..., ControlPlane]) -> None:
     own = new_control_plane()
-    with Cluster.connect(kubeconfig=str(own.kubeconfig)) as cluster:
+    with ClusterClient.connect(kubeconfig=str(own.kubeconfig)) as cluster:
         reported = Told(cluster, CONFIG_MAPS, namespace="default", pacing=Pacing(first=0.1, longest=0.5))
         assert reported.next()[0] == "REPLACE"
         own.stop_api_server()
@@ -223,7 +223,7 @@ def test_a_restart_of_the_api_server_is_outlived(new_control_plane: Callable[...
         reported.reflector.stop(PATIENCE)
 
 
-def test_a_secret_is_made_and_changed_by_compare_and_swap(cluster: Cluster, namespace: str) -> None:
+def test_a_secret_is_made_and_changed_by_compare_and_swap(cluster: ClusterClient, namespace: str) -> None:
     made = perform(cluster, ApplySecret(namespace, "s", {"a": b"1"}, None, {"team": "ml"}))
     version = made["metadata"]["resourceVersion"]
     with pytest.raises(Conflict):

@@ -15,7 +15,7 @@ from certs.pki import BACKDATE, inspect
 from certs.rotate import Bundle
 from certs.secret import NEW_SINCE, from_data
 from cli.serving.certificates import Certificates, KeptCertificates
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, SECRETS, VALIDATING_WEBHOOKS
 from tests.apiserver.harness import ControlPlane
 from tests.waiting import eventually
@@ -64,7 +64,7 @@ class Site:
         kubectl("create", "serviceaccount", "quotree", "-n", namespace)
         kubectl("apply", "-f", "-", input=RIGHTS.format(name=namespace))
         self.login = control_plane.service_account_kubeconfig(namespace, "quotree")
-        self.cluster = Cluster.connect(kubeconfig=str(control_plane.kubeconfig))
+        self.cluster = ClusterClient.connect(kubeconfig=str(control_plane.kubeconfig))
 
     def close(self) -> None:
         self.cluster.close()
@@ -78,7 +78,7 @@ class Site:
         certificates = Certificates(
             folder, False, (), f"{self.namespace}/certs", "quotree", validating=(self.namespace,)
         )
-        with Cluster.connect(kubeconfig=str(self.login)) as cluster:
+        with ClusterClient.connect(kubeconfig=str(self.login)) as cluster:
             keeper = certificates.keeper(lambda: cluster)
             assert keeper is not None
             keeper()

@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from cluster.resource import Resource
 from cluster.stream import Manifest
@@ -15,7 +15,7 @@ from cluster.stream import Manifest
 class Watcher(ABC):
     """Watches the kinds from `start` to `stop`; a subclass says what is noted."""
 
-    def __init__(self, cluster: Cluster, kinds: Mapping[str, Resource]) -> None:
+    def __init__(self, cluster: ClusterClient, kinds: Mapping[str, Resource]) -> None:
         self._cluster = cluster
         self._kinds = kinds
         self._ended = threading.Event()

@@ -6,10 +6,10 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, cast
 
-from audit.followed import FollowedReports, Held, Key, held
-from audit.metrics import Metrics
+from audit.followed import FollowedReports, ReportKey, StoredReport, held
+from audit.metrics import AuditMetrics
 from audit.publisher import Publisher
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from cluster.resource import Resource
 from policies.audit.reports import MANAGED_BY, OPEN_REPORTS, PREFIX, ReportApi
@@ -77,12 +77,12 @@ class Followed:
     def __init__(self, stored: StoredReports, api: ReportApi, installed: bool | None) -> None:
         self.api, self.installed, self._stored = api, installed, stored
 
-    def held(self) -> dict[Key, Held]:
+    def held(self) -> dict[ReportKey, StoredReport]:
         found = [held(each) for each in self._stored.objects.values() if each["apiVersion"] == self.api.api_version]
         labelled = {held(each).key for each in self._stored.objects.values() if _labelled(each)}
         return {each.key: each for each in found if each.key in labelled and each.key.name.startswith(PREFIX)}
 
-    def resource(self, key: Key) -> Resource:
+    def resource(self, key: ReportKey) -> Resource:
         return Resource(self.api.group, self.api.version, self.api.plural_of(bool(key.namespace)), bool(key.namespace))
 
 
@@ -109,8 +109,8 @@ class Published:
     """A publisher over reports in memory, with a clock that stands still."""
 
     def __init__(self, *, installed: bool | None = True) -> None:
-        self.stored, self.lead, self.metrics, self.now = StoredReports(), Lead(), Metrics(), 0.0
-        cluster = cast("Cluster", self.stored)
+        self.stored, self.lead, self.metrics, self.now = StoredReports(), Lead(), AuditMetrics(), 0.0
+        cluster = cast("ClusterClient", self.stored)
         self.publisher = Publisher(cluster, cluster, self.lead, 100, self.metrics, clock=lambda: self.now)
         followed = [Followed(self.stored, OPEN_REPORTS, installed)]
         self.publisher.followed = cast("list[FollowedReports]", followed)

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from audit.api import Api
+from audit.api import AuditApi
 from cluster.access import Reviews
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.errors import Unreachable
 from cluster.reviews import Access, Caller
 from policies.audit.audited import Audit, audit
@@ -54,12 +54,12 @@ AUDIT = stored()
 
 
 def answer(query: str = "", *rights: str, token: str = "t", last: Audit | None = AUDIT) -> dict[str, Any]:
-    api = Api(lambda: last, cast("Reviews", Rights(*rights)))
+    api = AuditApi(lambda: last, cast("Reviews", Rights(*rights)))
     return dict(checked(api.answer(f"/v1/findings{query}", f"Bearer {token}")))
 
 
 def refused(*arguments: Any, **named: Any) -> int:
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(HttpRefusal) as refusal:
         answer(*arguments, **named)
     return refusal.value.code
 
@@ -132,14 +132,14 @@ def test_what_is_not_understood_is_refused(query: str) -> None:
 def test_who_is_not_known_and_what_is_not_there() -> None:
     assert refused("", *TREES, token="x") == 401
     assert refused("", *TREES, last=None) == 503
-    api = Api(lambda: AUDIT, cast("Reviews", Rights(*TREES)))
-    with pytest.raises(Refusal, match="nothing at /v1/other"):
+    api = AuditApi(lambda: AUDIT, cast("Reviews", Rights(*TREES)))
+    with pytest.raises(HttpRefusal, match="nothing at /v1/other"):
         api.answer("/v1/other", "Bearer t")
 
 
 def test_an_api_server_that_does_not_answer_is_no_permission() -> None:
     rights = Rights(*TREES)
     rights.down = True
-    with pytest.raises(Refusal) as refusal:
-        Api(lambda: AUDIT, cast("Reviews", rights)).answer("/v1/findings", "Bearer t")
+    with pytest.raises(HttpRefusal) as refusal:
+        AuditApi(lambda: AUDIT, cast("Reviews", rights)).answer("/v1/findings", "Bearer t")
     assert refusal.value.code == 503

@@ -10,7 +10,7 @@ import pytest
 
 from audit import auditor as module
 from audit.auditor import SHORTEST, Auditor
-from audit.metrics import Metrics
+from audit.metrics import AuditMetrics
 from policies.configuration.settings import Configuration
 from policies.model.forest import Forest
 from tests.builders import cohort, typed, world
@@ -34,8 +34,8 @@ class Cached:
         self.held = self.held.put(typed(manifest))
 
 
-def audits(cache: Cached, interval: float = 600, baseline: Collection[str] = ()) -> tuple[Auditor, Metrics]:
-    metrics = Metrics()
+def audits(cache: Cached, interval: float = 600, baseline: Collection[str] = ()) -> tuple[Auditor, AuditMetrics]:
+    metrics = AuditMetrics()
     made = Auditor(cache, Configuration(), interval, metrics, baseline, clock=lambda: cache.now)
     metrics.findings(lambda: made.last)
     return made, metrics
@@ -171,7 +171,7 @@ def test_the_findings_of_one_audit_are_metrics_and_leave_with_the_next() -> None
 def test_a_gauge_without_a_value_is_no_number() -> None:
     from audit.metrics import AGE
 
-    metrics = Metrics()
+    metrics = AuditMetrics()
     metrics.show(AGE, lambda: None)
 
     value = metrics.registry.get_sample_value("quotree_audit_age_seconds")

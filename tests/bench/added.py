@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.shapes import QUEUES
 from tests.bench import reviews
@@ -35,7 +35,7 @@ def rows(folder: Path) -> None:
         control_plane.kubectl("apply", "-f", str(_CRD))
         control_plane.kubectl("wait", "--for=condition=Established", "crd", "--all")
         authority = (folder / "ca.crt").read_bytes()
-        with Cluster.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster:
+        with ClusterClient.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster:
             for name, address in (("floor", floor), ("ours", serving.address)):
                 cluster.create(_WEBHOOKS, _configuration(name, address, authority))
             _times(cluster, "warm")
@@ -49,7 +49,7 @@ def rows(folder: Path) -> None:
         print(f"{title:28} {median(each) * 1e3:8.2f} {p99 * 1e3:8.2f} {added * 1e3:8.2f} {share}", flush=True)
 
 
-def _times(cluster: Cluster, name: str) -> dict[str, list[float]]:
+def _times(cluster: ClusterClient, name: str) -> dict[str, list[float]]:
     """By who is asked: the seconds of each create."""
     times: dict[str, list[float]] = {"nobody": [], "floor": [], "ours": []}
     for number in range(CREATES):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from dashboard.reading.cache import RECENT
 from tests.apiserver.dashboard.chromium import Visitor, chromium
@@ -108,7 +108,7 @@ def _print_reconciler(pid: int, url: str, dashboard: Dashboard) -> None:
     """What one answer takes there."""
     trust = ssl.create_default_context(cadata=dashboard.authority.decode())
     took = []
-    with Cluster(Endpoint(url, trust, authorization=lambda: f"Bearer {ADMIN.token}")) as client:
+    with ClusterClient(Endpoint(url, trust, authorization=lambda: f"Bearer {ADMIN.token}")) as client:
         for _ in range(_RUNS):
             time.sleep(2.1)  # until nothing is kept
             begin, spent = time.perf_counter(), cpu_seconds(pid)

@@ -21,12 +21,12 @@ from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queu
 from scheduling.volcano.gates.gated_pod import read_gated_pod as read_volcano_pod
 from scheduling.volcano.objects import Status
 from scheduling.volcano.reading import read_machine, read_pod_group, read_queue, read_task
-from scheduling.volcano.setup import Cluster, engine
+from scheduling.volcano.setup import SessionSetup, engine
 from scheduling.volcano_queues.queue_object import FINALIZER
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
-from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
-from scheduling.yunikorn.simulation import Simulation
+from scheduling.yunikorn.simulation import YuniKornSimulation
 from tests.bench.organisation import queue_config
 from tests.bench.stopwatch import Stopwatch
 from tests.scheduling.yunikorn.manifests import namespace, queues_yaml
@@ -63,7 +63,7 @@ def _volcano(queues: int, work: int) -> tuple[float, float, float, float, float]
     with start.lap():
         groups = [read_pod_group(group, {}) for group, _ in every[2]]
         tasks = [read_task(pod, group_of(pod) or "", {}) for _, pod in every[2]]
-        found = engine(Cluster([*map(read_queue, every[0])], groups, tasks, [*map(read_machine, every[1])]))
+        found = engine(SessionSetup([*map(read_queue, every[0])], groups, tasks, [*map(read_machine, every[1])]))
     first = _settled(lambda: bool(found.decide(_ACTIONS).phases))
     world, numbers = found.world, count(work)
     running = iter([task for task in tasks if task.status is Status.RUNNING])
@@ -128,7 +128,7 @@ def _queue_states(queues: int, work: int) -> tuple[float, float, float, float, f
 
 def _volcano_gates(queues: int, work: int) -> tuple[float, float, float, float, float]:
     names = [f"team-{team}-{member}" for team in range(queues // _TEAMS) for member in range(_MEMBERS)]
-    keeper, start = volcano.Gatekeeper(), Stopwatch()
+    keeper, start = volcano.VolcanoGatekeeper(), Stopwatch()
     every = [_pod_group(turn, names[turn % len(names)], "") for turn in range(work)]
     pods = [_at_volcanos_gate(turn, names, gated=turn >= work // 2) for turn in range(work)]
 
@@ -181,7 +181,7 @@ def _yunikorn(queues: int, work: int) -> tuple[float, float, float, float, float
     nodes = queues // 10
     every = [queue_config(queues, most=10, rule={"name": "provided"}), *_nodes(nodes)]
     pods = [_yunikorn_pod(turn, names, f"node-{turn % nodes}" * (turn < work // 2)) for turn in range(work)]
-    found, start = Simulation(_NOW), Stopwatch()
+    found, start = YuniKornSimulation(_NOW), Stopwatch()
     with start.lap():
         found.change([*every, *pods])
     first = _settled(lambda: bool(found.settle()))
@@ -203,7 +203,7 @@ def _gates(queues: int, work: int) -> tuple[float, float, float, float, float]:
         for turn, name in enumerate(names)
     ]
     pods = [_gated_pod(turn, names, gated=turn >= work // 2) for turn in range(work)]
-    keeper, start = Gatekeeper(QueuesInForce("yunikorn")), Stopwatch()
+    keeper, start = YuniKornGatekeeper(QueuesInForce("yunikorn")), Stopwatch()
     with start.lap():
         keeper.queues.put("yunikorn-configs", read_config_map(queues_yaml(parents, _BY_NAMESPACE)))
         for space in spaces:
@@ -227,7 +227,7 @@ def _gates(queues: int, work: int) -> tuple[float, float, float, float, float]:
     return start.micros / 1e6, first, *_laps(lambda: keeper.decide(_NOW), submit, finish)
 
 
-def _observe(keeper: Gatekeeper, pod: Manifest) -> None:
+def _observe(keeper: YuniKornGatekeeper, pod: Manifest) -> None:
     found = read_gated_pod(pod)
     keeper.put_pod(found.key, found)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from scheduling.cycle import cycle
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.preemption.preemption import find_targets
 from scheduling.quota.state import Options
@@ -211,7 +211,7 @@ def searches() -> Iterator[list[None]]:
     """Has one element for each search for flavors in a cycle."""
     made: list[None] = []
 
-    def counted(*arguments: Any, **named: Any) -> Assignment:
+    def counted(*arguments: Any, **named: Any) -> FlavorAssignment:
         made.append(None)
         return assign(*arguments, **named)
 

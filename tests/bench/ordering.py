@@ -6,7 +6,7 @@ import time
 import urllib.request
 from statistics import median
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.replicas import Replicas
 from tests.apiserver.race.shapes import QUEUES
@@ -26,7 +26,7 @@ def rows() -> None:
 
 
 def _row(name: str, control_plane: ControlPlane, replicas: Replicas) -> None:
-    with Cluster.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster:
+    with ClusterClient.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster:
         for number in range(QUEUE_COUNT):
             cluster.create(QUEUES, queue(f"q{number}", deserved="cpu:1"))
         _edits(cluster, QUEUE_COUNT)  # warm
@@ -42,7 +42,7 @@ def _row(name: str, control_plane: ControlPlane, replicas: Replicas) -> None:
     )
 
 
-def _edits(cluster: Cluster, count: int) -> list[float]:
+def _edits(cluster: ClusterClient, count: int) -> list[float]:
     """The seconds of each; every edit changes what the queue deserves."""
     times = []
     for turn in range(count):

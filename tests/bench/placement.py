@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping
@@ -89,7 +89,7 @@ def _placed(login: Path, world: World) -> tuple[dict[str, float], dict[str, floa
     """
     jobs = [Job(_manifest(f"j{turn}")) for turn in range(_COUNT)]
     placed: dict[str, float] = {}
-    with Cluster(from_kubeconfig(None, str(login))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(login))) as cluster:
         version = cluster.get(f"{JOBS.format(NAMESPACE)}", {"limit": "1"})["metadata"]["resourceVersion"]
         creators = Creators(login, jobs, time.time() + 1.0, 2, JOBS.format(NAMESPACE))
         with cluster.watch(WORKLOADS, version, namespace=NAMESPACE, seconds=_LONG) as watch:

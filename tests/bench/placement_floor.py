@@ -17,7 +17,7 @@ from typing import Any
 
 from cluster.actions import Create, Delete, Patch
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.resource import Resource
 from policies.dialects.reading import Manifest
@@ -67,8 +67,8 @@ def placements_a_second(logins: Mapping[str, Path], samples: Mapping[str, Sample
         return count / (max(each.result() for each in ends) - begin)
 
 
-def _client(login: Path) -> Cluster:
-    return Cluster(from_kubeconfig(None, str(login)), attempts=1)
+def _client(login: Path) -> ClusterClient:
+    return ClusterClient(from_kubeconfig(None, str(login)), attempts=1)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def _write_all(login: Path, sample: Sample, count: int, begin: float) -> float:
     return time.time()
 
 
-def _place(cluster: Cluster, sample: Sample, turn: int) -> None:
+def _place(cluster: ClusterClient, sample: Sample, turn: int) -> None:
     """The writes of one placement on this cluster, one after the other."""
     if sample.wins is None:
         _on_manager(cluster, sample, f"f{turn}")
@@ -111,7 +111,7 @@ def _share(turn: int, each: float) -> int:
     return int((turn + 1) * each) - int(turn * each)
 
 
-def _on_manager(cluster: Cluster, sample: Sample, name: str) -> None:
+def _on_manager(cluster: ClusterClient, sample: Sample, name: str) -> None:
     job = _create(cluster, _JOBS, {**_anew(sample.job, name), "spec": {**_spec(sample.job), "suspend": True}}, MANAGER)
     workload = _create(cluster, WORKLOADS, _anew(sample.workload, name), JOB_MANAGER)
     status = sample.workload["status"]
@@ -126,7 +126,7 @@ def _on_manager(cluster: Cluster, sample: Sample, name: str) -> None:
     _patch(cluster, job, {"spec": {"suspend": False}}, JOB_MANAGER)
 
 
-def _on_worker(cluster: Cluster, sample: Sample, name: str, *, wins: bool) -> None:
+def _on_worker(cluster: ClusterClient, sample: Sample, name: str, *, wins: bool) -> None:
     workload = _create(cluster, WORKLOADS, _anew(sample.workload, name), MANAGER)
     workload = _patch(cluster, workload, {"status": sample.workload["status"]}, ADMISSION_MANAGER)
     if not wins:
@@ -141,11 +141,11 @@ def _on_worker(cluster: Cluster, sample: Sample, name: str, *, wins: bool) -> No
     _patch(cluster, job, {"spec": {"suspend": False}}, JOB_MANAGER)
 
 
-def _create(cluster: Cluster, resource: Resource, body: Mapping[str, Any], manager: str) -> Manifest:
+def _create(cluster: ClusterClient, resource: Resource, body: Mapping[str, Any], manager: str) -> Manifest:
     return perform(cluster, Create(resource, body, manager))
 
 
-def _patch(cluster: Cluster, stored: Manifest, body: Mapping[str, Any], manager: str) -> Manifest:
+def _patch(cluster: ClusterClient, stored: Manifest, body: Mapping[str, Any], manager: str) -> Manifest:
     meta, resource = stored["metadata"], _JOBS if stored["kind"] == "Job" else WORKLOADS
     action = Patch(resource, _APART, meta["name"], body, meta["resourceVersion"], manager)
     return perform(cluster, replace(action, subresource="status") if "status" in body else action)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.dialects.kueue_flavor import read_flavor
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.objects.queue_settings import read_cohort_settings, read_local_queue_settings, read_queue_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
@@ -111,7 +111,7 @@ def main() -> int:
             manifest = json.loads(line)
             put[manifest["kind"]](manifest)
     ready = time.perf_counter()
-    decided = len(Engine(world).step(_NOW))
+    decided = len(AdmissionEngine(world).step(_NOW))
     peak = peak_mib(os.getpid())
     ended = time.perf_counter()
     print(json.dumps({"ready": ready - started, "cycle": ended - ready, "decided": decided, "peak": peak}))

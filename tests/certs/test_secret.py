@@ -16,7 +16,7 @@ from certs.pki import signed_by
 from certs.rotate import Bundle, plan
 from certs.secret import NEW_SINCE, BadSecret, Contended, Ensured, SecretSettings, from_data, service_names, to_data
 from cluster.actions import INSTALLED_BY
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import Forbidden, Unreachable
 from cluster.wire import Timeouts
 from tests.cluster.fake import FakeApi, Handler, Reply, Seen, status
@@ -99,13 +99,13 @@ def store() -> Iterator[Store]:
 
 
 @pytest.fixture
-def cluster(store: Store) -> Iterator[Cluster]:
+def cluster(store: Store) -> Iterator[ClusterClient]:
     with store.cluster() as client:
         yield client
 
 
 def ensure(
-    cluster: Cluster,
+    cluster: ClusterClient,
     settings: SecretSettings,
     now: datetime,
     served: Bundle | None = None,
@@ -118,7 +118,7 @@ def methods(store: Store) -> list[str]:
     return [seen.method for seen in store.seen if "secrets" in seen.path]
 
 
-def test_the_first_makes_the_secret_and_lets_the_api_server_trust_it(store: Store, cluster: Cluster) -> None:
+def test_the_first_makes_the_secret_and_lets_the_api_server_trust_it(store: Store, cluster: ClusterClient) -> None:
     ensured = ensure(cluster, SETTINGS, NOW)
 
     assert ensured.bundle == store.bundle
@@ -126,7 +126,7 @@ def test_the_first_makes_the_secret_and_lets_the_api_server_trust_it(store: Stor
     assert store.ca_bundle == ensured.bundle.ca_bundle
 
 
-def test_the_next_takes_what_is_there(store: Store, cluster: Cluster) -> None:
+def test_the_next_takes_what_is_there(store: Store, cluster: ClusterClient) -> None:
     first = ensure(cluster, SETTINGS, NOW).bundle
     store.seen.clear()
 
@@ -135,7 +135,7 @@ def test_the_next_takes_what_is_there(store: Store, cluster: Cluster) -> None:
     assert {seen.method for seen in store.seen} == {"GET"}  # nothing is written that is so already
 
 
-def test_a_secret_that_is_gone_is_put_back_by_who_serves_it(store: Store, cluster: Cluster) -> None:
+def test_a_secret_that_is_gone_is_put_back_by_who_serves_it(store: Store, cluster: ClusterClient) -> None:
     served = ensure(cluster, SETTINGS, NOW).bundle
     store.data = None
 
@@ -143,7 +143,7 @@ def test_a_secret_that_is_gone_is_put_back_by_who_serves_it(store: Store, cluste
     assert store.bundle == served
 
 
-def test_who_starts_without_a_secret_waits_for_who_serves_it(store: Store, cluster: Cluster) -> None:
+def test_who_starts_without_a_secret_waits_for_who_serves_it(store: Store, cluster: ClusterClient) -> None:
     served = ensure(cluster, SETTINGS, NOW).bundle
     store.data = None
     rests: list[float] = []
@@ -157,7 +157,7 @@ def test_who_starts_without_a_secret_waits_for_who_serves_it(store: Store, clust
     assert len(rests) == 3
 
 
-def test_who_starts_without_a_secret_makes_one_where_nobody_serves(store: Store, cluster: Cluster) -> None:
+def test_who_starts_without_a_secret_makes_one_where_nobody_serves(store: Store, cluster: ClusterClient) -> None:
     before = ensure(cluster, SETTINGS, NOW).bundle
     store.data = None
     rests: list[float] = []
@@ -170,7 +170,7 @@ def test_who_starts_without_a_secret_makes_one_where_nobody_serves(store: Store,
 
 
 def test_what_a_replica_serves_under_stays_trusted_when_the_secret_holds_another(
-    store: Store, cluster: Cluster
+    store: Store, cluster: ClusterClient
 ) -> None:
     served = ensure(cluster, SETTINGS, NOW).bundle
     other = plan(None, SETTINGS.names, NOW + DAY)
@@ -185,7 +185,7 @@ def test_what_a_replica_serves_under_stays_trusted_when_the_secret_holds_another
 
 
 def test_another_authority_is_served_after_a_rest_also_where_another_replica_published_it(
-    store: Store, cluster: Cluster
+    store: Store, cluster: ClusterClient
 ) -> None:
     served = ensure(cluster, SETTINGS, NOW).bundle
     published = ensure(cluster, SETTINGS, NOW + 320 * DAY).bundle
@@ -195,7 +195,7 @@ def test_another_authority_is_served_after_a_rest_also_where_another_replica_pub
     assert rests == [1.0]
 
 
-def test_an_annotation_asks_for_a_new_authority_once(store: Store, cluster: Cluster) -> None:
+def test_an_annotation_asks_for_a_new_authority_once(store: Store, cluster: ClusterClient) -> None:
     first = ensure(cluster, SETTINGS, NOW).bundle
     store.annotations = {NEW_SINCE: (NOW + DAY).isoformat()}
 
@@ -209,7 +209,7 @@ def test_an_annotation_asks_for_a_new_authority_once(store: Store, cluster: Clus
 
 @pytest.mark.parametrize("written", ["now", "2026-11-21T12:00:00", "yesterday"])
 def test_an_annotation_that_is_no_moment_is_named_and_stops_nothing(
-    store: Store, cluster: Cluster, caplog: pytest.LogCaptureFixture, written: str
+    store: Store, cluster: ClusterClient, caplog: pytest.LogCaptureFixture, written: str
 ) -> None:
     first = ensure(cluster, SETTINGS, NOW).bundle
     store.annotations = {NEW_SINCE: written}
@@ -218,7 +218,7 @@ def test_an_annotation_that_is_no_moment_is_named_and_stops_nothing(
     assert f"the annotation {NEW_SINCE} is {written!r}" in caplog.text
 
 
-def test_who_loses_the_race_to_create_takes_the_winners(store: Store, cluster: Cluster) -> None:
+def test_who_loses_the_race_to_create_takes_the_winners(store: Store, cluster: ClusterClient) -> None:
     winner = plan(None, SETTINGS.names, NOW)
     store.before_write = lambda: store.put(to_data(winner))
 
@@ -227,7 +227,7 @@ def test_who_loses_the_race_to_create_takes_the_winners(store: Store, cluster: C
     assert sum(seen.method == "PATCH" and "webhook" in seen.path for seen in store.seen) == 1  # never the loser's
 
 
-def test_who_loses_the_race_to_renew_takes_the_winners(store: Store, cluster: Cluster) -> None:
+def test_who_loses_the_race_to_renew_takes_the_winners(store: Store, cluster: ClusterClient) -> None:
     old = plan(None, SETTINGS.names, NOW)
     winner = plan(old, SETTINGS.names, NOW + 20 * DAY)
     store.put(to_data(old))
@@ -236,7 +236,7 @@ def test_who_loses_the_race_to_renew_takes_the_winners(store: Store, cluster: Cl
     assert ensure(cluster, SETTINGS, NOW + 20 * DAY).bundle == winner
 
 
-def test_a_renewal_while_the_trust_is_written_is_noticed(store: Store, cluster: Cluster) -> None:
+def test_a_renewal_while_the_trust_is_written_is_noticed(store: Store, cluster: ClusterClient) -> None:
     """Else our older caBundle would undo the newer one of the replica that renewed."""
     ensure(cluster, SETTINGS, NOW)
     newer = plan(None, SETTINGS.names, NOW + DAY)
@@ -254,7 +254,7 @@ def test_a_renewal_while_the_trust_is_written_is_noticed(store: Store, cluster: 
 
 @pytest.mark.parametrize("moment", range(1, 12))
 def test_what_a_newer_bundle_published_is_never_replaced_by_an_older_one(
-    store: Store, cluster: Cluster, moment: int
+    store: Store, cluster: ClusterClient, moment: int
 ) -> None:
     """A replica is about to restore the caBundle; before that request of it another one renews and publishes."""
     store.hooks = hooks(b"foreign")
@@ -280,14 +280,14 @@ def test_what_a_newer_bundle_published_is_never_replaced_by_an_older_one(
     assert {*after} <= {newer.ca_bundle}
 
 
-def test_an_empty_secret_of_the_manifests_is_filled(store: Store, cluster: Cluster) -> None:
+def test_an_empty_secret_of_the_manifests_is_filled(store: Store, cluster: ClusterClient) -> None:
     store.put({})
 
     assert ensure(cluster, SETTINGS, NOW).bundle == store.bundle
     assert "POST" not in methods(store)
 
 
-def test_a_renewed_authority_is_trusted_beside_the_old_one(store: Store, cluster: Cluster) -> None:
+def test_a_renewed_authority_is_trusted_beside_the_old_one(store: Store, cluster: ClusterClient) -> None:
     old = ensure(cluster, SETTINGS, NOW).bundle
     new = ensure(cluster, SETTINGS, NOW + 320 * DAY).bundle
 
@@ -295,7 +295,9 @@ def test_a_renewed_authority_is_trusted_beside_the_old_one(store: Store, cluster
     assert signed_by(new.server.certificate, new.signer.certificate)
 
 
-def test_a_webhook_configuration_that_is_missing_is_told_and_does_not_stop_us(store: Store, cluster: Cluster) -> None:
+def test_a_webhook_configuration_that_is_missing_is_told_and_does_not_stop_us(
+    store: Store, cluster: ClusterClient
+) -> None:
     store.hooks = None
 
     ensured = ensure(cluster, SETTINGS, NOW)
@@ -329,7 +331,9 @@ class Definition:
         return lambda handler: handler.send_json(200, self.content)
 
 
-def test_a_definition_whose_objects_we_convert_trusts_us_however_busy_it_is(store: Store, cluster: Cluster) -> None:
+def test_a_definition_whose_objects_we_convert_trusts_us_however_busy_it_is(
+    store: Store, cluster: ClusterClient
+) -> None:
     definition = Definition(store, busy=3)
 
     ensured = ensure(cluster, CONVERTING, NOW)
@@ -340,7 +344,7 @@ def test_a_definition_whose_objects_we_convert_trusts_us_however_busy_it_is(stor
 
 
 def test_a_definition_that_never_holds_still_is_tried_again_later(
-    store: Store, cluster: Cluster, caplog: pytest.LogCaptureFixture
+    store: Store, cluster: ClusterClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     Definition(store, busy=1000)
 
@@ -349,7 +353,7 @@ def test_a_definition_that_never_holds_still_is_tried_again_later(
 
 
 def test_a_cluster_without_kueue_is_no_reason_to_warn(
-    store: Store, cluster: Cluster, caplog: pytest.LogCaptureFixture
+    store: Store, cluster: ClusterClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = store.reply_for_secret
     store.reply_for_secret = lambda seen: status(404, "NotFound") if CRD in seen.path else answer(seen)  # type: ignore[method-assign]
@@ -370,7 +374,7 @@ GOOD = to_data(plan(None, SETTINGS.names, NOW))
     ],
 )
 def test_a_secret_of_somebody_else_is_never_overwritten(
-    store: Store, cluster: Cluster, data: dict[str, bytes], problem: str
+    store: Store, cluster: ClusterClient, data: dict[str, bytes], problem: str
 ) -> None:
     store.put(data)
 
@@ -379,7 +383,7 @@ def test_a_secret_of_somebody_else_is_never_overwritten(
     assert set(methods(store)) == {"GET"}
 
 
-def test_data_that_is_no_base64_is_named(store: Store, cluster: Cluster) -> None:
+def test_data_that_is_no_base64_is_named(store: Store, cluster: ClusterClient) -> None:
     store.put(GOOD)
     assert store.data
     store.data["ca.crt"] = "%%%"
@@ -388,7 +392,7 @@ def test_data_that_is_no_base64_is_named(store: Store, cluster: Cluster) -> None
         ensure(cluster, SETTINGS, NOW)
 
 
-def test_endless_contention_ends_with_an_error(store: Store, cluster: Cluster) -> None:
+def test_endless_contention_ends_with_an_error(store: Store, cluster: ClusterClient) -> None:
     store.put({})
 
     def somebody_writes() -> None:
@@ -400,7 +404,7 @@ def test_endless_contention_ends_with_an_error(store: Store, cluster: Cluster) -
         ensure(cluster, SETTINGS, NOW)
 
 
-def test_a_refusal_is_passed_on(store: Store, cluster: Cluster) -> None:
+def test_a_refusal_is_passed_on(store: Store, cluster: ClusterClient) -> None:
     store.reply_for_secret = lambda seen: status(403, "Forbidden", message="no")  # type: ignore[method-assign]
 
     with pytest.raises(Forbidden):

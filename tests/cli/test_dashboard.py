@@ -14,30 +14,30 @@ from cli.input.against import Against
 from cluster.errors import NotFound
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
-from dashboard.reading.backend import Reader
+from dashboard.reading.backend import UserReader
 from tests.builders import cohort
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
-def files() -> Reader:
+def files() -> UserReader:
     return opened(EXAMPLES / "simulations" / "hierarchical-reclaim")
 
 
-def opened(folder: Path) -> Reader:
+def opened(folder: Path) -> UserReader:
     against = Against("files", str(folder))
     return _of_files(against, _audit(against))
 
 
-def test_trees_of_files_have_what_their_work_uses(files: Reader) -> None:
+def test_trees_of_files_have_what_their_work_uses(files: UserReader) -> None:
     used = {each["name"]: each["quota"][0]["own"]["used"] for each in files.ask("/v1/tree")["nodes"] if each["quota"]}
 
     assert any(amount != "0" for amount in used.values())
     assert files.ask("/v1/volcano/tree")["nodes"] == []
 
 
-def test_work_of_files_is_listed_and_explained_like_that_of_a_cluster(files: Reader) -> None:
+def test_work_of_files_is_listed_and_explained_like_that_of_a_cluster(files: UserReader) -> None:
     space = "lab"
     every = [each["metadata"] for each in files.listed(WORKLOADS, space, 100)]
     assert every

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.store import Store
 from tests.cluster.fake import FakeApi
 from tests.cluster.listener import Listener
@@ -20,16 +20,16 @@ def api() -> Iterator[FakeApi]:
 
 
 @pytest.fixture
-def cluster(api: FakeApi) -> Iterator[Cluster]:
+def cluster(api: FakeApi) -> Iterator[ClusterClient]:
     with api.cluster() as client:
         yield client
 
 
 @pytest.fixture
-def listen(cluster: Cluster) -> Iterator[Callable[..., Listener]]:
+def listen(cluster: ClusterClient) -> Iterator[Callable[..., Listener]]:
     listeners: list[Listener] = []
 
-    def start(of: Cluster = cluster, rests: int = 1000, **options: Any) -> Listener:
+    def start(of: ClusterClient = cluster, rests: int = 1000, **options: Any) -> Listener:
         listener = Listener(of, **options)
         listener.rests_allowed = rests
         listeners.append(listener)
@@ -50,13 +50,13 @@ def quota_api() -> Iterator[QuotaApi]:
 
 
 @pytest.fixture
-def quota_cluster(quota_api: QuotaApi) -> Iterator[Cluster]:
+def quota_cluster(quota_api: QuotaApi) -> Iterator[ClusterClient]:
     with quota_api.cluster(connections=16, attempts=1) as client:
         yield client
 
 
 @pytest.fixture
-def followed(quota_cluster: Cluster) -> Iterator[Store]:
+def followed(quota_cluster: ClusterClient) -> Iterator[Store]:
     """Not started yet; closed after the test."""
     following = Store(QUICK)
     yield following

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.resource import Resource
 from cluster.wire import Timeouts
@@ -140,9 +140,9 @@ class FakeApi(ThreadingHTTPServer):
     def url(self) -> str:
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
-    def cluster(self, **options: Any) -> Cluster:
+    def cluster(self, **options: Any) -> ClusterClient:
         options.setdefault("timeouts", Timeouts(connect=2.0, read=5.0, watch_grace=PATIENCE))
-        return Cluster(Endpoint(self.url), **options)
+        return ClusterClient(Endpoint(self.url), **options)
 
     def reply_to(self, seen: Seen) -> Reply:
         with self._arrived:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import Reflector
 from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi
 
@@ -14,7 +14,7 @@ from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi
 class Listener:
     """What the reflector told, in order, and how long it rested."""
 
-    def __init__(self, cluster: Cluster, **options: Any) -> None:
+    def __init__(self, cluster: ClusterClient, **options: Any) -> None:
         self.reported: queue.Queue[tuple[object, ...]] = queue.Queue()
         self.rests: list[float] = []
         self.enough_rests = threading.Event()

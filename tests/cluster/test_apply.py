@@ -7,7 +7,7 @@ import pytest
 
 from cluster.actions import INSTALLED_BY, ApplySecret, SetCaBundle, SetConversionBundle
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import Conflict, NotFound
 from tests.cluster.fake import FakeApi, Reply, status
 
@@ -19,7 +19,7 @@ def ok(answer: Any) -> Reply:
     return lambda handler: handler.send_json(200, answer)
 
 
-def test_a_secret_that_must_not_exist_is_posted(api: FakeApi, cluster: Cluster) -> None:
+def test_a_secret_that_must_not_exist_is_posted(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [ok({}), status(409, "AlreadyExists")]
     action = ApplySecret("quotree", "certs", {"tls.crt": b"pem"}, None, {"app": "quotree"})
 
@@ -33,7 +33,7 @@ def test_a_secret_that_must_not_exist_is_posted(api: FakeApi, cluster: Cluster) 
         perform(cluster, action)
 
 
-def test_a_secret_that_exists_is_applied_to_the_version_that_was_read(api: FakeApi, cluster: Cluster) -> None:
+def test_a_secret_that_exists_is_applied_to_the_version_that_was_read(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [ok({})]
 
     perform(cluster, ApplySecret("quotree", "certs", {"tls.crt": b"pem"}, "42"))
@@ -51,7 +51,7 @@ def test_a_secret_does_not_show_in_a_log() -> None:
 
 @pytest.mark.parametrize(("chosen", "written"), [(None, ["a", "b"]), (("b", "unknown"), ["b"])])
 def test_only_the_ca_bundle_of_webhooks_that_exist_is_written(
-    api: FakeApi, cluster: Cluster, chosen: tuple[str, ...] | None, written: list[str]
+    api: FakeApi, cluster: ClusterClient, chosen: tuple[str, ...] | None, written: list[str]
 ) -> None:
     api.others += [ok({"webhooks": [{"name": "a", "sideEffects": "None"}, {"name": "b"}]}), ok({})]
 
@@ -64,7 +64,7 @@ def test_only_the_ca_bundle_of_webhooks_that_exist_is_written(
     assert write.query == {"fieldManager": "quotree-certs", "force": "true"}
 
 
-def test_a_webhook_configuration_that_does_not_exist_is_not_made(api: FakeApi, cluster: Cluster) -> None:
+def test_a_webhook_configuration_that_does_not_exist_is_not_made(api: FakeApi, cluster: ClusterClient) -> None:
     with pytest.raises(NotFound):
         perform(cluster, SetCaBundle("ValidatingWebhookConfiguration", "quotree", b"pem"))
     assert [seen.method for seen in api.seen] == ["GET"]
@@ -80,7 +80,7 @@ def definition(labels: dict[str, str] | None, **client_config: Any) -> dict[str,
     return {"metadata": metadata, "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
 
 
-def test_only_the_ca_bundle_of_our_own_definition_is_written(api: FakeApi, cluster: Cluster) -> None:
+def test_only_the_ca_bundle_of_our_own_definition_is_written(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [ok(definition({**INSTALLED_BY, "more": "labels"})), ok({})]
 
     perform(cluster, SetConversionBundle("cohorts.kueue.x-k8s.io", b"pem"))
@@ -104,7 +104,7 @@ def test_only_the_ca_bundle_of_our_own_definition_is_written(api: FakeApi, clust
     ],
     ids=["no labels", "Kueue's", "another's", "no conversion", "no word of it", "all is well"],
 )
-def test_other_definitions_are_left_alone(api: FakeApi, cluster: Cluster, present: dict[str, Any]) -> None:
+def test_other_definitions_are_left_alone(api: FakeApi, cluster: ClusterClient, present: dict[str, Any]) -> None:
     api.others += [ok(present)]
 
     assert perform(cluster, SetConversionBundle("cohorts.kueue.x-k8s.io", b"pem")) == present
@@ -112,7 +112,7 @@ def test_other_definitions_are_left_alone(api: FakeApi, cluster: Cluster, presen
     assert [seen.method for seen in api.seen] == ["GET"]
 
 
-def test_a_definition_that_does_not_exist_is_not_made(api: FakeApi, cluster: Cluster) -> None:
+def test_a_definition_that_does_not_exist_is_not_made(api: FakeApi, cluster: ClusterClient) -> None:
     with pytest.raises(NotFound):
         perform(cluster, SetConversionBundle("cohorts.kueue.x-k8s.io", b"pem"))
     assert [seen.method for seen in api.seen] == ["GET"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.errors import ApiError, BadAnswer, Conflict, Forbidden, Gone, NotFound, Unauthorized, Unreachable
 from cluster.reflector import whole
@@ -22,7 +22,7 @@ def ok(answer: Any) -> Reply:
     return lambda handler: handler.send_json(200, answer)
 
 
-def test_get_returns_the_plain_object(api: FakeApi, cluster: Cluster) -> None:
+def test_get_returns_the_plain_object(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [ok(widget("a", 3, size=1))]
 
     assert cluster.get(ITEM, {"pretty": "0"}) == widget("a", 3, size=1)
@@ -31,7 +31,7 @@ def test_get_returns_the_plain_object(api: FakeApi, cluster: Cluster) -> None:
     assert seen.headers["Accept"] == "application/json"
 
 
-def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: Cluster) -> None:
+def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [ok({})] * 7
     body = {"spec": {"size": 2}}
 
@@ -63,7 +63,7 @@ def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: Cluster) 
     ]
 
 
-def test_list_pages_through_and_names_the_kind_of_each_item(api: FakeApi, cluster: Cluster) -> None:
+def test_list_pages_through_and_names_the_kind_of_each_item(api: FakeApi, cluster: ClusterClient) -> None:
     bare = {"metadata": {"name": "a"}}
     api.lists += [page(bare, proceed="x y&z", version=4), page({"metadata": {"name": "b"}}, version=4)]
 
@@ -76,7 +76,7 @@ def test_list_pages_through_and_names_the_kind_of_each_item(api: FakeApi, cluste
     ]
 
 
-def test_lists_and_watches_select_by_field(api: FakeApi, cluster: Cluster) -> None:
+def test_lists_and_watches_select_by_field(api: FakeApi, cluster: ClusterClient) -> None:
     chosen = "metadata.name=a,status.phase!=Failed"
 
     list(cluster.list(WIDGETS, namespace="default", label_selector="team=ml", field_selector=chosen))
@@ -88,14 +88,14 @@ def test_lists_and_watches_select_by_field(api: FakeApi, cluster: Cluster) -> No
     assert [seen.query.get("labelSelector") for seen in api.seen] == ["team=ml", None, None]
 
 
-def test_list_says_so_when_the_token_expired(api: FakeApi, cluster: Cluster) -> None:
+def test_list_says_so_when_the_token_expired(api: FakeApi, cluster: ClusterClient) -> None:
     api.lists += [page(widget("a", 1), proceed="more"), status(410, "Expired")]
 
     with pytest.raises(Gone):
         list(cluster.list(WIDGETS))
 
 
-def test_a_snapshot_keeps_only_what_was_asked_for_and_gives_up_in_the_end(api: FakeApi, cluster: Cluster) -> None:
+def test_a_snapshot_keeps_only_what_was_asked_for_and_gives_up_in_the_end(api: FakeApi, cluster: ClusterClient) -> None:
     api.lists += [page(widget("a", 1), version=5)]
     listing = cluster.snapshot(WIDGETS, lambda manifest: manifest["metadata"]["name"])
     assert (listing.items, listing.resource_version) == (("a",), "5")
@@ -105,7 +105,7 @@ def test_a_snapshot_keeps_only_what_was_asked_for_and_gives_up_in_the_end(api: F
         cluster.snapshot(WIDGETS, len)
 
 
-def test_a_snapshot_starts_anew_when_the_server_forgets(api: FakeApi, cluster: Cluster) -> None:
+def test_a_snapshot_starts_anew_when_the_server_forgets(api: FakeApi, cluster: ClusterClient) -> None:
     api.lists += [page(widget("a", 1), proceed="more"), status(410, "Expired"), page(widget("b", 2), version=9)]
 
     listing = cluster.snapshot(WIDGETS, lambda manifest: manifest["metadata"]["name"])
@@ -113,7 +113,7 @@ def test_a_snapshot_starts_anew_when_the_server_forgets(api: FakeApi, cluster: C
     assert (listing.items, listing.resource_version) == (("b",), "9")
 
 
-def test_served_tells_present_from_absent(api: FakeApi, cluster: Cluster) -> None:
+def test_served_tells_present_from_absent(api: FakeApi, cluster: ClusterClient) -> None:
     resources = {"kind": "APIResourceList", "resources": [{"name": "widgets"}, {"name": "widgets/status"}]}
     api.others += [ok(resources), ok({"kind": "APIResourceList", "resources": None}), status(404, "NotFound")]
 
@@ -133,7 +133,7 @@ def test_served_tells_present_from_absent(api: FakeApi, cluster: Cluster) -> Non
     ],
 )
 def test_a_failure_becomes_an_error_with_everything_in_it(
-    api: FakeApi, cluster: Cluster, code: int, reason: str, kind: type[ApiError]
+    api: FakeApi, cluster: ClusterClient, code: int, reason: str, kind: type[ApiError]
 ) -> None:
     details = {"name": "a", "causes": [{"field": "spec.size"}]}
     answer = {"kind": "Status", "code": code, "reason": reason, "message": "no", "details": details}
@@ -148,7 +148,7 @@ def test_a_failure_becomes_an_error_with_everything_in_it(
     assert str(error).startswith(f"POST {ITEM}: {code} {reason}: no")
 
 
-def test_a_failure_that_is_no_status_object_still_says_what_came(api: FakeApi, cluster: Cluster) -> None:
+def test_a_failure_that_is_no_status_object_still_says_what_came(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [lambda handler: handler.send_json(502, b"<h1>Bad gateway</h1>" + b"x" * 1000)]
 
     with pytest.raises(ApiError, match="502: <h1>Bad gateway</h1>") as caught:
@@ -157,21 +157,21 @@ def test_a_failure_that_is_no_status_object_still_says_what_came(api: FakeApi, c
 
 
 @pytest.mark.parametrize("body", [b"<html>login</html>", b"[1]", b"", b"[" * 100_000])
-def test_an_answer_that_is_no_object_is_refused(api: FakeApi, cluster: Cluster, body: bytes) -> None:
+def test_an_answer_that_is_no_object_is_refused(api: FakeApi, cluster: ClusterClient, body: bytes) -> None:
     api.others += [lambda handler: handler.send_json(200, body)]
 
     with pytest.raises(BadAnswer, match="check that the server address"):
         cluster.get(ITEM)
 
 
-def test_a_list_without_a_version_is_refused(api: FakeApi, cluster: Cluster) -> None:
+def test_a_list_without_a_version_is_refused(api: FakeApi, cluster: ClusterClient) -> None:
     api.lists += [ok({"items": []})]
 
     with pytest.raises(BadAnswer, match="not a list with a resource version"):
         list(cluster.list(WIDGETS))
 
 
-def patient(api: FakeApi) -> tuple[Cluster, list[float]]:
+def patient(api: FakeApi) -> tuple[ClusterClient, list[float]]:
     pauses: list[float] = []
     return api.cluster(pause=pauses.append), pauses
 
@@ -238,7 +238,7 @@ def test_nothing_listens(api: FakeApi) -> None:
     assert len(pauses) == 2  # never sent, so even a write is tried again
 
 
-def test_redirects_are_not_followed(api: FakeApi, cluster: Cluster) -> None:
+def test_redirects_are_not_followed(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [lambda handler: handler.send_json(302, {}, {"Location": "http://127.0.0.1:1/login"})]
 
     with pytest.raises(ApiError, match="302"):
@@ -247,7 +247,7 @@ def test_redirects_are_not_followed(api: FakeApi, cluster: Cluster) -> None:
 
 def test_a_path_in_the_address_is_kept(api: FakeApi) -> None:
     api.others += [ok({})]
-    with Cluster(Endpoint(f"{api.url}/k8s/clusters/c-1")) as cluster:
+    with ClusterClient(Endpoint(f"{api.url}/k8s/clusters/c-1")) as cluster:
         cluster.get("/version")
 
     assert api.seen[0].path == "/k8s/clusters/c-1/version"
@@ -257,7 +257,7 @@ def test_the_token_is_not_asked_for_with_each_request(api: FakeApi, monkeypatch:
     monkeypatch.setattr("cluster.wire._TOKEN_LASTS", float("inf"))
     tokens = iter(("one", "two"))
     api.others += [ok({})] * 3
-    with Cluster(Endpoint(api.url, authorization=lambda: next(tokens))) as cluster:
+    with ClusterClient(Endpoint(api.url, authorization=lambda: next(tokens))) as cluster:
         for _ in range(3):
             cluster.get(ITEM)
 
@@ -295,7 +295,7 @@ def test_refused_credentials_are_fetched_anew_once(api: FakeApi) -> None:
     login = endpoints(api, ["old", "new", "newer"])
     api.others += [status(401, "Unauthorized"), ok({"in": True}), status(401, "Unauthorized")]
 
-    with Cluster(login(), relogin=login) as cluster:
+    with ClusterClient(login(), relogin=login) as cluster:
         assert cluster.get(ITEM) == {"in": True}
         with pytest.raises(Unauthorized, match="kubectl auth whoami"):  # not again right away
             cluster.get(ITEM)
@@ -312,13 +312,13 @@ def test_a_thread_whose_credentials_another_has_renewed_takes_those(api: FakeApi
         status(401, "Unauthorized")(handler)
 
     api.others += [refuse, refuse, ok({"in": True}), ok({"in": True})]
-    with Cluster(login(), relogin=login) as cluster, ThreadPoolExecutor(2) as pool:
+    with ClusterClient(login(), relogin=login) as cluster, ThreadPoolExecutor(2) as pool:
         assert list(pool.map(cluster.get, [ITEM, ITEM])) == [{"in": True}] * 2
 
     assert sorted(seen.headers["Authorization"] for seen in api.seen) == ["Bearer new"] * 2 + ["Bearer old"] * 2
 
 
-def test_connections_are_kept_and_shared_by_threads(api: FakeApi, cluster: Cluster) -> None:
+def test_connections_are_kept_and_shared_by_threads(api: FakeApi, cluster: ClusterClient) -> None:
     api.others += [ok({"n": n}) for n in range(40)]
     answers: list[Any] = []
 
@@ -336,7 +336,7 @@ def test_connections_are_kept_and_shared_by_threads(api: FakeApi, cluster: Clust
     assert len(api.connections) <= 4
 
 
-def test_a_watch_is_closed_when_left_midway(api: FakeApi, cluster: Cluster) -> None:
+def test_a_watch_is_closed_when_left_midway(api: FakeApi, cluster: ClusterClient) -> None:
     api.watches += [events(line("ADDED", widget("a", 2)), line("ADDED", widget("b", 3)), then=Handler.hold)]
 
     with cluster.watch(WIDGETS, "1", seconds=60) as watch:
@@ -346,7 +346,9 @@ def test_a_watch_is_closed_when_left_midway(api: FakeApi, cluster: Cluster) -> N
     assert json.dumps(first.manifest)
 
 
-def test_an_interrupted_watch_ends_quietly_also_while_its_reader_is_blocked(api: FakeApi, cluster: Cluster) -> None:
+def test_an_interrupted_watch_ends_quietly_also_while_its_reader_is_blocked(
+    api: FakeApi, cluster: ClusterClient
+) -> None:
     api.watches += [events(line("ADDED", widget("a", 2)), then=Handler.hold)]
 
     with cluster.watch(WIDGETS, "1", seconds=60) as watch, ThreadPoolExecutor(1) as reader:

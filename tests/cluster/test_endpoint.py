@@ -20,7 +20,7 @@ from urllib3.connection import HTTPSConnection
 
 from certs.pki import KeyPair, new_authority, new_server
 from cluster import endpoint, plain_login
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
 from cluster.errors import NotConfigured, Unreachable
 from cluster.unreachable import unreachable
@@ -71,7 +71,7 @@ def version(handler: Any) -> None:
 def ask(path: str, api: FakeApi) -> str | None:
     """One request by that kubeconfig; returns the Authorization header that arrived."""
     api.others.append(version)
-    with Cluster.connect(kubeconfig=path) as cluster:
+    with ClusterClient.connect(kubeconfig=path) as cluster:
         assert cluster.get("/version") == {"gitVersion": "v1.36.3"}
     return api.seen[-1].headers.get("Authorization")
 
@@ -86,7 +86,7 @@ def test_a_certificate_of_a_stranger_is_refused(secure: FakeApi, tmp_path: Path)
     stranger = new_authority("Stranger", NOW, DAY)
     trust = {"server": secure.url, "certificate-authority-data": encoded(stranger.certificate)}
 
-    cluster = Cluster.connect(kubeconfig=kubeconfig(tmp_path, trust))
+    cluster = ClusterClient.connect(kubeconfig=kubeconfig(tmp_path, trust))
     with cluster, pytest.raises(Unreachable, match=r"not trusted .*; check certificate-authority") as caught:
         cluster.get("/version")
     assert caught.value.sent is False
@@ -96,7 +96,7 @@ def test_the_name_in_the_certificate_may_be_given(secure: FakeApi, tmp_path: Pat
     trust = {"server": secure.url, "certificate-authority-data": encoded(AUTHORITY.certificate)}
 
     assert ask(kubeconfig(tmp_path, {**trust, "tls-server-name": "api.test"}), secure) is None
-    cluster = Cluster.connect(kubeconfig=kubeconfig(tmp_path, {**trust, "tls-server-name": "other.test"}))
+    cluster = ClusterClient.connect(kubeconfig=kubeconfig(tmp_path, {**trust, "tls-server-name": "other.test"}))
     with cluster, pytest.raises(Unreachable, match="not trusted"):
         cluster.get("/version")
 
@@ -192,7 +192,7 @@ def test_a_kubeconfig_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     path.write_text(text)
 
     with pytest.raises(NotConfigured, match=f"^{path}: "):
-        Cluster.connect(kubeconfig=str(path))
+        ClusterClient.connect(kubeconfig=str(path))
 
 
 @pytest.mark.parametrize("text", ["a: 1\n---\nb: 2\n", "a: 1\na: 2\n", "\x00", "a: !!python/object:os.system {}\n"])
@@ -201,7 +201,7 @@ def test_a_kubeconfig_that_can_be_read_in_two_ways_is_refused_with_its_place(tmp
     path.write_text(text)
 
     with pytest.raises(NotConfigured, match=r"config, line \d"):
-        Cluster.connect(kubeconfig=str(path))
+        ClusterClient.connect(kubeconfig=str(path))
 
 
 def test_aliases_that_multiply_are_refused_in_a_kubeconfig(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_aliases_that_multiply_are_refused_in_a_kubeconfig(tmp_path: Path) -> No
     (tmp_path / "config").write_text("\n".join(lines))
 
     with pytest.raises(NotConfigured, match="aliases of this file repeat more than 10000 values"):
-        Cluster.connect(kubeconfig=str(tmp_path / "config"))
+        ClusterClient.connect(kubeconfig=str(tmp_path / "config"))
 
 
 def test_a_kubeconfig_has_a_bounded_size(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_kubeconfig_has_a_bounded_size(tmp_path: Path) -> None:
         file.truncate(17 * 2**20)
 
     with pytest.raises(NotConfigured, match="more than 16777216 bytes"):
-        Cluster.connect(kubeconfig=str(tmp_path / "config"))
+        ClusterClient.connect(kubeconfig=str(tmp_path / "config"))
 
 
 def test_a_renewed_token_is_written_back_beside_numbers_with_a_fraction(
@@ -245,14 +245,14 @@ def test_a_name_that_leads_to_an_address_of_the_link_is_not_talked_to(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = builders.kubeconfig({"server": api.url}, {"token": "abc"}, "one")
-    with Cluster(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster:
+    with ClusterClient(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster:
         api.others.append(version)
         assert cluster.get("/version") == {"gitVersion": "v1.36.3"}
 
     seen = len(api.seen)
     monkeypatch.setattr("cluster.guarded_connections.link_local", lambda address: address == "127.0.0.1")
     with (
-        Cluster(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster,
+        ClusterClient(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster,
         pytest.raises(Unreachable, match=r"leads to 127\.0\.0\.1, an address of the link itself"),
     ):
         cluster.get("/version")
@@ -270,7 +270,7 @@ def test_the_connection_to_a_peer_that_has_gone_is_closed(api: FakeApi, monkeypa
     monkeypatch.setattr(socket.socket, "getpeername", gone)
     content = builders.kubeconfig({"server": api.url}, {"token": "abc"}, "one")
     with (
-        Cluster(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster,
+        ClusterClient(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster,
         pytest.raises(Unreachable, match="not connected"),
     ):
         cluster.get("/version")
@@ -280,11 +280,11 @@ def test_the_connection_to_a_peer_that_has_gone_is_closed(api: FakeApi, monkeypa
 
 def test_a_missing_file_or_context_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotConfigured, match="no such kubeconfig; name one with --kubeconfig or KUBECONFIG"):
-        Cluster.connect(kubeconfig=str(tmp_path / "nothing"))
+        ClusterClient.connect(kubeconfig=str(tmp_path / "nothing"))
     with pytest.raises(NotConfigured, match=r"~/\.kube/config: no such kubeconfig"):
-        Cluster.connect()
+        ClusterClient.connect()
     with pytest.raises(NotConfigured, match="context 'prod' cannot be used"):
-        Cluster.connect("prod", kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}))
+        ClusterClient.connect("prod", kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}))
 
 
 def test_the_variable_kubeconfig_is_read_at_the_time_of_the_call(
@@ -310,7 +310,7 @@ def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_pod_logs_in_by_its_service_account(pod: Path) -> None:
     assert in_pod()
-    assert Cluster.connect().host == "https://[::1]:6443"
+    assert ClusterClient.connect().host == "https://[::1]:6443"
     assert from_service_account().authorization() == "bearer first"
 
 
@@ -319,7 +319,7 @@ def test_a_kubeconfig_goes_before_the_service_account(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}))
 
-    assert Cluster.connect().host == "http://127.0.0.1:1"
+    assert ClusterClient.connect().host == "http://127.0.0.1:1"
 
 
 def test_a_rotated_token_is_read_and_a_lost_one_is_an_error(pod: Path) -> None:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import pytest
 from urllib3.exceptions import ProtocolError
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.errors import Unreachable
-from cluster.exchange import Answer, exchange
+from cluster.exchange import HttpAnswer, exchange
 from tests.cluster.fake import FakeApi, Handler, status
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -41,7 +41,7 @@ def answering(*pieces: bytes, ends: bool = False) -> Iterator[socket.socket]:
             thread.join()
 
 
-def answered(*pieces: bytes, ends: bool = False) -> Answer:
+def answered(*pieces: bytes, ends: bool = False) -> HttpAnswer:
     with answering(*pieces, ends=ends) as connection:
         return exchange(connection, b"PATCH / HTTP/1.1\r\n\r\n", 5.0)
 
@@ -49,28 +49,28 @@ def answered(*pieces: bytes, ends: bool = False) -> Answer:
 @pytest.mark.parametrize(
     ("sent", "expected"),
     [
-        (LENGTH + b"\r\n{}", Answer(200, None, b"{}")),
-        (b"HTTP/1.1 201\r\ncontent-length:2\r\n\r\n{}", Answer(201, None, b"{}")),
-        (b"HTTP/1.1 429 Too Many\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n", Answer(429, "3", b"")),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" + LENGTH + b"\r\n{}", Answer(200, None, b"{}")),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", Answer(204, None, b"")),
+        (LENGTH + b"\r\n{}", HttpAnswer(200, None, b"{}")),
+        (b"HTTP/1.1 201\r\ncontent-length:2\r\n\r\n{}", HttpAnswer(201, None, b"{}")),
+        (b"HTTP/1.1 429 Too Many\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n", HttpAnswer(429, "3", b"")),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + LENGTH + b"\r\n{}", HttpAnswer(200, None, b"{}")),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", HttpAnswer(204, None, b"")),
         (
             CHUNKED + b'3;x=y\r\n{"a\r\nA\r\n": 1234567\r\n1\r\n}\r\n0\r\nT: x\r\n\r\n',
-            Answer(200, None, b'{"a": 1234567}'),
+            HttpAnswer(200, None, b'{"a": 1234567}'),
         ),
-        (LENGTH + b"Connection: close\r\n\r\n{}", Answer(200, None, b"{}", reusable=False)),
-        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}", Answer(200, None, b"{}", reusable=False)),
-        (LENGTH + b"\r\n{}HTTP/1.1 200 OK", Answer(200, None, b"{}", reusable=False)),
+        (LENGTH + b"Connection: close\r\n\r\n{}", HttpAnswer(200, None, b"{}", reusable=False)),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}", HttpAnswer(200, None, b"{}", reusable=False)),
+        (LENGTH + b"\r\n{}HTTP/1.1 200 OK", HttpAnswer(200, None, b"{}", reusable=False)),
     ],
 )
-def test_an_answer_is_the_same_in_one_piece_and_byte_by_byte(sent: bytes, expected: Answer) -> None:
+def test_an_answer_is_the_same_in_one_piece_and_byte_by_byte(sent: bytes, expected: HttpAnswer) -> None:
     assert answered(sent) == expected
     single = answered(*(sent[at : at + 1] for at in range(len(sent))))
     assert single[:3] == expected[:3]
 
 
 def test_without_a_length_the_answer_lasts_until_the_end() -> None:
-    assert answered(b"HTTP/1.1 200 OK\r\n\r\n{", b"}", ends=True) == Answer(200, None, b"{}", reusable=False)
+    assert answered(b"HTTP/1.1 200 OK\r\n\r\n{", b"}", ends=True) == HttpAnswer(200, None, b"{}", reusable=False)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def patched(handler: Handler) -> None:
     handler.send_json(200, {"metadata": {"resourceVersion": "2"}})
 
 
-def write(cluster: Cluster) -> object:
+def write(cluster: ClusterClient) -> object:
     return cluster.patch("/apis/example.dev/v1/a", {"a": "\u00e4"}, MERGE_PATCH, field_manager="a b")
 
 
@@ -140,7 +140,7 @@ def test_a_header_that_may_not_be_sent_is_refused(api: FakeApi) -> None:
     api.others.extend([patched, patched])
     headers = iter(["good", "bad\r\nX-Evil: 1"])
     endpoint = Endpoint(api.url, authorization=lambda: next(headers))
-    with Cluster(endpoint, attempts=1) as cluster:
+    with ClusterClient(endpoint, attempts=1) as cluster:
         write(cluster)
         cluster._wire._live._renew_at = 0.0
         with pytest.raises(ValueError, match="Invalid header value"):

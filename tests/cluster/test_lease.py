@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
 from cluster.lease import Lease, LeaseTimes
 
@@ -82,7 +82,7 @@ def clock() -> Clock:
 
 
 def lease(server: Server, clock: Clock, identity: str, times: LeaseTimes = TIMES) -> Lease:
-    return Lease(cast("Cluster", server), "quota", "writer", identity, times, clock)
+    return Lease(cast("ClusterClient", server), "quota", "writer", identity, times, clock)
 
 
 def test_the_first_takes_it_and_the_second_waits(server: Server, clock: Clock) -> None:

@@ -3,7 +3,7 @@
 import queue
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import NotFound
 from cluster.reflector import Reflector
 from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, bookmark, events, line, page, status, widget
@@ -109,7 +109,7 @@ def test_repeated_and_late_events_change_nothing(api: FakeApi, listen: Listen) -
     assert reported == [("REPLACE", (), "7"), ("ADDED", "a", "8"), ("MODIFIED", "a", "10"), ("DELETED", "a", "11")]
 
 
-def test_a_listener_that_fails_gets_everything_anew(api: FakeApi, cluster: Cluster) -> None:
+def test_a_listener_that_fails_gets_everything_anew(api: FakeApi, cluster: ClusterClient) -> None:
     reported: queue.Queue[tuple[object, ...]] = queue.Queue()
 
     def fail_once(kind: str, name: str, version: str) -> None:
@@ -145,7 +145,7 @@ def test_stop_wakes_a_blocked_read(api: FakeApi, listen: Listen) -> None:
     assert listener.rests == []  # it ended by itself, not through a failure
 
 
-def test_stop_ends_a_rest(api: FakeApi, cluster: Cluster) -> None:
+def test_stop_ends_a_rest(api: FakeApi, cluster: ClusterClient) -> None:
     api.lists += [status(429, "TooManyRequests", retry_after=100)]
     reflector: Reflector[object] = Reflector(
         cluster, WIDGETS, lambda kind, item, version: None, on_replace=lambda items, version: None, keep=id
@@ -158,7 +158,7 @@ def test_stop_ends_a_rest(api: FakeApi, cluster: Cluster) -> None:
     assert reflector.state == "stopped"
 
 
-def test_stop_before_start_is_fine_and_nothing_is_asked(api: FakeApi, cluster: Cluster) -> None:
+def test_stop_before_start_is_fine_and_nothing_is_asked(api: FakeApi, cluster: ClusterClient) -> None:
     reflector: Reflector[object] = Reflector(
         cluster, WIDGETS, lambda kind, item, version: None, on_replace=lambda items, version: None, keep=id
     )
@@ -183,7 +183,7 @@ def test_age_counts_from_the_last_event_and_not_from_failures(api: FakeApi, list
     assert listener.reflector.age == 30.0
 
 
-def test_managed_fields_never_reach_the_listener(api: FakeApi, cluster: Cluster) -> None:
+def test_managed_fields_never_reach_the_listener(api: FakeApi, cluster: ClusterClient) -> None:
     kept: queue.Queue[dict[str, Any]] = queue.Queue()
 
     def keep(manifest: dict[str, Any]) -> None:

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from cluster.errors import ApiError, BadAnswer, ClusterError, Unreachable
-from cluster.retry import LONGEST_RETRY_AFTER, Backoff, may_repeat
+from cluster.retry import LONGEST_RETRY_AFTER, RandomBackoff, may_repeat
 
 
 def test_waits_grow_to_the_longest_and_are_never_below_the_first() -> None:
-    backoff = Backoff(first=0.5, longest=30.0, chance=random.Random(7))
+    backoff = RandomBackoff(first=0.5, longest=30.0, chance=random.Random(7))
 
     waits = [backoff.next() for _ in range(200)]
 
@@ -20,7 +20,7 @@ def test_waits_grow_to_the_longest_and_are_never_below_the_first() -> None:
 
 
 def test_a_success_starts_over() -> None:
-    backoff = Backoff(first=0.5, longest=30.0)
+    backoff = RandomBackoff(first=0.5, longest=30.0)
     for _ in range(20):
         backoff.next()
     backoff.reset()
@@ -29,8 +29,8 @@ def test_a_success_starts_over() -> None:
 
 
 def test_the_server_may_ask_for_more_but_not_for_ever() -> None:
-    assert Backoff().next(retry_after=40.0) == 40.0
-    assert Backoff().next(retry_after=1e9) == LONGEST_RETRY_AFTER
+    assert RandomBackoff().next(retry_after=40.0) == 40.0
+    assert RandomBackoff().next(retry_after=1e9) == LONGEST_RETRY_AFTER
 
 
 LOST = Unreachable("host", "broke", "cure")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.sightings import Sighting, Sightings, Snapshot, scope
 from cluster.sources import sources
 from cluster.store import Store
@@ -29,7 +29,7 @@ def of(name: str, uid: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def sighting_store(quota_api: QuotaApi, quota_cluster: Cluster) -> Iterator[Store]:
+def sighting_store(quota_api: QuotaApi, quota_cluster: ClusterClient) -> Iterator[Store]:
     """Started, with one queue and one PodGroup, of which only the queue is tracked."""
     quota_api.put(of("eng", "one"), pod_group("group", "eng"))
     store = Store(QUICK, sighted=frozenset({volcano.QUEUE}))

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import Unreachable
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedCache, Store, load
@@ -31,7 +31,7 @@ def test_a_store_knows_nothing_before_it_is_started() -> None:
 
 
 def test_everything_that_is_stored_is_in_the_forest(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.put(cohort("org"), cohort("team", "org"), cluster_queue("cq", "team"), local_queue("lq", "cq"))
     quota_api.put(queue("eng"), queue("ml", "eng"), pod_group("group", "ml"), job("train", "ml"))
@@ -48,7 +48,9 @@ def test_everything_that_is_stored_is_in_the_forest(
     assert followed.age() is not None
 
 
-def test_changes_are_followed_and_snapshots_stay(quota_api: QuotaApi, quota_cluster: Cluster, followed: Store) -> None:
+def test_changes_are_followed_and_snapshots_stay(
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
+) -> None:
     quota_api.put(queue("eng"), queue("ml", "eng"))
     followed.start(quota_cluster)
     eventually(lambda: not followed.ready())
@@ -63,7 +65,7 @@ def test_changes_are_followed_and_snapshots_stay(quota_api: QuotaApi, quota_clus
     assert names(first) == {"eng", "ml"}
 
 
-def test_what_a_new_list_lacks_is_gone(quota_api: QuotaApi, quota_cluster: Cluster, followed: Store) -> None:
+def test_what_a_new_list_lacks_is_gone(quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store) -> None:
     quota_api.put(queue("eng"), queue("ml", "eng"), cohort("org"))
     followed.start(quota_cluster)
     eventually(lambda: not followed.ready())
@@ -74,7 +76,7 @@ def test_what_a_new_list_lacks_is_gone(quota_api: QuotaApi, quota_cluster: Clust
 
 
 def test_a_kind_that_is_not_installed_is_known_to_be_empty(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.served = {resource for resource in ALL if resource.group != volcano.GROUP}
 
@@ -85,7 +87,7 @@ def test_a_kind_that_is_not_installed_is_known_to_be_empty(
 
 
 def test_an_older_version_is_followed_where_no_newer_is_served(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.served = {resource for resource in ALL if resource.version != "v1beta2"}
     quota_api.put({**cluster_queue("cq"), "apiVersion": "kueue.x-k8s.io/v1beta1", "spec": {"cohort": "org"}})
@@ -97,7 +99,7 @@ def test_an_older_version_is_followed_where_no_newer_is_served(
 
 
 def test_a_kind_that_may_not_be_listed_is_named_with_the_reason(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.failing["queues"] = status(403, "Forbidden", message="no list for you")
     quota_api.put(cohort("org"))
@@ -112,7 +114,7 @@ def test_a_kind_that_may_not_be_listed_is_named_with_the_reason(
 
 
 def test_an_object_with_defects_is_kept_and_stops_nothing(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     odd = queue("odd")
     odd["spec"] = {"capability": {"cpu": "2x"}, "parent": 7}
@@ -140,7 +142,7 @@ def test_a_store_that_cannot_reach_its_cluster_says_so_and_can_be_closed() -> No
     following.close()
 
 
-def test_a_store_may_be_closed_while_it_starts(quota_api: QuotaApi, quota_cluster: Cluster) -> None:
+def test_a_store_may_be_closed_while_it_starts(quota_api: QuotaApi, quota_cluster: ClusterClient) -> None:
     following = Store(QUICK)
 
     following.start(quota_cluster)
@@ -152,7 +154,7 @@ def test_a_store_may_be_closed_while_it_starts(quota_api: QuotaApi, quota_cluste
 # -- once, and never ---------------------------------------------------------------------------------------------------
 
 
-def test_load_reads_everything_once(quota_api: QuotaApi, quota_cluster: Cluster) -> None:
+def test_load_reads_everything_once(quota_api: QuotaApi, quota_cluster: ClusterClient) -> None:
     quota_api.put(cohort("org"), cluster_queue("cq", "org"), queue("eng"))
     quota_api.served = {resource for resource in ALL if resource.plural != "podgroups"}
 

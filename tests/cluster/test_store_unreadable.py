@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cluster import sources
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.sources import FOLLOWED
 from cluster.store import Store, load
 from policies.dialects import volcano
@@ -31,7 +31,7 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 def test_an_object_that_no_dialect_can_read_makes_its_kind_unknown_until_it_is_gone(
     quota_api: QuotaApi,
-    quota_cluster: Cluster,
+    quota_cluster: ClusterClient,
     followed: Store,
     poison: set[str],
     caplog: pytest.LogCaptureFixture,
@@ -54,7 +54,7 @@ def test_an_object_that_no_dialect_can_read_makes_its_kind_unknown_until_it_is_g
 
 
 def test_an_object_that_can_be_read_again_makes_its_kind_known(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store, poison: set[str]
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store, poison: set[str]
 ) -> None:
     quota_api.put(queue("odd"), queue("eng"))
     followed.start(quota_cluster)
@@ -74,7 +74,7 @@ def test_an_object_that_can_be_read_again_makes_its_kind_known(
 
 
 def test_a_new_list_without_the_unreadable_object_makes_its_kind_known(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store, poison: set[str]
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store, poison: set[str]
 ) -> None:
     poison.add("odd")
     quota_api.put(queue("eng"), queue("odd"))
@@ -89,7 +89,7 @@ def test_a_new_list_without_the_unreadable_object_makes_its_kind_known(
 
 
 def test_of_many_unreadable_objects_a_few_are_named_and_the_rest_are_counted(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store, poison: set[str]
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store, poison: set[str]
 ) -> None:
     poison |= {"a", "b", "c", "d", "e"}
     quota_api.put(*map(queue, sorted(poison)))
@@ -102,7 +102,7 @@ def test_of_many_unreadable_objects_a_few_are_named_and_the_rest_are_counted(
 
 
 def test_load_does_not_know_a_kind_of_which_an_object_cannot_be_read(
-    quota_api: QuotaApi, quota_cluster: Cluster, poison: set[str]
+    quota_api: QuotaApi, quota_cluster: ClusterClient, poison: set[str]
 ) -> None:
     poison.add("odd")
     quota_api.put(queue("odd"), queue("eng"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.sources import FOLLOWED, sources
 from cluster.store import Store, load
 from policies.configuration.settings import YuniKornSettings
@@ -29,7 +29,7 @@ def pod(name: str, namespace: str = "dev", app: str = "etl") -> Manifest:
 
 
 def test_of_config_maps_exactly_the_two_of_yunikorn_are_asked_for(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.put(config_map("yunikorn-defaults"), config_map("yunikorn-configs"), config_map("other"))
     quota_api.put(config_map("yunikorn-configs", "elsewhere"))
@@ -51,7 +51,7 @@ def test_of_config_maps_exactly_the_two_of_yunikorn_are_asked_for(
 
 
 def test_a_new_list_of_one_config_map_leaves_the_other(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.put(config_map("yunikorn-defaults"), config_map("yunikorn-configs"))
     followed.start(quota_cluster)
@@ -66,7 +66,7 @@ def test_a_new_list_of_one_config_map_leaves_the_other(
 
 
 def test_config_maps_are_known_once_both_are_listed(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.failing_fields["metadata.name=yunikorn-configs"] = status(500, "InternalError")
     quota_api.put(config_map("yunikorn-defaults"), config_map("yunikorn-configs"))
@@ -81,7 +81,7 @@ def test_config_maps_are_known_once_both_are_listed(
 
 
 def test_pods_of_yunikorn_are_followed_with_nothing_but_where_they_belong(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.put(pod("a"))
     followed.start(quota_cluster)
@@ -100,7 +100,7 @@ def test_pods_of_yunikorn_are_followed_with_nothing_but_where_they_belong(
 
 
 def test_where_yunikorn_is_not_followed_nobody_asks_for_pods_or_config_maps(
-    quota_api: QuotaApi, quota_cluster: Cluster
+    quota_api: QuotaApi, quota_cluster: ClusterClient
 ) -> None:
     following = Store(QUICK, sources(YuniKornSettings(follow=False)))
     quota_api.put(pod("a"), config_map("yunikorn-configs"), queue("eng"))
@@ -113,7 +113,7 @@ def test_where_yunikorn_is_not_followed_nobody_asks_for_pods_or_config_maps(
     assert not [seen for seen in quota_api.seen if seen.path.endswith(("pods", "configmaps", "priorityclasses"))]
 
 
-def test_the_namespace_of_yunikorn_may_be_another(quota_api: QuotaApi, quota_cluster: Cluster) -> None:
+def test_the_namespace_of_yunikorn_may_be_another(quota_api: QuotaApi, quota_cluster: ClusterClient) -> None:
     quota_api.put(config_map("yunikorn-configs", "batch"), config_map("yunikorn-configs"))
 
     tree = load(quota_cluster, sources(YuniKornSettings(namespace="batch")))
@@ -122,7 +122,7 @@ def test_the_namespace_of_yunikorn_may_be_another(quota_api: QuotaApi, quota_clu
 
 
 def test_a_cache_of_yunikorn_that_cannot_be_filled_keeps_the_store_from_being_ready(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+    quota_api: QuotaApi, quota_cluster: ClusterClient, followed: Store
 ) -> None:
     quota_api.failing = {plural: status(403, "Forbidden", message="not for you") for plural in ("pods", "configmaps")}
 

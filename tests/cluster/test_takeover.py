@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.takeover import carry_out
-from policies.takeover.objects import Found, Plan, Ref, Step, Write, ref_of, updates
+from policies.takeover.objects import FoundCluster, ObjectRef, PlannedWrite, PlanStep, TakeoverPlan, ref_of, updates
 
 
 class Pods:
@@ -28,8 +28,8 @@ class Pods:
             raise error
         self.objects[name]["metadata"]["labels"] = {}
 
-    def found(self) -> Found:
-        return Found({ref_of(each): each for each in self.objects.values()})
+    def found(self) -> FoundCluster:
+        return FoundCluster({ref_of(each): each for each in self.objects.values()})
 
     @staticmethod
     def _pod(name: str) -> dict[str, Any]:
@@ -37,9 +37,9 @@ class Pods:
         return {"kind": "Pod", "metadata": meta}
 
 
-def without_marks(found: Found) -> Plan:
+def without_marks(found: FoundCluster) -> TakeoverPlan:
     bare = [{**each, "metadata": {**each["metadata"], "labels": {}}} for each in found.objects.values()]
-    return Plan((Step("take off", updates(found, bare)),))
+    return TakeoverPlan((PlanStep("take off", updates(found, bare)),))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def without_marks(found: Found) -> Plan:
 def test_an_object_that_changes_or_goes_meanwhile_stops_no_step(error: ApiError, left: list[str]) -> None:
     pods = Pods(error)
 
-    carry_out(cast("Cluster", pods), pods.found, without_marks, lambda _: None, longest=60, rest=lambda _: None)
+    carry_out(cast("ClusterClient", pods), pods.found, without_marks, lambda _: None, longest=60, rest=lambda _: None)
 
     assert [*pods.objects] == left
     assert all(each["metadata"]["labels"] == {} for each in pods.objects.values())
@@ -61,8 +61,10 @@ def test_a_status_is_written_as_a_part_of_its_own() -> None:
         def patch(self, path: str, *_: object, **__: object) -> None:
             paths.append(path)
 
-    writes = [Write(Ref("Namespace", "team"), {}, "1", part) for part in ("", "status")]
-    plans = iter([Plan((Step("both", tuple(writes)),)), Plan()])
-    carry_out(cast("Cluster", Noting()), lambda: Found({}), lambda _: next(plans), lambda _: None, longest=60)
+    writes = [PlannedWrite(ObjectRef("Namespace", "team"), {}, "1", part) for part in ("", "status")]
+    plans = iter([TakeoverPlan((PlanStep("both", tuple(writes)),)), TakeoverPlan()])
+    carry_out(
+        cast("ClusterClient", Noting()), lambda: FoundCluster({}), lambda _: next(plans), lambda _: None, longest=60
+    )
 
     assert paths == ["/api/v1/namespaces/team", "/api/v1/namespaces/team/status"]

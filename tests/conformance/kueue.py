@@ -16,7 +16,7 @@ import jsonpatch
 from policies.configuration.kueue.gates import OF_WEBHOOKS as GATES
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects import read
-from policies.dialects.kueue import ClusterQueue, Cohort, QuotaNode, cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import ClusterQueue, Cohort, KueueNode, cluster_queue_ref, cohort_ref
 from policies.judge import evaluate
 from policies.judging.changes import changed
 from policies.judging.proposal import propose
@@ -87,7 +87,7 @@ def _step(forest: Forest, operation: Data) -> Forest:
     if verb.startswith("Delete"):
         return forest.drop(ref)
     node = forest.node(ref)
-    if not isinstance(node, QuotaNode):
+    if not isinstance(node, KueueNode):
         kind = ClusterQueue if is_queue else Cohort
         node = kind(ref=ref, api_version="kueue.x-k8s.io/v1beta2", parent=None, parent_field="spec.cohortName")
     if verb.startswith("Update"):

@@ -17,7 +17,7 @@ from scheduling.objects.queue_settings import (
 )
 from scheduling.objects.reading import read_workload
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import Queue
+from scheduling.quota.state import ClusterQueueState
 from scheduling.quota.tree import QuotaTree
 from scheduling.world.usage_report import ResourceUsage, local_queue_usage, queue_usage
 from scheduling.world.world import World
@@ -282,7 +282,7 @@ def _local_usage(case: Data) -> str | None:
     )
 
 
-def _queue_of(world: World, given: Data) -> Queue | None:
+def _queue_of(world: World, given: Data) -> ClusterQueueState | None:
     """The ClusterQueue that the case is about; None where there is none."""
     return world.state.queues.get(given["clusterQueue"]["metadata"]["name"]) if given["clusterQueue"] else None
 

@@ -18,7 +18,7 @@ from reconciler.controllers.queue_status import ACTIVE, status_of_cluster_queue,
 from reconciler.objects.stored import Stored, read_stored
 from scheduling.objects import times
 from scheduling.objects.queue_settings import (
-    QueueSettings,
+    ClusterQueueSettings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
@@ -58,7 +58,7 @@ def _cluster_queue(case: Data) -> str | None:
     given, expect, world = case["given"], case["expect"], World()
     name = given["clusterQueueName"]
     world.put_namespace("", {})
-    world.put_queue(QueueSettings(name, None, {}, (), selector=LabelSelector()), _NOW)
+    world.put_queue(ClusterQueueSettings(name, None, {}, (), selector=LabelSelector()), _NOW)
     world.put_local_queue(read_local_queue_settings(_local_queue(given["lqName"], name)), _NOW)
     for workload in [*((given["defaultWls"] or {}).get("items") or ()), *filter(None, [given.get("newWl")])]:
         world.put_workload(read_workload(workload), _NOW)

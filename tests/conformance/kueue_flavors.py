@@ -8,10 +8,17 @@ from pathlib import Path
 
 from policies.dialects.kueue_flavor import read_flavor
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.assignment import Assignment, Attempt, FlavorChoice, PodSetAssignment, needed, total_usage
+from scheduling.flavors.assignment import (
+    FlavorAssignment,
+    FlavorAttempt,
+    FlavorChoice,
+    PodSetAssignment,
+    needed,
+    total_usage,
+)
 from scheduling.flavors.eligibility import topology_only
 from scheduling.flavors.messages import text
-from scheduling.flavors.modes import Grade, Mode, Outcome, Simulate, better
+from scheduling.flavors.modes import FlavorOutcome, Grade, Mode, Simulate, better
 from scheduling.flavors.partial_admission import search
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import amounts
@@ -20,7 +27,7 @@ from scheduling.objects.queue_settings import Fungibility, read_cohort_settings,
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import Counting, PodSetRequests, total_requests
 from scheduling.objects.workload import ALLOWED_FLAVORS, Workload
-from scheduling.quota.state import Options, Queue, State
+from scheduling.quota.state import ClusterQueueState, Options, QuotaState
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Check, Data, Suite, mismatch
 
@@ -65,11 +72,11 @@ def _places_in_topology(case: Data) -> str:
 # -- the world of a case -----------------------------------------------------------------------------------------------
 
 
-def _world(case: Data) -> tuple[State, Queue]:
+def _world(case: Data) -> tuple[QuotaState, ClusterQueueState]:
     """What the case builds, and the ClusterQueue that the workload waits in: the first one."""
     given = case["given"]
     options = Options(fair_sharing=bool(given.get("enableFairSharing")), ignore_undeclared=_lax(case), compat=True)
-    state = State(options)
+    state = QuotaState(options)
     for manifest in given.get("resourceFlavors") or []:
         flavor = read_flavor(manifest)
         state.flavors[flavor.name] = flavor
@@ -142,7 +149,7 @@ def _held(entry: Data) -> PodSetRequests:
     return PodSetRequests(entry["name"], count, requests, amounts.part(requests, count), entry.get("flavors") or {})
 
 
-def _assignment(case: Data) -> Assignment:
+def _assignment(case: Data) -> FlavorAssignment:
     state, queue = _world(case)
     workload = _workload(case)
     counting = Counting(reclaimable_pods=case.get("featureGates", {}).get("ReclaimablePods", True))
@@ -199,7 +206,7 @@ def _same_attempts(wanted: list[Data], found: PodSetAssignment, observed: bool) 
     attempts = {attempt.flavor: attempt for attempt in found.attempts}
     if not wanted:
         return None
-    if found.outcome != Outcome.FIT or not any(attempt.mode == Mode.FIT for attempt in found.attempts):
+    if found.outcome != FlavorOutcome.FIT or not any(attempt.mode == Mode.FIT for attempt in found.attempts):
         missed = mismatch({entry["flavor"] for entry in wanted}, set(attempts))
         if missed:
             return missed
@@ -207,7 +214,7 @@ def _same_attempts(wanted: list[Data], found: PodSetAssignment, observed: bool) 
     return next(filter(None, (_same_attempt(entry, attempt, observed) for entry, attempt in seen)), None)
 
 
-def _same_attempt(wanted: Data, attempt: Attempt, observed: bool) -> str | None:
+def _same_attempt(wanted: Data, attempt: FlavorAttempt, observed: bool) -> str | None:
     return (
         mismatch((wanted["flavor"], wanted["mode"]), (attempt.flavor, attempt.mode.outcome.label))
         or mismatch(wanted.get("borrow") or 0, attempt.level)
@@ -240,7 +247,7 @@ def _no_fit(case: Data) -> str | None:
     expected, found = case["expect"], _assignment(case)
     reported = {attempt.flavor: attempt.no_fit for entry in found.pod_sets for attempt in entry.attempts}
     wanted = expected.get("flavorAttempts") or {}
-    if found.outcome == Outcome.FIT:
+    if found.outcome == FlavorOutcome.FIT:
         wanted = {flavor: reason for flavor, reason in wanted.items() if flavor in reported}
     return mismatch(expected.get("noFitReason") or "", found.no_fit) or mismatch(
         wanted, {flavor: reported.get(flavor) for flavor in wanted}
@@ -257,13 +264,13 @@ def _needed(case: Data) -> str | None:
     ]
     replaced = given.get("replaceWorkloadSlice") or {}
     usage = total_usage(assigned, [_held(entry) for entry in replaced.get("totalRequests") or []])
-    found = needed(Assignment(tuple(assigned), usage, 0, Outcome.FIT), compat=True)
+    found = needed(FlavorAssignment(tuple(assigned), usage, 0, FlavorOutcome.FIT), compat=True)
     return mismatch(case["expect"]["result"] or {}, {str(pair): amount for pair, amount in found.items()})
 
 
 def _given(entry: Data, requests: PodSetRequests) -> PodSetAssignment:
     choices = {
-        resource: FlavorChoice(choice["name"], Mode.FIT, 0, -1, Outcome.FIT)
+        resource: FlavorChoice(choice["name"], Mode.FIT, 0, -1, FlavorOutcome.FIT)
         for resource, choice in (entry.get("flavors") or {}).items()
     }
     return PodSetAssignment(entry["name"], entry["count"], requests.scaled_to(entry["count"]).requests, choices)

@@ -24,7 +24,7 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import ORIGIN, Condition, Workload
 from scheduling.placement import decisions
 from scheduling.placement.gates import with_open_gate
-from scheduling.placement.group import PLACED_ON, Group, Worker
+from scheduling.placement.group import PLACED_ON, Group, WorkerCluster
 from scheduling.placement.objects import multikueue_state
 from scheduling.placement.place import place
 from scheduling.placement.settings import REJECT, PlacementSettings
@@ -102,12 +102,12 @@ class _Played:
         configured = self.given["multiKueueConfig"]["spec"]["clusters"]
         return [(number, f"worker{number}") for number in self.workers if f"worker{number}" in configured]
 
-    def _worker(self, number: int, name: str) -> Worker:
+    def _worker(self, number: int, name: str) -> WorkerCluster:
         held = self.workers[number]
         clone, job = held["Workloads"].get(self.name), held["Jobs"].get(self._job_name)
         lost = self.given.get(f"{name}Reconnecting") or self.given.get(f"{name}OnGetError")
         foreign = any(each is not None and not ours(each) for each in (clone, job))
-        return Worker(
+        return WorkerCluster(
             name,
             reachable=not lost,
             lost_since=times.parse(self.given.get(f"{name}DisconnectedSince")),

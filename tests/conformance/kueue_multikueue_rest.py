@@ -18,7 +18,7 @@ from scheduling.objects.workload import QUOTA_RESERVED, Admission, CheckState, C
 from scheduling.placement import decisions
 from scheduling.placement.automated_quota import WorkerQueues, automation
 from scheduling.placement.dispatch import nominate
-from scheduling.placement.group import NOMINATED, PLACED_ON, Group, OwnerJob, Worker
+from scheduling.placement.group import NOMINATED, PLACED_ON, Group, OwnerJob, WorkerCluster
 from scheduling.placement.objects import config_of, multikueue_state, refers_to, states_of
 from scheduling.placement.place import place
 from scheduling.placement.settings import INCREMENTAL, ROUND, PlacementSettings
@@ -51,7 +51,7 @@ def _dispatched(case: Data) -> str | None:
         conditions={QUOTA_RESERVED: Condition("True")},
     )
     workers = tuple(
-        Worker(name, workload=Workload(namespace="ns", name="wl") if remote is not None else None)
+        WorkerCluster(name, workload=Workload(namespace="ns", name="wl") if remote is not None else None)
         for name, remote in (given["remotes"] or {}).items()
     )
     steps = place(Group(local, local.checks[0], _MANAGED, workers, NOW, placing))
@@ -71,7 +71,7 @@ def _incremental(case: Data) -> str | None:
         began = NOW - (ROUND + SECOND if given["advanceRoundTime"] else SECOND)
         noted = Condition("False", NOMINATED, "round 1", began)
         local = replace(local, conditions={**local.conditions, PLACED_ON: noted})
-    workers = tuple(map(Worker, given["remoteClusters"] or ()))
+    workers = tuple(map(WorkerCluster, given["remoteClusters"] or ()))
     found = nominate(Group(local, local.checks[0], _MANAGED, workers, NOW, placing), local)
     nobody = expect.get("error") is not None
     return mismatch(nobody, not found.round and not found.until) or mismatch(
@@ -87,7 +87,7 @@ def _dispatcher_waits(case: Data) -> str | None:
     local = read_workload(given["workload"])
     state = given.get("mkAcState")
     check = CheckState(state["name"], state["state"]) if state else None
-    steps = place(Group(local, check, _MANAGED, (Worker("worker1"),), NOW, placing))
+    steps = place(Group(local, check, _MANAGED, (WorkerCluster("worker1"),), NOW, placing))
     return mismatch([], [step for step in steps if isinstance(step, decisions.Nominate)])
 
 
@@ -144,7 +144,7 @@ def _collected(case: Data) -> str | None:
         job = jobs.get(owner)
         for _ in range(3):
             there = remote_job(BATCH, None, job) if job is not None and ours(job) else None
-            worker = Worker("worker1", workload=read_workload(clone), job=there)
+            worker = WorkerCluster("worker1", workload=read_workload(clone), job=there)
             for step in place(Group(None, None, None, (worker,), NOW)):
                 if isinstance(step, decisions.DeleteJob):
                     job = None

@@ -8,12 +8,12 @@ from pathlib import Path
 from policies.dialects.reading import Manifest
 from reconciler.multikueue.conditions import check_condition, cluster_condition, cluster_patch
 from reconciler.multikueue.connections import FAILED, refusal
-from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_secret
+from reconciler.multikueue.kubeconfigs import AllowedSources, RefusedKubeconfig, WorkerLogin, read_file, read_secret
 from reconciler.multikueue.link import Link, patience_after
 from reconciler.multikueue.objects import MULTIKUEUE, read_activity, read_multikueue_cluster, read_multikueue_config
 from reconciler.multikueue.profiles import disabled, read_profile
 from reconciler.objects.stored import read_stored
-from reconciler.objects.workers import Connection, PathSource, ProfileSource, SecretSource
+from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, WorkerConnection
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_check_settings
 from scheduling.objects.times import SECOND
@@ -82,23 +82,23 @@ class _Worker:
         self.closed = 0
         self.error: str | None = None
         self.wait = 0
-        self.connection = Connection("connecting")
+        self.connection = WorkerConnection("connecting")
 
     def reconcile(self) -> None:
         if self.manifest is None or self.manifest["metadata"].get("deletionTimestamp"):
             self.closed += self.links.pop(self.name, None) is not None
             return
         login = self._login()
-        if isinstance(login, Refused):
+        if isinstance(login, RefusedKubeconfig):
             self._refused(login)
         else:
             self._connect(login)
 
-    def _login(self) -> Login | Refused:
+    def _login(self) -> WorkerLogin | RefusedKubeconfig:
         source = read_multikueue_cluster(self.manifest or {}).source
         if isinstance(source, ProfileSource):
-            return read_profile(source.name, None, {}, Allowed()) if self._gate(_PROFILES, False) else disabled()
-        allowed = Allowed() if self._gate(_PATHS, True) else Allowed(prefix=None)
+            return read_profile(source.name, None, {}, AllowedSources()) if self._gate(_PROFILES, False) else disabled()
+        allowed = AllowedSources() if self._gate(_PATHS, True) else AllowedSources(prefix=None)
         if isinstance(source, PathSource):
             return read_file(source.path, allowed)
         assert isinstance(source, SecretSource)
@@ -107,13 +107,13 @@ class _Worker:
     def _gate(self, name: str, default: bool) -> bool:
         return bool(self.gates.get(name, default))
 
-    def _refused(self, login: Refused) -> None:
+    def _refused(self, login: RefusedKubeconfig) -> None:
         self.closed += self.name in self.links
-        self.connection = Connection("misconfigured", login.reason, refusal(login))
+        self.connection = WorkerConnection("misconfigured", login.reason, refusal(login))
         if not login.absent:
             self.error = f"failed to load client config, reason: {login.reason}, error: {login.message}"
 
-    def _connect(self, login: Login) -> None:
+    def _connect(self, login: WorkerLogin) -> None:
         known = self.name in self.links
         link = self.links.setdefault(self.name, Link())
         if link.step(login.content, _NOW) != "connect":
@@ -122,10 +122,10 @@ class _Worker:
         fault = _fault(login.content)
         if fault:
             self.wait = link.failed(_NOW) - _NOW
-            self.connection = Connection("lost", FAILED, fault)
+            self.connection = WorkerConnection("lost", FAILED, fault)
         else:
             link.made()
-            self.connection = Connection("connected", "Active", "Connected")
+            self.connection = WorkerConnection("connected", "Active", "Connected")
 
     def condition(self) -> tuple[str, str, str] | None:
         wanted = cluster_condition(self.connection)

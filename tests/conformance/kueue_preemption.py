@@ -9,17 +9,17 @@ from typing import Any
 
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource, Usage
-from scheduling.objects.queue_settings import QueueSettings, read_cohort_settings, read_queue_settings
+from scheduling.objects.queue_settings import ClusterQueueSettings, read_cohort_settings, read_queue_settings
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import total_requests, usage
 from scheduling.objects.workload import EVICTED, PREEMPTED, Workload
-from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.preemption import find_targets
 from scheduling.preemption.target_ordering import TargetOrdering
-from scheduling.preemption.targets import Target, eviction_message
+from scheduling.preemption.targets import PreemptionTarget, eviction_message
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.shares import Share, Shares, borrows_on
-from scheduling.quota.state import Options, Queue, Reservation, State
+from scheduling.quota.shares import DominantShare, Shares, borrows_on
+from scheduling.quota.state import ClusterQueueState, Options, QuotaState, Reservation
 from scheduling.status.eviction import preempt
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch
@@ -40,7 +40,7 @@ def suites(folder: Path) -> Iterator[Suite]:
 # -- the world of a case -----------------------------------------------------------------------------------------------
 
 
-def _state(case: Data) -> State:
+def _state(case: Data) -> QuotaState:
     given, fair = case["given"], (case.get("config") or {}).get("fairSharing")
     strategies = (fair or {}).get("preemptionStrategies")
     options = Options(
@@ -49,7 +49,7 @@ def _state(case: Data) -> State:
         nominal_first=case.get("featureGates", {}).get(_NOMINAL_GATE, True),
         compat=True,
     )
-    state = State(options)
+    state = QuotaState(options)
     for manifest in given.get("clusterQueues") or []:
         state.put_queue(read_queue_settings(manifest))
     for manifest in given.get("cohorts") or []:
@@ -63,7 +63,7 @@ def _workload(case: Data, manifest: Data) -> Workload:
     return read_workload(manifest, boosted=_gate(case, "PriorityBoost"))
 
 
-def _reservation(state: State, workload: Workload) -> Reservation:
+def _reservation(state: QuotaState, workload: Workload) -> Reservation:
     assert workload.admission is not None
     return Reservation(workload, state.queues[workload.admission.cluster_queue], usage(total_requests(workload)))
 
@@ -110,7 +110,7 @@ def _asked(preemptor: Workload, assignment: Data | None) -> tuple[Usage, set[Fla
     return need, short
 
 
-def _usages(state: State) -> dict[str, dict[FlavorResource, int]]:
+def _usages(state: QuotaState) -> dict[str, dict[FlavorResource, int]]:
     nodes = (*state.tree.queues.values(), *state.tree.cohorts.values())
     return {repr(node): {pair: amount for pair, amount in node.usage.items() if amount} for node in nodes}
 
@@ -126,7 +126,7 @@ def _told_alike(expected: Data | None, found: dict[str, list[tuple[str, ...]]]) 
     return mismatch(wanted, found)
 
 
-def _told(target: Target, preemptor: Workload, queue: Queue) -> list[tuple[str, ...]]:
+def _told(target: PreemptionTarget, preemptor: Workload, queue: ClusterQueueState) -> list[tuple[str, ...]]:
     """What the victim's status says of it then; who leaves already is not told again."""
     victim = target.reservation.workload
     if not victim.evicted:
@@ -139,17 +139,17 @@ def _told(target: Target, preemptor: Workload, queue: Queue) -> list[tuple[str, 
 
 
 def _order(case: Data) -> str | None:
-    given, state, usages = case["given"], State(), {}
+    given, state, usages = case["given"], QuotaState(), {}
     reservations = []
     for entry in given["candidates"] or ():
         queue = state.queues.get(entry["clusterQueue"]) or state.put_queue(
-            QueueSettings(entry["clusterQueue"], None, {}, ())
+            ClusterQueueSettings(entry["clusterQueue"], None, {}, ())
         )
         reservation = Reservation(_workload(case, entry["workload"]), queue, {})
         reservations.append(reservation)
         if entry.get("localQueueFSUsage") is not None:
             usages[reservation.key] = Fraction(str(entry["localQueueFSUsage"]))
-    precedence = Precedence(usage=_usage_of(usages) if _gate(case, "AdmissionFairSharing") else None)
+    precedence = CandidatePrecedence(usage=_usage_of(usages) if _gate(case, "AdmissionFairSharing") else None)
     found = precedence.in_order(reservations, given["preemptorClusterQueue"], times.parse(given["now"]))
     return mismatch(case["expect"]["candidates"] or [], [each.workload.name for each in found])
 
@@ -160,7 +160,7 @@ def _usage_of(usages: dict[str, Fraction]) -> Callable[[Reservation], Fraction |
 
 def _policy(case: Data) -> str | None:
     given = case["given"]
-    precedence = Precedence(buffer=_BUFFER if _gate(case, _BUFFER_GATE) else 0)
+    precedence = CandidatePrecedence(buffer=_BUFFER if _gate(case, _BUFFER_GATE) else 0)
     preemptor, candidate = _workload(case, given["preemptor"]), _workload(case, given["candidate"])
     return mismatch(case["expect"]["result"], precedence.allows(given["policy"], preemptor, candidate))
 
@@ -170,7 +170,7 @@ def _contest(case: Data) -> str | None:
     listed = given.get("candidateClusterQueues") or []
     candidates = [each for each in state.reservations.values() if each.queue.name in listed]
     own = state.queues[given["preemptorClusterQueue"]].node
-    contest = TargetOrdering(own, candidates, Shares(), Precedence())
+    contest = TargetOrdering(own, candidates, Shares(), CandidatePrecedence())
     actions = list(given.get("actions") or [])
     order: list[str] = []
     while (node := contest.pick()) is not None:
@@ -232,7 +232,7 @@ def _borrowing(case: Data) -> str | None:
 def _share_text(case: Data) -> str | None:
     drs = case["given"]["drs"]
     weight = int(Fraction(str(drs["fairWeight"])) * 10**9)
-    share = Share(drs["borrowing"], drs["dominantResource"], Fraction(str(drs["unweightedRatio"])), weight)
+    share = DominantShare(drs["borrowing"], drs["dominantResource"], Fraction(str(drs["unweightedRatio"])), weight)
     return mismatch(case["expect"]["result"], str(share))
 
 

@@ -22,7 +22,7 @@ from scheduling.objects.queue_settings import (
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Workload
 from scheduling.queues.consumption import Consumption, UsageDecay
-from scheduling.queues.pending import Entry, PendingQueue, Requeue
+from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
 from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
@@ -47,8 +47,8 @@ def _now(case: Data) -> int:
     return times.parse(case["given"].get("now") or "2025-01-01T00:00:00Z")
 
 
-def _entry(workload: Workload, shape: object = "") -> Entry:
-    return Entry(workload, shape or workload.key, Ordering().since(workload))
+def _entry(workload: Workload, shape: object = "") -> PendingEntry:
+    return PendingEntry(workload, shape or workload.key, Ordering().since(workload))
 
 
 def _named(name: str) -> Workload:
@@ -325,7 +325,7 @@ def _keys(found: dict[str, list[str]] | None) -> dict[str, list[str]]:
     return {name: sorted(keys) for name, keys in (found or {}).items() if keys}
 
 
-def _by_queue(world: World, part: Callable[[PendingQueue], list[Entry]]) -> dict[str, list[str]]:
+def _by_queue(world: World, part: Callable[[PendingQueue], list[PendingEntry]]) -> dict[str, list[str]]:
     found = {name: sorted(entry.key for entry in part(queue)) for name, queue in world.queues.pending.items()}
     return {name: keys for name, keys in found.items() if keys}
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from policies.dialects.kueue_flavor import read_flavor
 from scheduling.cycle.cycle import quota_to_reserve
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.fair_sharing import Rank, rank
 from scheduling.cycle.nomination import Nomination, classic_order
 from scheduling.cycle.outcome import reserved, waiting
-from scheduling.flavors.assignment import Assignment
-from scheduling.flavors.modes import Outcome
+from scheduling.flavors.assignment import FlavorAssignment
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.order import Ordering
@@ -29,8 +29,8 @@ from scheduling.objects.queue_settings import (
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, Workload
 from scheduling.queues.consumption import Consumption, UsageDecay
-from scheduling.queues.pending import Entry, Requeue
-from scheduling.quota.shares import Share
+from scheduling.queues.pending import PendingEntry, Requeue
+from scheduling.quota.shares import DominantShare
 from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
 from scheduling.status.observability import GRANULAR, LEGACY, Observability
@@ -137,7 +137,7 @@ def now_of(case: Data) -> int:
 
 def _cycle(case: Data) -> str | None:
     world = world_of(case)
-    decisions = Engine(world).step(now_of(case))
+    decisions = AdmissionEngine(world).step(now_of(case))
     if case["given"].get("statusPatchError"):
         for decision in decisions:
             if isinstance(decision, Reserve):
@@ -264,7 +264,7 @@ def _two_cycles(case: Data) -> str | None:
     world, now, expect = world_of(case), now_of(case), case["expect"]
     for local in case["given"].get("localQueues") or ():
         world.put_namespace(local["metadata"]["namespace"], {})
-    engine = Engine(world)
+    engine = AdmissionEngine(world)
     first = engine.step(now)
     wrong = _same_workloads(expect.get("workloadsAfterFirstCycle") or (), carried_out(world, first, now, LEGACY))
     for gone in case["given"].get("deleteWorkloads") or ():
@@ -281,7 +281,7 @@ def _many_cycles(case: Data) -> str | None:
     """As many cycles as there are workloads, ordered by what LocalQueues used."""
     world = world_of(case)
     world.put_namespace("default", {})
-    engine, decisions = Engine(world), []
+    engine, decisions = AdmissionEngine(world), []
     for _ in case["given"]["workloads"] or ():
         decisions += engine.step(now_of(case))
     return _same_statuses(case, world, decisions) or _same_conditions(case, world, decisions)
@@ -303,8 +303,8 @@ def _entry_order(case: Data) -> str | None:
 
 def _nominee(found: Data, ordering: Ordering, gates: Data) -> Nomination:
     workload = read_workload(found["workload"])
-    entry = Entry(workload, "", ordering.since(workload))
-    assignment = Assignment((), {}, found.get("borrowing", 0), Outcome.FIT)
+    entry = PendingEntry(workload, "", ordering.since(workload))
+    assignment = FlavorAssignment((), {}, found.get("borrowing", 0), FlavorOutcome.FIT)
     claims = bool(found.get("isPreemptor")) and gates.get("PrioritizePreemptorWorkloads", False)
     return Nomination(entry, None, assignment, preemptor=claims)  # type: ignore[arg-type]
 
@@ -321,7 +321,7 @@ def _less(case: Data) -> str | None:
         requested = (given.get("requestedFRs") or {}).get(nominee.workload.key) or {}
         borrows = any(amount > 0 and pair in (reported.get("borrowedFRs") or ()) for pair, amount in requested.items())
         ratio, weight = Fraction(str(reported.get("unweightedRatio", 0))), int(reported.get("fairWeight", 1) * 10**9)
-        return rank(nominee, borrows, Share(reported.get("borrowing", False), "", ratio, weight))
+        return rank(nominee, borrows, DominantShare(reported.get("borrowing", False), "", ratio, weight))
 
     return mismatch(case["expect"]["less"], ranked(given["a"]) < ranked(given["b"]))
 
@@ -333,11 +333,13 @@ def _to_reserve(case: Data) -> str | None:
     world.put_queue(settings, 0)
     queue = world.state.queues[settings.name]
     world.state.tree.add(queue.node, _usage(given.get("clusterQueueUsage")))
-    mode = {"Preempt": Outcome.PREEMPT, "Fit": Outcome.FIT}.get(given["assignmentMode"], Outcome.NO_FIT)
-    assignment = Assignment((), _usage(given["assignmentUsage"]), given.get("borrowing", 0), mode)
+    mode = {"Preempt": FlavorOutcome.PREEMPT, "Fit": FlavorOutcome.FIT}.get(
+        given["assignmentMode"], FlavorOutcome.NO_FIT
+    )
+    assignment = FlavorAssignment((), _usage(given["assignmentUsage"]), given.get("borrowing", 0), mode)
     expected = _usage(case["expect"]["reserved"])
     return mismatch(
-        expected, assignment.usage if mode == Outcome.FIT else quota_to_reserve(queue, assignment, compat=True)
+        expected, assignment.usage if mode == FlavorOutcome.FIT else quota_to_reserve(queue, assignment, compat=True)
     )
 
 

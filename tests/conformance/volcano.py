@@ -16,7 +16,7 @@ from policies.configuration.settings import Configuration, VolcanoSettings
 from policies.dialects import read
 from policies.judge import evaluate
 from policies.judging.proposal import Proposal, propose
-from policies.model.change import Change, Operation
+from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Profile, Severity
 from tests.builders import typed, world
 from tests.conformance.suite import Suite, suite
@@ -101,7 +101,7 @@ def _review(given: Given) -> Proposal:
     stored = world(*(given["queues"] or ()))
     request = given["admissionReview"]["request"]
     old, new = request.get("oldObject"), request.get("object")
-    if request["operation"] not in list(Operation):
+    if request["operation"] not in list(ChangeOperation):
         raise BadReview(f"the operation {request['operation']!r} is not judged")
     if request["operation"] == "DELETE":
         named = (queue for queue in stored.nodes() if queue.ref.name == request["name"])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from policies.configuration.settings import Configuration, ResourceGroup, VolcanoSettings
+from policies.configuration.settings import Configuration, VolcanoResourceGroup, VolcanoSettings
 from policies.model.findings import Profile
 from policies.mutation.defaults import patch
 from tests.builders import world
@@ -57,8 +57,8 @@ def _pod_differs(given: Data, expect: Data) -> str | None:
     return mismatch(expect["patch"] or [], patch(given["pod"], world(), configuration))
 
 
-def _group(given: Data) -> ResourceGroup:
-    return ResourceGroup(
+def _group(given: Data) -> VolcanoResourceGroup:
+    return VolcanoResourceGroup(
         name=given["ResourceGroup"],
         by=given["Object"]["Key"],
         values=tuple(given["Object"]["Value"] or ()),

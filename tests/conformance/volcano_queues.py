@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from scheduling.volcano_queues.states import Action, State, handler_of, next_state
+from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState, handler_of, next_state
 from scheduling.volcano_queues.vcctl import BadRequest, check_name, counts_by_queue, listed, requested
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
@@ -27,7 +27,7 @@ def _stored(queue: Data) -> str:
 
 def _next_state(case: Data) -> str | None:
     given = case["given"]
-    in_force, action = State(given["currentState"].capitalize()), Action(given["action"])
+    in_force, action = VolcanoQueueState(given["currentState"].capitalize()), QueueAction(given["action"])
     found = next_state(in_force, action, _stored(given["queue"]), work=bool(given["podGroups"]))
     return mismatch(case["expect"]["state"], found.value)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from policies.dialects.volcano_gates import group_of
 from scheduling.volcano.actions import run
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import PodGroup, Task
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.queues import share
@@ -20,9 +20,9 @@ from scheduling.volcano.reading import (
     read_queue,
     read_task,
 )
-from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.session import Outcome
-from scheduling.volcano.setup import Cluster, PluginSettings, open_session
+from scheduling.volcano.refusal import QueueRefusal
+from scheduling.volcano.session import SessionOutcome
+from scheduling.volcano.setup import PluginSettings, SessionSetup, open_session
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
 _REJECTED = "pgA"
@@ -46,8 +46,8 @@ class Rejecter(Plugin):
 
     answers = frozenset(["jobEnqueueable"])
 
-    def job_enqueueable(self, job: Job) -> Refusal | None:
-        return Refusal("the test wants it out") if job.name.endswith(f"/{_REJECTED}") else None
+    def job_enqueueable(self, job: GangJob) -> QueueRefusal | None:
+        return QueueRefusal("the test wants it out") if job.name.endswith(f"/{_REJECTED}") else None
 
 
 def _session(case: Data) -> str | None:
@@ -55,12 +55,12 @@ def _session(case: Data) -> str | None:
     return _compare(expect, _run(given, given["actions"] or ()), _tasks(given))
 
 
-def _run(given: Data, actions: Sequence[str]) -> Outcome:
+def _run(given: Data, actions: Sequence[str]) -> SessionOutcome:
     session = open_session(_cluster(given), _tiers(given), {"test-rejecter": Rejecter()})
     return run(session, actions)
 
 
-def _compare(expect: Data, outcome: Outcome, tasks: Mapping[str, Task]) -> str | None:
+def _compare(expect: Data, outcome: SessionOutcome, tasks: Mapping[str, Task]) -> str | None:
     phases = expect["podGroupPhases"] or {}
     found = (
         mismatch(expect["binds"] or {}, dict(outcome.binds))
@@ -134,8 +134,8 @@ def _tiers(given: Data) -> list[list[PluginSettings]]:
     ]
 
 
-def _cluster(given: Data) -> Cluster:
-    return Cluster(
+def _cluster(given: Data) -> SessionSetup:
+    return SessionSetup(
         queues=[read_queue(queue) for queue in given.get("queues") or []],
         groups=_groups(given),
         tasks=[*_tasks(given).values()],

@@ -18,7 +18,7 @@ from policies.model.change import Change, User
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation import yunikorn_admission
-from policies.mutation.yunikorn_admission import Filters, Request
+from policies.mutation.yunikorn_admission import Filters, PodAdmission
 from tests.conformance.suite import Check, Data, Suite, mismatch, suite
 
 ALL = AdmissionSettings(scheduler_name="always", labels=True, user_info=True, preemption=True)
@@ -125,12 +125,12 @@ def _user_info(case: Data) -> str | None:
 def _pod_patch(given: Data, expect: Data, user: User) -> str | None:
     pod = {"metadata": {"annotations": given.get("annotations") or {}}}
     only = AdmissionSettings(user_info=True)
-    patch = yunikorn_admission.mutated_pod(pod, Request(namespace="default", user=user), Filters(), only)
+    patch = yunikorn_admission.mutated_pod(pod, PodAdmission(namespace="default", user=user), Filters(), only)
     return mismatch([expect["patch"]], patch)
 
 
 def _workload_patch(manifest: Data, expect: Data, filters: Filters, user: User) -> str | None:
-    request = Request(namespace="default", user=user)
+    request = PodAdmission(namespace="default", user=user)
     patch = yunikorn_admission.mutated_workload(manifest["kind"], manifest, request, filters, ALL)
     return mismatch(_applied(manifest, [expect["patch"]]), _applied(manifest, patch))
 
@@ -172,11 +172,11 @@ def _judge(asked: Data, config: Data) -> tuple[bool, list[dict[str, Any]]]:
     return False, yunikorn_admission.mutated_workload(kind, asked.get("object") or {}, request, filters, ALL)
 
 
-def _request(asked: Data, config: Data) -> Request:
+def _request(asked: Data, config: Data) -> PodAdmission:
     namespace, who = asked.get("namespace") or "default", asked.get("userInfo") or {}
     flags = (config.get("namespaceFlags") or {}).get(namespace, {})
     priority_class = ((asked.get("object") or {}).get("spec") or {}).get("priorityClassName", "")
-    return Request(
+    return PodAdmission(
         namespace=namespace,
         user=_user(who.get("username"), who.get("groups")),
         enabled=_FLAGS[flags.get("enableYuniKorn", "unset")],

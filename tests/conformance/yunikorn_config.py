@@ -20,8 +20,13 @@ from policies.dialects.yunikorn_config import (
     structure,
 )
 from policies.dialects.yunikorn_config.decode import read_queue, read_rule
-from policies.dialects.yunikorn_config.model import Limit, Partition, PlacementRule, Problem, Queue
-from policies.dialects.yunikorn_config.placement import Application, Configured, Placement, Rejected
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Limit, Partition, PlacementRule, Problem
+from policies.dialects.yunikorn_config.placement import (
+    ConfiguredPartition,
+    QueuePlacement,
+    Rejected,
+    ReportedApplication,
+)
 from policies.dialects.yunikorn_config.typed import Faults
 from policies.dialects.yunikorn_config.validation import refusals
 from policies.text.yaml_composer import first_document
@@ -119,7 +124,7 @@ def _texts(resources: Any) -> dict[str, str]:
     return {name: amount.written.text for name, amount in (resources or {}).items()}
 
 
-def _queue(queue: Queue) -> Data:
+def _queue(queue: ConfiguredQueue) -> Data:
     return {"name": queue.name} | _given(
         parent=queue.parent,
         resources=_given(guaranteed=_texts(queue.guaranteed), max=_texts(queue.maximum)),
@@ -166,30 +171,30 @@ def _whole_partition(piece: Data) -> Partition:
     return partition
 
 
-def _of_queue(check: Callable[[Queue], Iterable[Problem]]) -> Callable[[Data], Iterable[Problem]]:
+def _of_queue(check: Callable[[ConfiguredQueue], Iterable[Problem]]) -> Callable[[Data], Iterable[Problem]]:
     return lambda given: check(read_queue(_node(given["queue"]), "", Faults()))
 
 
-def _quotas(root: Queue) -> Iterator[Problem]:
+def _quotas(root: ConfiguredQueue) -> Iterator[Problem]:
     yield from structure.amounts_read(root)
     yield from quotas.guaranteed_above_max(root)
     yield from quotas.max_above_parent(root)
     yield from quotas.guaranteed_above_queue(root)
 
 
-def _limits_down(root: Queue) -> Iterator[Problem]:
+def _limits_down(root: ConfiguredQueue) -> Iterator[Problem]:
     for queue in root.walk():
         for limit in queue.limits:
             yield from structure.bad_amounts(limit.max_resources, queue.path, queue.path)
     yield from limits.limits_above_ancestor(root)
 
 
-def _queue_limits(queue: Queue) -> Iterator[Problem]:
+def _queue_limits(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from limits.limits_by_themselves(queue.limits, queue.path)
     yield from limits.limits_above_queue(queue)
 
 
-def _queues(root: Queue) -> Iterator[Problem]:
+def _queues(root: ConfiguredQueue) -> Iterator[Problem]:
     yield from structure.queue_structure(root)
     for queue in root.walk():
         yield from _queue_limits(queue)
@@ -262,17 +267,17 @@ class _Alone:
     """A rule asked by itself: the path that it gives, or why it fails."""
 
     rule: PlacementRule
-    queues: Configured
+    queues: ConfiguredPartition
 
-    def place(self, application: Application) -> Placement:
+    def place(self, application: ReportedApplication) -> QueuePlacement:
         try:
-            return Placement(placement.candidate(self.rule, self.queues, application))
+            return QueuePlacement(placement.candidate(self.rule, self.queues, application))
         except Rejected as error:
-            return Placement(reason=str(error))
+            return QueuePlacement(reason=str(error))
 
 
-def application(given: Data) -> Application:
-    return Application(given["queue"], given["user"], tuple(given["groups"] or ()), given["tags"] or {})
+def application(given: Data) -> ReportedApplication:
+    return ReportedApplication(given["queue"], given["user"], tuple(given["groups"] or ()), given["tags"] or {})
 
 
 def rules(given: Iterable[Data] | None) -> list[PlacementRule]:
@@ -284,7 +289,7 @@ def _hides_a_state(given: Data, expect: Data) -> bool:
     partition, asked = read_config(given["queuesYaml"]).partition, application(given["application"])
     if expect["queue"] or partition is None or not asked.queue.startswith("root."):
         return False
-    queues = Configured(partition)
+    queues = ConfiguredPartition(partition)
     open_to_it = queues.is_leaf(asked.queue) and queues.may_submit(asked.queue, asked)
     return open_to_it and any(rule["name"] == "provided" and "filter" not in rule for rule in given["rules"] or ())
 
@@ -292,7 +297,7 @@ def _hides_a_state(given: Data, expect: Data) -> bool:
 def _placed(given: Data, expect: Data) -> str | None:
     partition = read_config(given["queuesYaml"]).partition
     assert partition is not None
-    queues, chain = Configured(partition), rules(given["rules"])
+    queues, chain = ConfiguredPartition(partition), rules(given["rules"])
     whole = given["name"].startswith(("TestManager", "TestForcePlaceApp")) or len(chain) != 1
     if whole:
         got = placement.placed(chain, queues, application(given["application"]))
@@ -326,7 +331,7 @@ class _Running:
     def is_leaf(self, path: str) -> bool:
         return bool(self.queues.get(path.lower(), {}).get("leaf"))
 
-    def may_submit(self, path: str, application: Application) -> bool:
+    def may_submit(self, path: str, application: ReportedApplication) -> bool:
         return True
 
     def leaf(self, path: str) -> dynamic.Leaf:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduling.yunikorn.preemptable import Level, preemptable, remaining_guaranteed
-from scheduling.yunikorn.queue import OverMaximum, OverReleased, Queue, QueueSettings
+from scheduling.yunikorn.queue import OverMaximum, OverReleased, YuniKornQueue, YuniKornQueueSettings
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
 NAMES = ("core-queue", "core-preemption-amounts")
@@ -28,8 +28,8 @@ def _why(case: Data, known: dict[str, Any]) -> str:
 # -- queues ------------------------------------------------------------------------------------------------------------
 
 
-def _queue(data: Data, parent: Queue | None, found: dict[str, Queue]) -> None:
-    settings = QueueSettings(
+def _queue(data: Data, parent: YuniKornQueue | None, found: dict[str, YuniKornQueue]) -> None:
+    settings = YuniKornQueueSettings(
         path=data["path"],
         leaf=data["leaf"],
         managed=data["managed"],
@@ -37,7 +37,7 @@ def _queue(data: Data, parent: Queue | None, found: dict[str, Queue]) -> None:
         guaranteed=data["guaranteed"],
         max_applications=data["maxRunningApps"],
     )
-    queue = Queue(settings, parent, is_cluster=parent is None)
+    queue = YuniKornQueue(settings, parent, is_cluster=parent is None)
     queue.accounts.update(allocated=data["allocated"] or {}, preempting=data["preempting"] or {})
     queue.running = data["runningApps"] + data["allocatingAcceptedApps"]
     found[queue.path] = queue
@@ -69,7 +69,7 @@ CHANGES: dict[str, Callable[..., Any]] = {
 
 
 def _of_queue(case: Data) -> str | None:
-    given, expect, found = case["given"], case["expect"], dict[str, Queue]()
+    given, expect, found = case["given"], case["expect"], dict[str, YuniKornQueue]()
     _queue(given["tree"], None, found)
     queue, operation = found[given["queue"]], given["op"]
     if operation in OPERATIONS:

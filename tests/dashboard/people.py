@@ -12,7 +12,7 @@ from cluster.resource import Resource
 from dashboard.app import create_app
 from dashboard.login.authenticators import Authenticator, ByToken
 from dashboard.login.sessions import Sessions
-from dashboard.reading.backend import NO_PARAMS, Login, Reader
+from dashboard.reading.backend import NO_PARAMS, UserLogin, UserReader
 from dashboard.settings import DashboardSettings
 from tests.dashboard.trees.entries import kueue, tree
 
@@ -45,7 +45,7 @@ ANSWERS: dict[str, Any] = {
 class Answering:
     """Reads as one person: the admin may everything, the tenant what is below its namespace."""
 
-    def __init__(self, backend: Cluster, login: Login) -> None:
+    def __init__(self, backend: Cluster, login: UserLogin) -> None:
         self._backend, self._login = backend, login
 
     def ask(self, path: str, params: Mapping[str, str] = NO_PARAMS) -> dict[str, Any]:
@@ -88,12 +88,12 @@ class Telling:
 
     def __init__(self, answer: dict[str, Any] | Exception) -> None:
         self.answer = answer
-        self.asked: list[tuple[Login, dict[str, str]]] = []
+        self.asked: list[tuple[UserLogin, dict[str, str]]] = []
 
-    def missing(self, login: Login) -> tuple[str, ...]:
+    def missing(self, login: UserLogin) -> tuple[str, ...]:
         return ("list namespaces",) if login.authorization == TENANT else ()
 
-    def ask(self, login: Login, sources: Mapping[str, str]) -> dict[str, Any]:
+    def ask(self, login: UserLogin, sources: Mapping[str, str]) -> dict[str, Any]:
         self.asked.append((login, dict(sources)))
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -107,11 +107,11 @@ class Cluster:
         self.answers = dict(ANSWERS)
         self.asked: list[str] = []
         self.down: Exception | None = None
-        self.logins: list[Login] = []
+        self.logins: list[UserLogin] = []
         self.what_if: Telling | None = None
         self.audited = True
 
-    def reader(self, login: Login) -> Reader:
+    def reader(self, login: UserLogin) -> UserReader:
         self.logins.append(login)
         return Answering(self, login)
 

@@ -11,7 +11,7 @@ import pytest
 from cluster.endpoint import Endpoint
 from cluster.errors import ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
 from dashboard.login.authenticators import ByProxy
-from dashboard.reading.backend import Login
+from dashboard.reading.backend import UserLogin
 from dashboard.reading.cache import AnswerCache
 from dashboard.reading.remote import RemoteBackend, Servers
 from tests.dashboard.people import ADMIN, ANSWERS, TENANT, Cluster, browser, signed_in
@@ -69,7 +69,7 @@ def test_a_dashboard_without_an_audit_says_what_to_configure(audit: Endpoint | N
     assert backend.audited is (audit is not None)
     if audit is None:
         with pytest.raises(NotFound, match=r"--audit URL, or install manifests/components/audit"):
-            backend.reader(Login("Bearer x")).findings()
+            backend.reader(UserLogin("Bearer x")).findings()
 
 
 ERRORS: dict[int, ClusterError] = {
@@ -240,7 +240,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.reading.cache._MOST", 3)
     cache = AnswerCache()
     for each in range(10):
-        cache.get(Login(f"Bearer {each}"), ("v1", "/v1/tree"), dict, lambda: 0.0)
+        cache.get(UserLogin(f"Bearer {each}"), ("v1", "/v1/tree"), dict, lambda: 0.0)
 
     assert len(cache._entries) == 3
 

@@ -25,7 +25,7 @@ from scheduling.volcano.gates.gated_pod import read_gated_pod as read_volcano_po
 from scheduling.yunikorn.as_json import queue_node, waiting_json
 from scheduling.yunikorn.gates.gate_questions import in_namespace, in_queue, reasons
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
-from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 from scheduling.yunikorn.usage import applications_below
 from tests.fuzz import corpus
@@ -36,7 +36,7 @@ _NAMES = ("a", "b", "c", "root", "default")
 
 def quota_gates(chance: random.Random, mutator: Mutator) -> str:
     """Those of YuniKorn."""
-    keeper, spaces = Gatekeeper(QueuesInForce("yunikorn"), preempts=chance.random() < 0.5), set[str]()
+    keeper, spaces = YuniKornGatekeeper(QueuesInForce("yunikorn"), preempts=chance.random() < 0.5), set[str]()
     for manifest in (chance.choice(_of_kinds("Pod", "Namespace", "ConfigMap")) for _ in range(12)):
         read_again = _mutated(_held(manifest, chance), mutator)
         if manifest["kind"] == "Pod":
@@ -57,7 +57,7 @@ def quota_gates(chance: random.Random, mutator: Mutator) -> str:
     return "some wait" if said else "nobody waits"
 
 
-def _is_visible(keeper: Gatekeeper, spaces: set[str]) -> None:
+def _is_visible(keeper: YuniKornGatekeeper, spaces: set[str]) -> None:
     """All of it can be listed, drawn and scraped, and each Pod that waits in a queue is found there."""
     counts = applications_below(keeper.scheduler)
     json.dumps([queue_node(queue, counts[queue]) for queue in keeper.scheduler.tree.root.walk()])
@@ -73,7 +73,7 @@ def _is_visible(keeper: Gatekeeper, spaces: set[str]) -> None:
 
 def volcanos_gates(chance: random.Random, mutator: Mutator) -> str:
     """Those of Volcano: few names, so that queues, PodGroups and Pods meet, and lie on cycles."""
-    keeper = volcano.Gatekeeper()
+    keeper = volcano.VolcanoGatekeeper()
     for manifest in (chance.choice(_of_kinds("Pod", "Queue", "PodGroup")) for _ in range(20)):
         held = _held(manifest, chance)
         held["metadata"] = {**held["metadata"], "name": chance.choice(_NAMES), "namespace": "ns"}

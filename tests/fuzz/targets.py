@@ -40,12 +40,12 @@ from policies import dialects
 from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration, Enforce, KueueSettings, VolcanoSettings, YuniKornSettings
 from policies.dialects.yunikorn_config.reading import read_config
-from policies.migration import Wish
+from policies.migration import MigrationWish
 from policies.model.errors import PolicyError
 from policies.model.forest import Forest
 from policies.rules import registry
 from reconciler.configured import read_configured
-from reconciler.multikueue.kubeconfigs import Allowed, read_login
+from reconciler.multikueue.kubeconfigs import AllowedSources, read_login
 from tests.fuzz import corpus
 from tests.fuzz.gates import quota_gates, volcanos_gates
 from tests.fuzz.mutations import Mutator, copied, written
@@ -207,7 +207,7 @@ def kubeconfigs(chance: random.Random, mutator: Mutator) -> Status:
     content = written(mutator.tree(corpus.KUBECONFIG))
     if chance.random() < 0.4:
         content = mutator.data(content)
-    return type(read_login(content.decode(errors="replace"), Allowed())).__name__
+    return type(read_login(content.decode(errors="replace"), AllowedSources())).__name__
 
 
 def configurations(chance: random.Random, mutator: Mutator) -> Status:
@@ -256,7 +256,7 @@ def migrations(chance: random.Random, mutator: Mutator) -> Status:
     """The whole of `quotree migrate -`; what it prints can be read again."""
     origin = chance.choice(list(Origin))
     with _StandardInput(_manifests(chance, mutator)), redirect_stderr(io.StringIO()):
-        found = migrated(origin, ["-"], Against(), Wish({"cpu": chance.choice((0, 8000))}))
+        found = migrated(origin, ["-"], Against(), MigrationWish({"cpu": chance.choice((0, 8000))}))
     text = migration_text(found)
     assert all(line.isprintable() for line in f"{text}\n{migration_json(found)}".split("\n"))
     documents, unreadable = read(["-"], io.BytesIO(text.encode()))

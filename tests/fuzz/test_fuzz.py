@@ -21,7 +21,7 @@ def test_no_input_fails_hangs_or_takes_memory() -> None:
     assert (outcome.failed, outcome.failures) == (0, {})
     assert outcome.counts.total() == INPUTS
     assert outcome.grown < GROWTH
-    for reached in ("webhook: 200", "webhook: 400", "conversion: 200", "kubeconfigs: Login", "files: findings"):
+    for reached in ("webhook: 200", "webhook: 400", "conversion: 200", "kubeconfigs: WorkerLogin", "files: findings"):
         assert outcome.counts[reached], reached
 
 

@@ -11,7 +11,7 @@ from cluster.tracing.span import SpanRecorder
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import PodsController
 from reconciler.controllers.status import StatusController
-from reconciler.core.commands import Command, ReadObject, Write
+from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.events import Event
@@ -106,9 +106,9 @@ class CheckedCore(Core):
         return commands
 
     def _sent(self, command: Command) -> None:
-        if isinstance(command, Write) and command.key[0] == EVENT:
+        if isinstance(command, WriteCommand) and command.key[0] == EVENT:
             assert self._is_found(command.action), f"kubectl describe does not find {command.action}"
-        if not isinstance(command, Write | ReadObject) or command.key[0] == EVENT:
+        if not isinstance(command, WriteCommand | ReadObject) or command.key[0] == EVENT:
             return
         assert command.key not in self._unanswered, f"{command.key}: a second request is sent before the answer"
         self._unanswered.add(command.key)

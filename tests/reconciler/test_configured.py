@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.lease import LeaseTimes
 from policies.configuration.file import read_configuration
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS, UNADMITTED_WORKLOADS
 from policies.configuration.settings import Dialect
 from policies.model.errors import BadConfiguration
-from reconciler.configured import Configured, read_configured
+from reconciler.configured import ReconcilerConfiguration, read_configured
 from reconciler.controllers.retention import Retention
-from reconciler.process import Reconciler, Settings
+from reconciler.process import DecisionSettings, Reconciler
 from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
 from scheduling.status.deadlines import WaitForPodsReady
@@ -24,7 +24,7 @@ from scheduling.status.deadlines import WaitForPodsReady
 NAME = "kubernetes.io/metadata.name"
 
 
-def read(**sections: Any) -> Configured:
+def read(**sections: Any) -> ReconcilerConfiguration:
     return read_configured({"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", **sections})
 
 
@@ -32,7 +32,7 @@ def test_an_empty_configuration_means_the_defaults() -> None:
     configured = read()
 
     assert configured.times == LeaseTimes(15, 10, 2)
-    assert configured.settings.options == Settings().options
+    assert configured.settings.options == DecisionSettings().options
     assert configured.settings.waiting == WaitForPodsReady()
     assert configured.idle == ()
 
@@ -188,7 +188,7 @@ def test_a_wrong_value_is_refused_at_its_key(sections: dict[str, Any], at: str) 
 
 def of_dialects(
     *dialects: str, enforce: str = "off", volcano: str = "off", preemption: bool = False, observes: bool = False
-) -> Configured:
+) -> ReconcilerConfiguration:
     ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
     gates = {"yunikorn": {"enforce": enforce, "preemption": preemption}, "volcano": {"enforce": volcano}}
     whole = {**ours, "reconciler": {"dialects": list(dialects)}, **gates}
@@ -226,7 +226,7 @@ def test_kinds_of_a_dialect_that_is_not_named_are_not_watched(
     dialects: list[str], workloads: bool, queues: bool
 ) -> None:
     settings = of_dialects(*dialects).settings
-    with Cluster(Endpoint("http://127.0.0.1:1")) as cluster:
+    with ClusterClient(Endpoint("http://127.0.0.1:1")) as cluster:
         watched = Reconciler(cluster, settings).core.informer.watched.keys()
 
     assert ("Workload" in watched, "Namespace" in watched) == (workloads, workloads)
@@ -235,7 +235,7 @@ def test_kinds_of_a_dialect_that_is_not_named_are_not_watched(
 
 
 def test_pods_at_volcanos_gates_are_watched_where_that_is_switched_on() -> None:
-    with Cluster(Endpoint("http://127.0.0.1:1")) as cluster:
+    with ClusterClient(Endpoint("http://127.0.0.1:1")) as cluster:
         watched = Reconciler(cluster, of_dialects("volcano", volcano="gates").settings).core.informer.watched.keys()
 
     assert {"VolcanoGatedPod", "GatedPodGroup", "GatedQueue"} <= watched

@@ -14,7 +14,7 @@ from reconciler.controllers.jobs.watched_jobs import watched_jobs
 from reconciler.core.watched import QUEUE_NAME
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.life import managed
-from reconciler.managed_jobs import ManagedJobs, Selection, managed_jobs_of
+from reconciler.managed_jobs import ManagedJobs, NamespaceSelection, managed_jobs_of
 from scheduling.objects.naming import Naming
 from scheduling.objects.priority import PriorityClasses
 from scheduling.world.world import World
@@ -23,9 +23,9 @@ from tests.reconciler.jobs.world import job
 BATCHES = ManagedJobs(read_label_selector({"matchLabels": {"batch": "yes"}}), without_queue=True)
 
 
-def selection(managed_jobs: ManagedJobs = BATCHES) -> tuple[Selection, World]:
+def selection(managed_jobs: ManagedJobs = BATCHES) -> tuple[NamespaceSelection, World]:
     world = World()
-    return Selection(managed_jobs, world), world
+    return NamespaceSelection(managed_jobs, world), world
 
 
 def test_without_a_selector_every_namespace_is_selected_also_before_it_is_known() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from cluster.client import Cluster, Listing
+from cluster.client import ClusterClient, ObjectListing
 from cluster.resource import Resource
 from reconciler.process import Reconciler
 from tests.waiting import eventually
@@ -21,9 +21,9 @@ class Quiet:
         self.lists: Counter[str] = Counter()
         self._interrupted = threading.Event()
 
-    def snapshot(self, resource: Resource, *_: object, **__: object) -> Listing[Any]:
+    def snapshot(self, resource: Resource, *_: object, **__: object) -> ObjectListing[Any]:
         self.lists[f"{resource.plural}"] += 1
-        return Listing((), "1")
+        return ObjectListing((), "1")
 
     @contextmanager
     def watch(self, *_: object, **__: object) -> Iterator[Quiet]:
@@ -61,7 +61,7 @@ class Leads:
 @contextmanager
 def started(permit: Leads) -> Iterator[tuple[Quiet, Reconciler, Callable[[], bool]]]:
     cluster = Quiet()
-    made = Reconciler(cast("Cluster", cluster), lease=permit)
+    made = Reconciler(cast("ClusterClient", cluster), lease=permit)
     made.start()
     try:
         yield cluster, made, lambda: made.ask(lambda core: core.state.complete and core.leads)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.selectors import LabelSelector
 from policies.model.pools import Terms
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings, QueueSettings, ResourceGroup
+from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings, FlavorGroup, LocalQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
@@ -26,11 +26,11 @@ PAIRS = tuple(FlavorResource(flavor, RESOURCE) for flavor in FLAVORS)
 NAMESPACE = "ns"
 
 
-def queue_settings(name: str, cohort: str | None, quota: dict[str, Terms], **fields: object) -> QueueSettings:
+def queue_settings(name: str, cohort: str | None, quota: dict[str, Terms], **fields: object) -> ClusterQueueSettings:
     """A ClusterQueue with quota of one resource by flavor, that serves every namespace."""
     terms = {FlavorResource(flavor, RESOURCE): each for flavor, each in quota.items()}
-    groups = (ResourceGroup(frozenset([RESOURCE]), tuple(quota)),) if quota else ()
-    return QueueSettings(name, cohort, terms, groups, selector=LabelSelector(), **fields)  # type: ignore[arg-type]
+    groups = (FlavorGroup(frozenset([RESOURCE]), tuple(quota)),) if quota else ()
+    return ClusterQueueSettings(name, cohort, terms, groups, selector=LabelSelector(), **fields)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -39,14 +39,14 @@ class Cluster:
 
     options: Options = field(default_factory=Options)
     now: int = SECOND
-    queues: dict[str, QueueSettings] = field(default_factory=dict)
+    queues: dict[str, ClusterQueueSettings] = field(default_factory=dict)
     cohorts: dict[str, CohortSettings] = field(default_factory=dict)
     workloads: dict[str, Workload] = field(default_factory=dict)
     decided: list[Decision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.world = self.fresh()
-        self.engine = Engine(self.world)
+        self.engine = AdmissionEngine(self.world)
 
     def fresh(self) -> World:
         """A world made of the objects as they are."""
@@ -65,7 +65,7 @@ class Cluster:
 
     # --- what people do
 
-    def put_queue(self, queue: QueueSettings) -> None:
+    def put_queue(self, queue: ClusterQueueSettings) -> None:
         self.tick()
         self.queues[queue.name] = queue
         self.world.put_queue(queue, self.now)

@@ -21,17 +21,17 @@ from fractions import Fraction
 from policies.dialects.kueue_state import NEVER
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import EVICTED, QUOTA_RESERVED, Condition, Workload
-from scheduling.preemption.targets import Target
-from scheduling.quota.state import Options, Reservation, State
+from scheduling.preemption.targets import PreemptionTarget
+from scheduling.quota.state import Options, QuotaState, Reservation
 
 CPU = FlavorResource("default", "cpu")
 GPU = FlavorResource("default", "gpu")
 
 
-def draw(text: str, options: Options | None = None) -> State:
-    state = State(options)
+def draw(text: str, options: Options | None = None) -> QuotaState:
+    state = QuotaState(options)
     above: list[tuple[int, str]] = []
     for line in filter(str.strip, textwrap.dedent(text).splitlines()):
         depth = len(line) - len(line.lstrip())
@@ -64,18 +64,18 @@ def pair(name: str) -> FlavorResource:
     return FlavorResource.parse(name) if "/" in name else FlavorResource("default", name)
 
 
-def reported(targets: Iterable[Target]) -> dict[str, str]:
+def reported(targets: Iterable[PreemptionTarget]) -> dict[str, str]:
     """The names of victims and why, in order."""
     return {target.reservation.workload.name: target.reason.value for target in targets}
 
 
-def usages(state: State) -> dict[str, dict[FlavorResource, int]]:
+def usages(state: QuotaState) -> dict[str, dict[FlavorResource, int]]:
     """What is in use everywhere."""
     nodes = (*state.tree.queues.values(), *state.tree.cohorts.values())
     return {repr(node): {each: amount for each, amount in node.usage.items() if amount} for node in nodes}
 
 
-def _put(state: State, kind: str, name: str, above: str | None, words: list[str]) -> None:
+def _put(state: QuotaState, kind: str, name: str, above: str | None, words: list[str]) -> None:
     fields = dict(word.partition("=")[::2] for word in words)
     if kind == "work":
         usage = {pair(each): int(amount) for each, amount in fields.items() if _is_pair(each)}
@@ -91,7 +91,7 @@ def _put(state: State, kind: str, name: str, above: str | None, words: list[str]
         fields.get("borrow", NEVER),
         _number(fields.get("threshold")),
     )
-    state.put_queue(QueueSettings(name, above, _terms(fields), (), weight, preemption=policy))
+    state.put_queue(ClusterQueueSettings(name, above, _terms(fields), (), weight, preemption=policy))
     if "stopped" in fields:
         state.queues[name].inactive = "stopped"
 

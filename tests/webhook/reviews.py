@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from cluster.store import FixedCache
 from policies.model.forest import Forest
 from webhook.app import create_app
-from webhook.metrics import Metrics
+from webhook.metrics import WebhookMetrics
 from webhook.settings import WebhookSettings
 
 Manifest = Mapping[str, Any]
@@ -45,7 +45,9 @@ def body(review: object) -> bytes:
     return json.dumps(review).encode()
 
 
-def client(forest: Forest, settings: WebhookSettings | None = None, metrics: Metrics | None = None) -> FlaskClient:
+def client(
+    forest: Forest, settings: WebhookSettings | None = None, metrics: WebhookMetrics | None = None
+) -> FlaskClient:
     world = FixedCache(forest)
     return create_app(settings or WebhookSettings(), lambda: world, metrics=metrics).test_client()
 

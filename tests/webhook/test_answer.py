@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policies.dialects.volcano import QUEUE, queue_ref
 from policies.judging.verdict import Judged, Unjudged, Verdict
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from policies.model.findings import Finding, Profile, Severity
 from policies.rules import find
 from tests.builders import queue
@@ -20,7 +20,7 @@ from webhook.answer import audit_annotations, mutated, outcome, validated
 from webhook.review import Review
 from webhook.warning_lines import LENGTH, LINES, TOTAL
 
-REVIEW = Review(uid="1", operation=Operation.CREATE, kind=QUEUE, name="eng", object=queue("eng"))
+REVIEW = Review(uid="1", operation=ChangeOperation.CREATE, kind=QUEUE, name="eng", object=queue("eng"))
 
 
 def judged(rule: str, message: str = "is odd", severity: Severity = Severity.ERROR, name: str = "eng") -> Judged:

@@ -39,8 +39,8 @@ from tests.webhook.reviews import (
 from webhook.app import create_app
 from webhook.desk import MUTATING, VALIDATING
 from webhook.ledger.clerk import LedgerBusy, LedgerUnavailable
-from webhook.ledger.entry import Entry
-from webhook.metrics import Metrics
+from webhook.ledger.entry import LedgerEntry
+from webhook.metrics import WebhookMetrics
 from webhook.settings import WebhookSettings
 
 ORG = """
@@ -335,7 +335,7 @@ class Noting:
         self.names: list[tuple[str, bool]] = []
         self._error = error
 
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         self.names.append((change.ref.name, entry is not None))
         if change.ref.name == "late":
             raise self._error("the ledger is full; try again")
@@ -383,7 +383,7 @@ def test_a_change_that_cannot_be_ordered_is_refused_with_the_reason() -> None:
 def test_what_a_tenant_can_bring_about_is_counted_apart_from_a_ledger_that_cannot_be_used(
     error: type[LedgerUnavailable], result: str
 ) -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
     known = FixedCache(forest(ORG))
     app = create_app(WebhookSettings(), lambda: known, order=Noting(error), metrics=metrics).test_client()
 

@@ -15,7 +15,7 @@ from tests.webhook.random_manifests import json_values
 from tests.webhook.reviews import body, client
 from webhook.app import CONVERTING, create_app
 from webhook.conversion import parse
-from webhook.metrics import Metrics
+from webhook.metrics import WebhookMetrics
 from webhook.review import BadReview
 from webhook.settings import WebhookSettings
 
@@ -145,7 +145,7 @@ def test_objects_can_be_read_before_the_world_is_known() -> None:
 
 
 def test_converted_objects_are_counted_under_labels_that_nobody_can_invent() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
     app = client(world(), metrics=metrics)
 
     post(app, review(cluster_queue("a", "v1beta1"), cluster_queue("b", "v1beta1")))

@@ -13,7 +13,7 @@ from tests.builders import EVERYTHING, queue, typed
 from tests.builders.manifests import Manifest
 from tests.scheduling.calls import calls
 from tests.webhook.reviews import body, review
-from webhook.decision import Case, case
+from webhook.decision import JudgedRequest, case
 from webhook.review import parse
 
 CONFIGURATION = Configuration()
@@ -32,7 +32,7 @@ def cache(children: int) -> Snapshot:
     return Snapshot(Forest.of([eng, *objects], known=EVERYTHING), Sightings().listed("", "7", (), seen))
 
 
-def asked(known: Snapshot, version: str = "7") -> Case:
+def asked(known: Snapshot, version: str = "7") -> JudgedRequest:
     found = case(parse(body(review(child("q3", 4), child("q3", 5, version)))), CONFIGURATION, known)
     assert found is not None
     return found

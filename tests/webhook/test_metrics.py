@@ -26,8 +26,8 @@ from tests.waiting import eventually
 from tests.webhook.reviews import VOLCANO, answer, body, client, review
 from webhook import metrics as declarations
 from webhook.app import CONVERTING
-from webhook.ledger.entry import Entry
-from webhook.metrics import FAMILIES, TURNED_AWAY, Metrics
+from webhook.ledger.entry import LedgerEntry
+from webhook.metrics import FAMILIES, TURNED_AWAY, WebhookMetrics
 from webhook.server import _Application
 from webhook.settings import WebhookSettings
 from webhook.worker import FrontWorker
@@ -46,7 +46,7 @@ class Deaf(FixedCache):
 class Ordering:
     """Lets every change be decided at once."""
 
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         return judge(forest("eng"))
 
     def ready(self) -> list[str]:
@@ -59,12 +59,12 @@ class Ordering:
         """Nothing to end."""
 
 
-def shown(metrics: Metrics) -> str:
+def shown(metrics: WebhookMetrics) -> str:
     return generate_latest(metrics.registry).decode()
 
 
 def test_each_request_is_counted_by_its_outcome() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
     app = client(forest("eng"), metrics=metrics)
     answer(app, VOLCANO, review(queue("a", "eng")))
     answer(app, VOLCANO, review(queue("b", "nowhere")))
@@ -85,7 +85,7 @@ def test_each_request_is_counted_by_its_outcome() -> None:
 
 
 def test_the_entries_of_the_ledger_are_shown() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
     metrics.ledger(lambda: 3)
 
     assert "quotree_ledger_entries 3.0" in shown(metrics).splitlines()
@@ -93,14 +93,14 @@ def test_the_entries_of_the_ledger_are_shown() -> None:
 
 def test_reasons_to_turn_clients_away_are_shown_before_there_is_one() -> None:
     """Prometheus sees no increase in a series that begins at 50."""
-    lines = shown(Metrics()).splitlines()
+    lines = shown(WebhookMetrics()).splitlines()
 
     for reason in ("no-room", "crowded", "slow-handshake"):
         assert f'quotree_turned_away_total{{reason="{reason}"}} 0.0' in lines
 
 
 def test_probes_are_not_counted() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
 
     client(Forest(), metrics=metrics).get("/readyz")
 
@@ -108,7 +108,7 @@ def test_probes_are_not_counted() -> None:
 
 
 def test_the_state_of_the_caches_and_the_certificate_is_shown() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
     known = FixedCache(Forest())
     metrics.watch(lambda: known, lambda: 1_800_000_000.0)
 
@@ -120,7 +120,7 @@ def test_the_state_of_the_caches_and_the_certificate_is_shown() -> None:
 
 
 def test_what_is_not_known_is_not_a_number() -> None:
-    metrics = Metrics()
+    metrics = WebhookMetrics()
     deaf = Deaf(Forest())
     metrics.watch(lambda: deaf)
 

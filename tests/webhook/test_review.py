@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects import volcano
-from policies.model.change import Operation, User
+from policies.model.change import ChangeOperation, User
 from tests.builders import job, queue, typed
 from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import body, review
@@ -29,7 +29,7 @@ def test_a_create_has_all_that_the_request_says() -> None:
     parsed = parse(body(review(new, subResource="status", dryRun=True, options={"fieldManager": "x"})))
 
     assert parsed.uid == "705ab4f5-6393-11e8-b7cc-42010a800002"
-    assert parsed.operation is Operation.CREATE
+    assert parsed.operation is ChangeOperation.CREATE
     assert parsed.kind == volcano.JOB
     assert (parsed.namespace, parsed.name, parsed.subresource) == ("team", "train", "status")
     assert parsed.dry_run

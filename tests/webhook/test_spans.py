@@ -18,8 +18,8 @@ from webhook.answer import denied, mutated, unavailable
 from webhook.app import create_app
 from webhook.desk import JSON, Desk
 from webhook.front.quick import Quick
-from webhook.front.reading import Request
-from webhook.metrics import Metrics
+from webhook.front.reading import WholeRequest
+from webhook.metrics import WebhookMetrics
 from webhook.review import parse
 from webhook.settings import WebhookSettings
 from webhook.spans import HEADER
@@ -32,12 +32,12 @@ SAMPLED, UNSAMPLED = (f"00-{ABOVE.trace}-{ABOVE.span}-{flags}" for flags in ("01
 
 
 def desk(kept: Kept | None, world: Forest | None = None) -> Desk:
-    return Desk(WebhookSettings(), lambda: FixedCache(world or forest(ORG)), Metrics(), None, kept)
+    return Desk(WebhookSettings(), lambda: FixedCache(world or forest(ORG)), WebhookMetrics(), None, kept)
 
 
-def posted(header: str = "", path: str = VOLCANO) -> Request:
+def posted(header: str = "", path: str = VOLCANO) -> WholeRequest:
     headers = (("content-type", JSON), *(((HEADER, header),) if header else ()))
-    return Request("POST", path, headers, body(review(queue("lost", "nowhere"))), cut=False, keep=True)
+    return WholeRequest("POST", path, headers, body(review(queue("lost", "nowhere"))), cut=False, keep=True)
 
 
 REVIEW = parse(body(review(queue("new", "eng"))))
@@ -138,7 +138,7 @@ def test_what_cannot_be_answered_is_a_failed_span() -> None:
             raise RuntimeError("odd")
 
     kept = Kept()
-    Desk(WebhookSettings(), lambda: Broken(forest(ORG)), Metrics(), None, kept).answer(
+    Desk(WebhookSettings(), lambda: Broken(forest(ORG)), WebhookMetrics(), None, kept).answer(
         VOLCANO, body(review(queue("new", "eng")))
     )
 
@@ -152,7 +152,7 @@ def test_a_change_that_is_judged_in_many_worlds_has_few_spans() -> None:
 
     kept = Kept()
     order: Any = Order()
-    Desk(WebhookSettings(), lambda: FixedCache(forest(ORG)), Metrics(), order, kept).answer(
+    Desk(WebhookSettings(), lambda: FixedCache(forest(ORG)), WebhookMetrics(), order, kept).answer(
         VOLCANO, body(review(queue("new", "eng")))
     )
 
@@ -161,8 +161,8 @@ def test_a_change_that_is_judged_in_many_worlds_has_few_spans() -> None:
 
 def test_without_traces_no_header_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    find = Request.header
-    monkeypatch.setattr(Request, "header", lambda self, name: (looked.append(name), find(self, name))[1])
+    find = WholeRequest.header
+    monkeypatch.setattr(WholeRequest, "header", lambda self, name: (looked.append(name), find(self, name))[1])
 
     Quick(desk(None))(posted(SAMPLED))
 

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from wsgiref.types import WSGIApplication
 
-from webhook.front.reading import Refused
+from webhook.front.reading import RequestRefused
 
 log = logging.getLogger(__name__)
 
 _NO_BODY = ("1", "204", "304")
 
 
-class Answer(NamedTuple):
+class AppAnswer(NamedTuple):
     status: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
@@ -36,16 +36,18 @@ class Answer(NamedTuple):
         return ("Connection", "close") in self.headers
 
 
-Later: TypeAlias = Callable[[], Answer]
+Later: TypeAlias = Callable[[], AppAnswer]
 
 
-def finished(answers: Later, target: str) -> Answer:
+def finished(answers: Later, target: str) -> AppAnswer:
     """The answer, and that of an internal error where there is none."""
     try:
         return answers()
     except Exception:
         log.exception("internal error in answering %s", target)
-        return refusal(Refused("500 Internal Server Error", "internal error; the log of the webhook has the traceback"))
+        return refusal(
+            RequestRefused("500 Internal Server Error", "internal error; the log of the webhook has the traceback")
+        )
 
 
 @lru_cache(1)
@@ -53,7 +55,7 @@ def _date(second: int) -> str:
     return formatdate(second, usegmt=True)
 
 
-def answer(app: WSGIApplication, environ: Mapping[str, Any]) -> Answer:
+def answer(app: WSGIApplication, environ: Mapping[str, Any]) -> AppAnswer:
     """What the app answers. Raises what the app raises."""
     started: list[Any] = []
 
@@ -69,10 +71,10 @@ def answer(app: WSGIApplication, environ: Mapping[str, Any]) -> Answer:
     status, headers = started
     if not any(name.lower() == "content-length" for name, _ in headers) and not status.startswith(_NO_BODY):
         headers = (*headers, ("Content-Length", str(len(body))))
-    return Answer(status, headers, body)
+    return AppAnswer(status, headers, body)
 
 
-def refusal(refused: Refused) -> Answer:
+def refusal(refused: RequestRefused) -> AppAnswer:
     body = f"{refused}\n".encode()
     headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
-    return Answer(refused.status, (*headers, *([("Retry-After", "1")] if refused.retry else [])), body)
+    return AppAnswer(refused.status, (*headers, *([("Retry-After", "1")] if refused.retry else [])), body)

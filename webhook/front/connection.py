@@ -8,13 +8,13 @@ import ssl
 from enum import Enum, auto
 from typing import Any
 
-from webhook.front.reading import Reader
+from webhook.front.reading import RequestReader
 
 _PIECE = 64 * 1024
 """Bytes of one read or write; a TLS record has 16 KiB."""
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """What a connection is doing."""
 
     HANDSHAKE = auto()
@@ -28,7 +28,7 @@ class State(Enum):
     """Everything is sent. What still arrives is dropped, since closing at once could destroy the response."""
 
 
-class Connection:
+class ClientConnection:
     """Non-blocking. Its methods raise Blocked where they must wait, OSError where the connection is gone."""
 
     __slots__ = (
@@ -53,7 +53,7 @@ class Connection:
         self._sock = sock
         self._out = memoryview(b"")
         self.peer = peer
-        self.state = State.HANDSHAKE
+        self.state = ConnectionState.HANDSHAKE
         self.since = now
         """When it began what it is doing."""
         self.deadline = deadline
@@ -67,7 +67,7 @@ class Connection:
         """Bytes that are held for its request and response."""
         self.watched = 0
         """The events that the loop waits for."""
-        self.reader: Reader
+        self.reader: RequestReader
 
     def fileno(self) -> int:
         return self._sock.fileno()

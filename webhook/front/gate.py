@@ -10,7 +10,7 @@ from certs.tls import names_of
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class ClientGate:
     """Lets everybody in unless `closed`. `names`: one of these must be in the certificate; empty means any.
 
     `open_paths` are served to all. The API server's calls for conversion are such: it has no setting for a certificate

@@ -32,7 +32,7 @@ class Head(NamedTuple):
         return (*self.headers[: self.place], ("content-length", str(length)), *self.headers[self.place + 1 :])
 
 
-class Known(NamedTuple):
+class KnownHead(NamedTuple):
     """A head that was found at the begin of some bytes."""
 
     head: Head
@@ -52,14 +52,14 @@ class Heads:
     def __init__(self) -> None:
         self._heads: dict[tuple[bytes, bytes], Head] = {}
 
-    def find(self, data: bytes) -> Known | None:
+    def find(self, data: bytes) -> KnownHead | None:
         """The head that `data` begins with, if it is whole and known."""
         cut = _cut(data)
         if cut is None:
             return None
         before, length, after, end = cut
         head = self._heads.get((before, after))
-        return None if head is None else Known(head, length, end)
+        return None if head is None else KnownHead(head, length, end)
 
     def learn(self, data: bytes, head: Head, length: int) -> None:
         """`data`, from the first byte of a request, was read as this head, with a body of `length` bytes."""

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from wsgiref.types import WSGIApplication
 
-from webhook.front.answering import Answer, Later, answer, finished, refusal
-from webhook.front.connection import Connection, State
-from webhook.front.gate import Gate
+from webhook.front.answering import AppAnswer, Later, answer, finished, refusal
+from webhook.front.connection import ClientConnection, ConnectionState
+from webhook.front.gate import ClientGate
 from webhook.front.heads import Heads
-from webhook.front.reading import Reader, Refused, Request
+from webhook.front.reading import RequestReader, RequestRefused, WholeRequest
 from webhook.front.room import least, slowest
 from webhook.front.threads import Threads
 from webhook.settings import WebhookSettings
@@ -54,10 +54,10 @@ class Front:
         listeners: Sequence[socket.socket],
         tls: Callable[[], ssl.SSLContext],
         app: WSGIApplication,
-        at_once: Callable[[Request], Answer | Later | None],
+        at_once: Callable[[WholeRequest], AppAnswer | Later | None],
         settings: WebhookSettings,
         *,
-        gate: Gate,
+        gate: ClientGate,
         limit: Callable[[str], int],
         ending: Callable[[], bool],
         turned_away: Callable[[str], None],
@@ -65,10 +65,10 @@ class Front:
         self._tls, self._app, self._at_once, self._settings = tls, app, at_once, settings
         self._gate, self._limit, self._ending, self._turned_away = gate, limit, ending, turned_away
         self._listeners = list(listeners)
-        self._connections, self._heads = set[Connection](), Heads()
+        self._connections, self._heads = set[ClientConnection](), Heads()
         self._held, self._looked = 0, 0.0
         self._paused_until, self._accepting = 0.0, False
-        self._finished: deque[Connection] = deque()
+        self._finished: deque[ClientConnection] = deque()
         self._threads = Threads(settings.threads)
         self._woken, self.waker = os.pipe()
         """Any byte written to `waker` begins a turn."""
@@ -90,14 +90,14 @@ class Front:
         for _ in range(len(self._finished)):  # and not those that come meanwhile, so that all have their turn
             self._try(self._after_work, self._finished.popleft())
         for key in ready:
-            if isinstance(key.data, Connection) and key.data in self._connections:
+            if isinstance(key.data, ClientConnection) and key.data in self._connections:
                 self._try(self._go_on, key.data)
         for key in ready:
             if isinstance(key.data, socket.socket):
                 self._accept(key.data)
         self._look_at_clock()
 
-    def _try(self, step: Callable[[Connection], None], connection: Connection) -> None:
+    def _try(self, step: Callable[[ClientConnection], None], connection: ClientConnection) -> None:
         try:
             step(connection)
         except ssl.SSLWantReadError:
@@ -107,7 +107,7 @@ class Front:
         except BlockingIOError:
             pass
         except (OSError, ValueError):  # gone, or no TLS, or a certificate of somebody else
-            if connection.state is State.HANDSHAKE:
+            if connection.state is ConnectionState.HANDSHAKE:
                 self._turned_away("bad-handshake")
             self._drop(connection)
         except Exception:  # one connection must not end all others
@@ -125,7 +125,7 @@ class Front:
         self._listeners.clear()
         soon = time.monotonic() + _ENDING
         for connection in self._connections:
-            if connection.state is State.IDLE:
+            if connection.state is ConnectionState.IDLE:
                 connection.deadline = min(connection.deadline, soon)
 
     @property
@@ -150,14 +150,14 @@ class Front:
         for connection in [each for each in self._connections if each.deadline <= now]:
             self._try(self._overdue, connection)
 
-    def _overdue(self, connection: Connection) -> None:
-        if connection.state is State.READING:
+    def _overdue(self, connection: ClientConnection) -> None:
+        if connection.state is ConnectionState.READING:
             self._turned_away("slow-request")
-            self._refuse(connection, Refused("408 Request Timeout", "the request took too long to arrive"))
+            self._refuse(connection, RequestRefused("408 Request Timeout", "the request took too long to arrive"))
             return
-        if connection.state is State.HANDSHAKE:
+        if connection.state is ConnectionState.HANDSHAKE:
             self._turned_away("slow-handshake")
-        if connection.state is State.WRITING:
+        if connection.state is ConnectionState.WRITING:
             self._turned_away("slow-reader")
         self._drop(connection)
 
@@ -193,7 +193,7 @@ class Front:
             sock.close()
             return True
         now = time.monotonic()
-        connection = Connection(sock, address[0], now, now + self._settings.handshake_seconds)
+        connection = ClientConnection(sock, address[0], now, now + self._settings.handshake_seconds)
         self._connections.add(connection)
         self._watch(connection, selectors.EVENT_READ)
         return True
@@ -208,67 +208,69 @@ class Front:
         found = least(self._connections)
         if found is None:
             return False
-        if not (found.served and found.state in (State.IDLE, State.ENDING)):
+        if not (found.served and found.state in (ConnectionState.IDLE, ConnectionState.ENDING)):
             self._turned_away("crowded")
         self._drop(found)
         return True
 
     # -- connections go on
 
-    def _go_on(self, connection: Connection) -> None:
+    def _go_on(self, connection: ClientConnection) -> None:
         """Something has come, or can be written."""
         match connection.state:
-            case State.IDLE | State.READING:
+            case ConnectionState.IDLE | ConnectionState.READING:
                 self._read(connection)
-            case State.HANDSHAKE:
+            case ConnectionState.HANDSHAKE:
                 self._shake_hands(connection)
-            case State.WRITING:
+            case ConnectionState.WRITING:
                 self._write(connection)
-            case State.ENDING:
+            case ConnectionState.ENDING:
                 self._discard(connection)
-            case State.WORKING:
+            case ConnectionState.WORKING:
                 self._watch(connection, 0)  # the client sends more while its request is judged, or is gone
 
-    def _shake_hands(self, connection: Connection) -> None:
+    def _shake_hands(self, connection: ClientConnection) -> None:
         connection.secure(self._tls())
         connection.shake_hands()
         refusal = self._gate.refusal(connection.certificate)
-        connection.reader = Reader(partial(self._limit_for, refusal), partial(self._reserve, connection), self._heads)
+        connection.reader = RequestReader(
+            partial(self._limit_for, refusal), partial(self._reserve, connection), self._heads
+        )
         self._rest(connection)
 
     def _limit_for(self, refusal: str, path: str) -> int:
         if refusal and path not in self._gate.open_paths:
-            raise Refused("403 Forbidden", refusal)
+            raise RequestRefused("403 Forbidden", refusal)
         return self._limit(path)
 
-    def _rest(self, connection: Connection) -> None:
+    def _rest(self, connection: ClientConnection) -> None:
         """Wait for the next request."""
         now = time.monotonic()
-        connection.state = State.IDLE
+        connection.state = ConnectionState.IDLE
         connection.since, connection.deadline = now, now + self._settings.keepalive_seconds
         if not self._listeners:
             connection.deadline = now + _ENDING
         self._watch(connection, selectors.EVENT_READ)
 
-    def _read(self, connection: Connection) -> None:
+    def _read(self, connection: ClientConnection) -> None:
         for _ in range(_READS):
             data = connection.receive()
             if not data:
                 self._drop(connection)
                 return
             self._take(connection, data)
-            if connection.state is not State.READING:
+            if connection.state is not ConnectionState.READING:
                 return
 
-    def _take(self, connection: Connection, data: bytes) -> None:
-        if connection.state is State.IDLE:
+    def _take(self, connection: ClientConnection, data: bytes) -> None:
+        if connection.state is ConnectionState.IDLE:
             now = time.monotonic()
-            connection.state = State.READING
+            connection.state = ConnectionState.READING
             connection.since, connection.deadline = now, now + self._settings.request_seconds
         reader = connection.reader
         try:
             reader.feed(data)
-        except Refused as refused:
+        except RequestRefused as refused:
             self._turned_away(refused.reason)
             self._refuse(connection, refused)
             return
@@ -282,7 +284,7 @@ class Front:
             except OSError:  # it does not even read these few bytes
                 self._drop(connection)
 
-    def _reserve(self, connection: Connection, size: int) -> bool:
+    def _reserve(self, connection: ClientConnection, size: int) -> bool:
         while self._held + size > self._settings.bytes_in_flight:
             found = slowest(self._connections, time.monotonic())
             if found is None or found is connection:
@@ -293,18 +295,18 @@ class Front:
         connection.reserved += size
         return True
 
-    def _release(self, connection: Connection) -> None:
+    def _release(self, connection: ClientConnection) -> None:
         self._held -= connection.reserved
         connection.reserved = 0
 
     # -- requests are answered
 
-    def _hand_over(self, connection: Connection, request: Request) -> None:
-        connection.state, connection.served = State.WORKING, True
+    def _hand_over(self, connection: ClientConnection, request: WholeRequest) -> None:
+        connection.state, connection.served = ConnectionState.WORKING, True
         connection.deadline = float("inf")
         connection.close_after = not request.keep
         found = self._at_once(request)
-        if not isinstance(found, Answer):
+        if not isinstance(found, AppAnswer):
             later = found or partial(answer, self._app, request.environ(connection.peer, ("", self._settings.port)))
             self._threads.submit(len(request.body), partial(self._work, connection, later, request.target))
             return
@@ -315,7 +317,7 @@ class Front:
         else:
             self._after_work(connection)
 
-    def _work(self, connection: Connection, later: Later, target: str) -> None:
+    def _work(self, connection: ClientConnection, later: Later, target: str) -> None:
         """In a thread of its own: the connection is this thread's until it is in `_finished`."""
         try:
             self._send(connection, finished(later, target))
@@ -323,7 +325,7 @@ class Front:
             self._finished.append(connection)
             self.wake()
 
-    def _send(self, connection: Connection, found: Answer) -> None:
+    def _send(self, connection: ClientConnection, found: AppAnswer) -> None:
         """Send what can be sent at once; the loop sends the rest."""
         connection.close_after = connection.close_after or found.closes or self._ending()
         try:
@@ -338,21 +340,21 @@ class Front:
         with contextlib.suppress(OSError):  # it is awake, or has ended
             os.write(self.waker, b"\0")
 
-    def _after_work(self, connection: Connection) -> None:
+    def _after_work(self, connection: ClientConnection) -> None:
         if connection.failed:
             self._drop(connection)
         elif connection.unsent:
-            connection.state = State.WRITING
+            connection.state = ConnectionState.WRITING
             connection.deadline = time.monotonic() + self._settings.request_seconds
             self._watch(connection, selectors.EVENT_WRITE)
         else:
             self._answered(connection)
 
-    def _write(self, connection: Connection) -> None:
+    def _write(self, connection: ClientConnection) -> None:
         connection.send()
         self._answered(connection)
 
-    def _answered(self, connection: Connection) -> None:
+    def _answered(self, connection: ClientConnection) -> None:
         self._release(connection)
         if connection.close_after:
             self._end(connection)
@@ -361,7 +363,7 @@ class Front:
         if rest := connection.reader.rest():
             self._take(connection, rest)
 
-    def _refuse(self, connection: Connection, refused: Refused) -> None:
+    def _refuse(self, connection: ClientConnection, refused: RequestRefused) -> None:
         """Answer without a thread; the connection ends."""
         connection.close_after = True
         self._send(connection, refusal(refused))
@@ -369,25 +371,25 @@ class Front:
 
     # -- connections end
 
-    def _end(self, connection: Connection) -> None:
+    def _end(self, connection: ClientConnection) -> None:
         connection.end_sending()
-        connection.state = State.ENDING
+        connection.state = ConnectionState.ENDING
         connection.deadline = time.monotonic() + _ENDING
         self._watch(connection, selectors.EVENT_READ)
 
-    def _discard(self, connection: Connection) -> None:
+    def _discard(self, connection: ClientConnection) -> None:
         for _ in range(_READS):
             if not connection.receive():
                 self._drop(connection)
                 return
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: ClientConnection) -> None:
         self._release(connection)
         self._watch(connection, 0)
         self._connections.discard(connection)
         connection.close()
 
-    def _watch(self, connection: Connection, events: int) -> None:
+    def _watch(self, connection: ClientConnection, events: int) -> None:
         if events == connection.watched:
             return
         if not connection.watched:

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from webhook.desk import JSON, Asked, Desk, MustWait, Reply
-from webhook.front.answering import Answer, Later
-from webhook.front.reading import Request
+from webhook.desk import JSON, Desk, KnownRequest, MustWait, Reply
+from webhook.front.answering import AppAnswer, Later
+from webhook.front.reading import WholeRequest
 from webhook.spans import HEADER
 
 SMALL = 16 * 1024
@@ -42,7 +42,7 @@ class Quick:
         self._resting = dict.fromkeys(desk.paths, 0.0)
         """By path: until when none of its requests is answered here."""
 
-    def __call__(self, request: Request) -> Answer | Later | None:
+    def __call__(self, request: WholeRequest) -> AppAnswer | Later | None:
         """The answer, or what a thread is to do for it; None where that is to ask the app."""
         path = request.path
         until = self._resting.get(path)
@@ -60,17 +60,17 @@ class Quick:
                 self._resting[path] = self._clock() + took * REST
         return _rendered(reply)
 
-    def _later(self, asked: Asked) -> Answer:
+    def _later(self, asked: KnownRequest) -> AppAnswer:
         return _rendered(self._desk.go_on(asked))
 
 
-def _rendered(reply: Reply) -> Answer:
+def _rendered(reply: Reply) -> AppAnswer:
     """As the app has it."""
     headers = (("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body))))
-    return Answer(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
+    return AppAnswer(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
 
 
-def _plain(request: Request) -> bool:
+def _plain(request: WholeRequest) -> bool:
     """Whether the app would read the request as the desk does."""
     return (
         request.method == "POST"

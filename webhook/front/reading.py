@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.asgi import parser
 
-from webhook.front.heads import Head, Heads, Known
+from webhook.front.heads import Head, Heads, KnownHead
 
 SMALL = 64 * 1024
 """Bytes of a body that is always read: nearly all reviews are smaller."""
@@ -24,7 +24,7 @@ _STATUS = (
 )
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is not answered by the app. `retry`: it may come again, in a second."""
 
     def __init__(self, status: str, text: str, *, retry: bool = False) -> None:
@@ -44,7 +44,7 @@ class _Enough(Exception):
     """The body is longer than allowed; the rest is not read."""
 
 
-class Request(NamedTuple):
+class WholeRequest(NamedTuple):
     """A whole request. `cut`: its body is longer than allowed, and not whole."""
 
     method: str
@@ -95,7 +95,7 @@ class Request(NamedTuple):
         return environ
 
 
-class Reader:
+class RequestReader:
     """`limit` gives the longest body of a path, in bytes, or raises Refused.
 
     `room` reserves bytes, and is False where there are none left. `heads` are those that any connection has sent.
@@ -112,7 +112,7 @@ class Reader:
     def _begin(self) -> None:
         self.awaits_continue = False
         """Whether the client waits for `100 Continue` before it sends the body."""
-        self._known: Known | None = None
+        self._known: KnownHead | None = None
         """The head, where it was known; then the parser has nothing of this request."""
         self._parsing = False
         """Whether the parser has some of this request."""
@@ -125,7 +125,7 @@ class Reader:
         self._cut = False
 
     def feed(self, data: bytes) -> None:
-        """Take what has arrived. Raises Refused."""
+        """Take what has arrived. Raises RequestRefused."""
         try:
             if self._known is not None:
                 self._more(self._known, data)
@@ -142,7 +142,7 @@ class Reader:
             self._cut = True
         except (parser.ParseError, ValueError) as error:  # ValueError: a number of thousands of digits
             status = next((status for kind, status in _STATUS if isinstance(error, kind)), "400 Bad Request")
-            raise Refused(status, f"the request is malformed: {error}") from None
+            raise RequestRefused(status, f"the request is malformed: {error}") from None
 
     @property
     def complete(self) -> bool:
@@ -150,7 +150,7 @@ class Reader:
             return self._cut or len(self._body) == self._known.length
         return self._cut or bool(self._parser.is_complete)
 
-    def take(self) -> Request:
+    def take(self) -> WholeRequest:
         """The request that is complete. What was sent behind it remains to be read."""
         if self._known is not None:
             head, length = self._known.head, self._known.length
@@ -160,7 +160,9 @@ class Reader:
             headers = head.headers
             self._rest = self._parser.remaining()
             self._parser.reset()
-        request = Request(head.method, head.target, headers, bytes(self._body), self._cut, head.keep and not self._cut)
+        request = WholeRequest(
+            head.method, head.target, headers, bytes(self._body), self._cut, head.keep and not self._cut
+        )
         self._begin()
         return request
 
@@ -173,7 +175,7 @@ class Reader:
     def has_rest(self) -> bool:
         return bool(self._rest)
 
-    def _more(self, known: Known, data: bytes) -> None:
+    def _more(self, known: KnownHead, data: bytes) -> None:
         """Of a body whose length is known."""
         left = known.length - len(self._body)
         self._rest = data[left:]
@@ -201,7 +203,7 @@ class Reader:
         self._body += data
         self._pieces += 1
         if self._pieces > _PIECES + len(self._body) // _PIECE:
-            raise Refused("400 Bad Request", "the body comes in too many small pieces")
+            raise RequestRefused("400 Bad Request", "the body comes in too many small pieces")
         self._reserve(len(self._body))
         if len(self._body) > self._limit:
             raise _Enough
@@ -210,7 +212,7 @@ class Reader:
         if size <= max(SMALL, self._reserved):
             return
         if not self._room(size - self._reserved):
-            raise Refused("429 Too Many Requests", "too many large requests at a time; try again", retry=True)
+            raise RequestRefused("429 Too Many Requests", "too many large requests at a time; try again", retry=True)
         self._reserved = size
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from webhook.front.connection import Connection, State
+from webhook.front.connection import ClientConnection, ConnectionState
 
 _QUICK = 1.0
 """Seconds in which an API server has sent any body. Who takes longer gives way."""
 
 
-def least(connections: Iterable[Connection]) -> Connection | None:
+def least(connections: Iterable[ClientConnection]) -> ClientConnection | None:
     """The connection that matters least.
 
     One that ends anyway, then one that never had a request, then one that waits for its next, then one that is
@@ -19,22 +19,22 @@ def least(connections: Iterable[Connection]) -> Connection | None:
     return min((each for each in connections if _rank(each) is not None), key=_order, default=None)
 
 
-def _order(connection: Connection) -> tuple[int, float]:
+def _order(connection: ClientConnection) -> tuple[int, float]:
     return _rank(connection) or 0, connection.since
 
 
-def _rank(connection: Connection) -> int | None:
-    if connection.state is State.ENDING:
+def _rank(connection: ClientConnection) -> int | None:
+    if connection.state is ConnectionState.ENDING:
         return 0
-    if connection.state not in (State.HANDSHAKE, State.IDLE, State.READING):
+    if connection.state not in (ConnectionState.HANDSHAKE, ConnectionState.IDLE, ConnectionState.READING):
         return None
     if not connection.served:
         return 1
-    return 2 if connection.state is State.IDLE else 3
+    return 2 if connection.state is ConnectionState.IDLE else 3
 
 
-def slowest(connections: Iterable[Connection], now: float) -> Connection | None:
+def slowest(connections: Iterable[ClientConnection], now: float) -> ClientConnection | None:
     """The connection that has been sending a large body for longest, if that is longer than an API server takes."""
-    sending = [each for each in connections if each.state is State.READING and each.reserved]
+    sending = [each for each in connections if each.state is ConnectionState.READING and each.reserved]
     found = min(sending, key=lambda each: each.since, default=None)
     return found if found and now - found.since > _QUICK else None

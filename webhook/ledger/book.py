@@ -16,7 +16,7 @@ from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
-from webhook.ledger.entry import Entry
+from webhook.ledger.entry import LedgerEntry
 
 ORDERED = frozenset(
     {
@@ -46,7 +46,7 @@ class Book:
     """
 
     version: str
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
     marks: Mapping[str, str] = field(default_factory=dict)
 
     def behind(self, sightings: Sightings, forgiven: Iterable[str] = ()) -> list[str]:
@@ -62,7 +62,7 @@ class Settled(NamedTuple):
     mark: str | None
 
 
-def settled(entry: Entry, sightings: Sightings) -> Settled | None:
+def settled(entry: LedgerEntry, sightings: Sightings) -> Settled | None:
     """Whether the sightings prove that the entry was stored, or can no longer be stored.
 
     An update or deletion counts only on top of the version that it is based on, so any newer version settles it.
@@ -76,12 +76,12 @@ def settled(entry: Entry, sightings: Sightings) -> Settled | None:
     return Settled(None) if entry.base and sightings.reached(entry.ref, entry.base) else None
 
 
-def opened(entries: Iterable[Entry], snapshot: Snapshot) -> list[Entry]:
+def opened(entries: Iterable[LedgerEntry], snapshot: Snapshot) -> list[LedgerEntry]:
     """The entries that may be stored at any moment, or are and the cache does not show it yet."""
     return [entry for entry in entries if settled(entry, snapshot.sightings) is None]
 
 
-def concerning(change: Change, forest: Forest, entries: list[Entry]) -> list[Entry]:
+def concerning(change: Change, forest: Forest, entries: list[LedgerEntry]) -> list[LedgerEntry]:
     """Those entries that could make a difference to this change, or to which it could; not those of the same object.
 
     Of two changes of one object at most one is stored, since the API server compares resource versions.
@@ -95,7 +95,7 @@ def concerning(change: Change, forest: Forest, entries: list[Entry]) -> list[Ent
     return [entry for entry, reach in reached if _meet(own, reach)]
 
 
-def worlds(forest: Forest, entries: Iterable[Entry], most: int) -> Iterator[Forest] | None:
+def worlds(forest: Forest, entries: Iterable[LedgerEntry], most: int) -> Iterator[Forest] | None:
     """Every world that may come of the entries, each stored or not; None where there are more than `most`."""
     options: dict[Ref, list[KubeObject | None]] = {}
     for entry in entries:
@@ -159,7 +159,7 @@ def _upward(refs: Iterable[Ref], forest: Forest, above: Mapping[Ref, set[Ref]]) 
     return seen
 
 
-def _parents(entries: Iterable[Entry]) -> dict[Ref, set[Ref]]:
+def _parents(entries: Iterable[LedgerEntry]) -> dict[Ref, set[Ref]]:
     """The parents that nodes may get from entries."""
     found: dict[Ref, set[Ref]] = {}
     for entry in entries:

@@ -14,7 +14,7 @@ from policies.judge import Judgement
 from policies.model.change import Change
 from policies.model.forest import Forest
 from webhook.ledger.book import Book, concerning, opened, settled, worlds
-from webhook.ledger.entry import Entry, UnreadableEntry
+from webhook.ledger.entry import LedgerEntry, UnreadableEntry
 from webhook.ledger.glimpses import Glimpse, Glimpses
 
 REQUEST_SECONDS = 65.0
@@ -45,7 +45,7 @@ class LedgerBusy(LedgerUnavailable):
     result = "busy"
 
 
-class State(Enum):
+class ClerkState(Enum):
     """Of a change: entered or free to pass; refused whatever others do; dependent on what becomes of others; failed."""
 
     ALLOWED = "allowed"
@@ -55,7 +55,7 @@ class State(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class RequestedChange:
     """A change that wants to be allowed. `entry` is None for a dry run, which enters nothing.
 
     `deadline` in seconds of the clerk's clock. At `most` so many worlds are judged. The clerk sets the rest:
@@ -64,12 +64,12 @@ class Asked:
 
     change: Change
     judge: Callable[[Forest], Judgement]
-    entry: Entry | None
+    entry: LedgerEntry | None
     deadline: float
     most: int = FEW_WORLDS
-    state: State = State.UNDECIDED
+    state: ClerkState = ClerkState.UNDECIDED
     judgement: Judgement | None = None
-    others: tuple[Entry, ...] = ()
+    others: tuple[LedgerEntry, ...] = ()
     failure: Exception | None = None
     served: bool = False
 
@@ -83,7 +83,9 @@ class Shelf(Protocol):
     def read(self) -> Book:
         """As it is stored now."""
 
-    def write(self, book: Book, added: Iterable[Entry], dropped: Iterable[str], marks: dict[str, str | None]) -> Book:
+    def write(
+        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
+    ) -> Book:
         """Write it, if it still is at the version of `book`; returns it as it is afterwards. A mark of None goes."""
 
 
@@ -121,7 +123,7 @@ class Clerk:
         self._void: dict[str, float] = {}
         self.glimpses = Glimpses(clock)
 
-    def serve(self, asked: Sequence[Asked]) -> None:
+    def serve(self, asked: Sequence[RequestedChange]) -> None:
         """Decide all of these, each on top of those before it, and enter what is allowed: one write for all.
 
         Sets `state` and the fields around it; a change that cannot be ordered gets a `failure`.
@@ -130,10 +132,10 @@ class Clerk:
             self._serve(asked)
         except (ClusterError, UnreadableEntry, LedgerUnavailable) as error:
             for each in asked:
-                if each.state is not State.REFUSED:
+                if each.state is not ClerkState.REFUSED:
                     self._fail(each, f"the ledger cannot order this change: {error}")
 
-    def _serve(self, asked: Sequence[Asked]) -> None:
+    def _serve(self, asked: Sequence[RequestedChange]) -> None:
         book = self._shelf.newest()
         while True:
             try:
@@ -148,17 +150,17 @@ class Clerk:
                 self._hesitate(asked, error)
             book = None
 
-    def _fail(self, each: Asked, why: str, kind: type[LedgerUnavailable] = LedgerUnavailable) -> None:
+    def _fail(self, each: RequestedChange, why: str, kind: type[LedgerUnavailable] = LedgerUnavailable) -> None:
         """Refuse it. Its entry counts no longer here, and leaves with the next write, should it be there."""
-        each.state, each.failure = State.FAILED, kind(why)
+        each.state, each.failure = ClerkState.FAILED, kind(why)
         if each.entry is not None:
             self._void[each.entry.request] = self._clock()
 
-    def _entered(self, each: Asked, book: Book) -> bool:
+    def _entered(self, each: RequestedChange, book: Book) -> bool:
         """Whether the change stands in the ledger after a write whose answer was lost."""
-        return each.entry is not None and each.state is State.ALLOWED and each.entry.request in book.entries
+        return each.entry is not None and each.state is ClerkState.ALLOWED and each.entry.request in book.entries
 
-    def _hesitate(self, asked: Sequence[Asked], error: ClusterError | None) -> None:
+    def _hesitate(self, asked: Sequence[RequestedChange], error: ClusterError | None) -> None:
         """Before another attempt, while anybody can wait for one. Raises the error otherwise."""
         if error is not None and isinstance(error, ApiError) and error.status < 500 and error.status != 429:
             raise error
@@ -166,26 +168,26 @@ class Clerk:
             raise error or LedgerUnavailable("other replicas were faster each time; try again")
         self._pause(0.0 if error is None else 0.05)
 
-    def _judge(self, asked: Sequence[Asked], book: Book) -> list[Entry]:
+    def _judge(self, asked: Sequence[RequestedChange], book: Book) -> list[LedgerEntry]:
         """The entries of those that are allowed, each judged on top of those before it."""
         self._ages.keep([*book.entries, *book.marks.items()])
         cache = self._snapshot()
         late = book.behind(cache.sightings, self._forgiven(book))
         view = self.glimpses.over(cache)
         open_ = [entry for entry in opened(book.entries.values(), view) if entry.request not in self._void]
-        added: list[Entry] = []
+        added: list[LedgerEntry] = []
         for each in asked:
             if each.entry is not None and self._clock() > each.deadline:
                 self._fail(each, "the ledger took too long; try again")
                 continue
             if late:
-                each.state, each.others = State.UNDECIDED, ()
+                each.state, each.others = ClerkState.UNDECIDED, ()
                 each.failure = LedgerUnavailable(
                     f"this replica has not seen the newest {', '.join(late)} yet; try again"
                 )
                 continue
             _decide_safely(each, view.forest, [*open_, *added])
-            if each.state is State.ALLOWED and each.entry is not None:
+            if each.state is ClerkState.ALLOWED and each.entry is not None:
                 if crowd := crowded(each.entry, [*open_, *added]):
                     self._fail(each, crowd, LedgerBusy)
                 else:
@@ -195,7 +197,9 @@ class Clerk:
     def _forgiven(self, book: Book) -> list[str]:
         return [place for place, mark in book.marks.items() if self._ages.over((place, mark), LINGERING_SECONDS)]
 
-    def _write(self, book: Book, added: Sequence[Entry], expired: Sequence[tuple[Entry, Glimpse | None]] = ()) -> None:
+    def _write(
+        self, book: Book, added: Sequence[LedgerEntry], expired: Sequence[tuple[LedgerEntry, Glimpse | None]] = ()
+    ) -> None:
         """Also take out what is settled, what was `expired`, and what these replace: the same state, wanted again."""
         dropped, marks = self._leaving(book)
         for entry, found in expired:
@@ -224,7 +228,7 @@ class Clerk:
                 dropped.add(request)
         return dropped, marks
 
-    def overdue(self) -> list[Entry]:
+    def overdue(self) -> list[LedgerEntry]:
         """The open entries whose requests are over: only a look at the object can tell what became of them."""
         book = self._shelf.newest()
         if book is None:
@@ -233,7 +237,7 @@ class Clerk:
         entries = opened(book.entries.values(), self._snapshot())
         return [entry for entry in entries if self._ages.over(entry.request, REQUEST_SECONDS)]
 
-    def tidy(self, looked: Sequence[tuple[Entry, Glimpse | None]]) -> None:
+    def tidy(self, looked: Sequence[tuple[LedgerEntry, Glimpse | None]]) -> None:
         """Take out what is settled, and those of `looked` (entries that were overdue, with their objects) that were
         never stored. Raises ClusterError, UnreadableEntry."""
         expired = [(entry, found) for entry, found in looked if self._dead(entry, found)]
@@ -242,21 +246,21 @@ class Clerk:
             return
         self._write(book, [], expired)
 
-    def _dead(self, entry: Entry, found: Glimpse | None) -> bool:
+    def _dead(self, entry: LedgerEntry, found: Glimpse | None) -> bool:
         """Never stored; or stored so long ago that every cache shows it."""
         untouched = found is not None and found.seen == (entry.uid, entry.base)
         unmade = not entry.base and (found is None or found.seen.uid != entry.uid)
         return untouched or unmade or self._ages.over(entry.request, LINGERING_SECONDS)
 
 
-def _advance(marks: dict[str, str | None], book: Book, entry: Entry, version: str) -> None:
+def _advance(marks: dict[str, str | None], book: Book, entry: LedgerEntry, version: str) -> None:
     """Ask of every cache to have come as far as this version of the entry's scope."""
     place = scope(entry.ref)
     known = marks.get(place) or book.marks.get(place)
     marks[place] = version if is_newer(version, known) else known
 
 
-def crowded(entry: Entry, entries: Sequence[Entry]) -> str:
+def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> str:
     """Why it is not entered: so many others of the same object or namespace are open; empty where there is room.
 
     Without this limit whoever may write in one namespace could fill the ledger for all.
@@ -270,22 +274,22 @@ def crowded(entry: Entry, entries: Sequence[Entry]) -> str:
     return ""
 
 
-def _decide_safely(each: Asked, forest: Forest, entries: list[Entry]) -> None:
+def _decide_safely(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
     """An internal error is that of one request, not of all that are judged with it."""
     each.failure = None
     try:
         decide(each, forest, entries)
     except Exception as error:
-        each.state, each.failure = State.FAILED, error
+        each.state, each.failure = ClerkState.FAILED, error
 
 
-def decide(each: Asked, forest: Forest, entries: list[Entry]) -> None:
+def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
     """Judge one change in every world that may come of the entries; it is allowed only if it is in all of them."""
     related = concerning(each.change, forest, entries)
     each.others = tuple(related)
     possible = worlds(forest, related, each.most)
     if possible is None:
-        each.state = State.UNDECIDED
+        each.state = ClerkState.UNDECIDED
         each.failure = LedgerBusy(
             f"{len(related)} changes around {each.change.ref} are not stored yet, the first is the {related[0]};"
             " try again in a minute"
@@ -302,4 +306,4 @@ def decide(each: Asked, forest: Forest, entries: list[Entry]) -> None:
         if allowed and refused:
             break
     each.judgement = refused or allowed
-    each.state = State.UNDECIDED if allowed and refused else State.REFUSED if refused else State.ALLOWED
+    each.state = ClerkState.UNDECIDED if allowed and refused else ClerkState.REFUSED if refused else ClerkState.ALLOWED

@@ -11,7 +11,7 @@ from typing import Any
 
 from policies.dialects import group_kind, read
 from policies.dialects.reading import Manifest, mapping, metadata
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from policies.model.objects import KubeObject, Ref
 
 FORMAT = 1
@@ -29,7 +29,7 @@ class UnreadableEntry(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """A change that was allowed and may be stored at any moment.
 
     `request` is the uid of the AdmissionReview, `uid` that of the object. `base` is the resource version that it is
@@ -48,16 +48,16 @@ class Entry:
     text: str
 
     @property
-    def operation(self) -> Operation:
+    def operation(self) -> ChangeOperation:
         if self.after is None:
-            return Operation.DELETE
-        return Operation.UPDATE if self.base else Operation.CREATE
+            return ChangeOperation.DELETE
+        return ChangeOperation.UPDATE if self.base else ChangeOperation.CREATE
 
     def __str__(self) -> str:
         return f"{self.operation} of {self.ref} by {self.user} at {self.at}"
 
 
-def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, user: str, at: str) -> Entry:
+def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, user: str, at: str) -> LedgerEntry:
     """The entry of one request, from the manifests that the API server sent.
 
     A creation has its uid before it is stored.
@@ -76,14 +76,14 @@ def written(request: str, ref: Ref, old: Manifest | None, new: Manifest | None, 
 
 
 @lru_cache(maxsize=4096)
-def entry(request: str, text: str) -> Entry:
+def entry(request: str, text: str) -> LedgerEntry:
     """The entry that stands in the ledger as `text`. Raises UnreadableEntry."""
     try:
         content = json.loads(text)
         if content["format"] > FORMAT:
             raise ValueError(f"format {content['format']}")
         state = content.get("state")
-        return Entry(
+        return LedgerEntry(
             request=request,
             ref=Ref(*map(str, content["object"])),
             uid=str(content["uid"]),

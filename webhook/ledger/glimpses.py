@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cluster.sightings import Sighting, Sightings, Snapshot, covers
 from policies.model.objects import KubeObject, Ref
-from webhook.ledger.entry import Entry
+from webhook.ledger.entry import LedgerEntry
 
 _LASTING = 120.0
 """Seconds; by then the watch has shown it, or the cache counts as silent."""
@@ -27,7 +27,7 @@ class Glimpses:
         self._clock = clock
         self._found: dict[Ref, tuple[Glimpse, float]] = {}
 
-    def note(self, entry: Entry, found: Glimpse | None) -> None:
+    def note(self, entry: LedgerEntry, found: Glimpse | None) -> None:
         """Keep what was read of the entry's object, where it proves what became of the entry; None: there is none."""
         same = found is not None and found.seen.uid == entry.uid
         if found is not None and found.stored is not None and same and found.seen.version != entry.base:

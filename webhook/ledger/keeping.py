@@ -12,7 +12,7 @@ from policies.judge import Judgement
 from policies.model.change import Change
 from policies.model.forest import Forest
 from webhook.ledger.clerk import LedgerUnavailable
-from webhook.ledger.entry import Entry, UnreadableEntry
+from webhook.ledger.entry import LedgerEntry, UnreadableEntry
 from webhook.ledger.ledger import Ledger
 from webhook.ledger.shelf import ConfigMapShelf
 
@@ -38,7 +38,7 @@ class KeptLedger:
         self._shelf.start()
         self._thread.start()
 
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         return self._ledger.decide(change, judge, entry)
 
     def ready(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from cluster.errors import ClusterError
 from cluster.sightings import Snapshot
-from cluster.store import Found
+from cluster.store import FoundManifest
 from cluster.tracing.ids import trace_id
 from policies.judge import Judgement
 from policies.judging.verdict import Verdict
@@ -19,8 +19,8 @@ from policies.model.change import Change
 from policies.model.findings import Severity
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
-from webhook.ledger.clerk import MANY_WORLDS, Asked, Clerk, LedgerUnavailable, Shelf, State
-from webhook.ledger.entry import Entry
+from webhook.ledger.clerk import MANY_WORLDS, Clerk, ClerkState, LedgerUnavailable, RequestedChange, Shelf
+from webhook.ledger.entry import LedgerEntry
 from webhook.ledger.glimpses import Glimpse
 
 log = logging.getLogger(__name__)
@@ -35,23 +35,23 @@ SILENT_SECONDS = 120.0
 (`cluster.reflector.Pacing`), shorter than a mark (`LINGERING_SECONDS`)."""
 
 
-class Cache(Protocol):
+class LedgerCache(Protocol):
     """The part of a Store that the ledger needs."""
 
     def snapshot(self) -> Snapshot:
         """The present snapshot."""
 
-    def look(self, ref: Ref) -> Found | None:
+    def look(self, ref: Ref) -> FoundManifest | None:
         """The object as it is stored now. Raises ClusterError."""
 
     def age(self) -> float | None:
         """Seconds since the API server was last heard."""
 
 
-class Order(Protocol):
+class ChangeOrder(Protocol):
     """What orders changes before they are allowed."""
 
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         """The judgement that holds whatever becomes of the changes of others; the entry is None for a dry run.
 
         Raises LedgerUnavailable where there is none.
@@ -76,7 +76,7 @@ class Ledger:
     def __init__(
         self,
         shelf: Shelf,
-        cache: Cache,
+        cache: LedgerCache,
         *,
         patience: float = 0.0,
         waiting: int = 4,
@@ -92,24 +92,24 @@ class Ledger:
         self._clerk = Clerk(shelf, cache.snapshot, clock, pause)
         self._turn = threading.Lock()
         self._queue = threading.Lock()
-        self._waiting: list[Asked] = []
+        self._waiting: list[RequestedChange] = []
 
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         """As Order says. Waits DECIDING_SECONDS at most, and `patience` for what may be missing in the cache."""
         if (self._cache.age() or 0.0) > SILENT_SECONDS:
             raise LedgerUnavailable("this replica has not heard from the API server for minutes; try again")
         started = self._clock()
-        asked = Asked(change, judge, entry, deadline=started + DECIDING_SECONDS)
+        asked = RequestedChange(change, judge, entry, deadline=started + DECIDING_SECONDS)
         give_up, look_at = started + DECIDING_SECONDS / 2, started + _LOOK_AFTER
         while True:
             judged_on = self._state()
             self._take_turn(asked)
             now = self._clock()
-            if asked.state is State.UNDECIDED and now < give_up:
+            if asked.state is ClerkState.UNDECIDED and now < give_up:
                 if not self._news(judged_on, min(look_at, give_up)) and self._clock() >= look_at:
                     self._look(asked.others)
                     look_at += _LOOK_AFTER
-            elif asked.state is State.UNDECIDED and asked.most < MANY_WORLDS:
+            elif asked.state is ClerkState.UNDECIDED and asked.most < MANY_WORLDS:
                 asked.most = MANY_WORLDS
             elif not (_may_be_stale(asked) and self._patiently(judged_on, started + self._patience)):
                 return _given(asked)
@@ -122,7 +122,7 @@ class Ledger:
         with self._turn:
             self._clerk.tidy(looked)
 
-    def _take_turn(self, asked: Asked) -> None:
+    def _take_turn(self, asked: RequestedChange) -> None:
         """Be served: by the thread whose turn it is, or with all that wait by this one."""
         asked.served = False
         with self._queue:
@@ -157,7 +157,7 @@ class Ledger:
             self._pause(_POLL)
         return False
 
-    def _look(self, entries: Iterable[Entry]) -> None:
+    def _look(self, entries: Iterable[LedgerEntry]) -> None:
         """Read the objects that a judgement depends on, where the watch is slow to show them."""
         for entry in entries:
             try:
@@ -177,20 +177,20 @@ class Ledger:
         return Glimpse(stored, found.seen)
 
 
-def _may_be_stale(asked: Asked) -> bool:
+def _may_be_stale(asked: RequestedChange) -> bool:
     """Whether it is refused for what the cache holds of other objects."""
-    verdict = asked.judgement.verdict if asked.state is State.REFUSED and asked.judgement else Verdict()
+    verdict = asked.judgement.verdict if asked.state is ClerkState.REFUSED and asked.judgement else Verdict()
     return any(not judged.rule.alone for judged in verdict.of(Severity.ERROR))
 
 
-def _given(asked: Asked) -> Judgement:
+def _given(asked: RequestedChange) -> Judgement:
     """The judgement to answer. Raises what failed."""
     if asked.failure is not None or asked.judgement is None:
         raise asked.failure or LedgerUnavailable("the ledger came to no judgement; try again")
-    return asked.judgement if asked.state is not State.UNDECIDED else _pending(asked.judgement, asked.others)
+    return asked.judgement if asked.state is not ClerkState.UNDECIDED else _pending(asked.judgement, asked.others)
 
 
-def _pending(judgement: Judgement, others: Sequence[Entry]) -> Judgement:
+def _pending(judgement: Judgement, others: Sequence[LedgerEntry]) -> Judgement:
     """A refusal that rests on changes which may never be stored: it says so."""
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
     note = f"it counts what is not stored yet ({others[0]}{more}): should that fail, try again in a minute"

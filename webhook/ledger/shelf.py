@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from cluster.actions import Patch
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ApiError
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import CONFIG_MAPS
@@ -17,7 +17,7 @@ from cluster.stream import Manifest
 from cluster.versions import is_newer
 from webhook.ledger.book import Book
 from webhook.ledger.clerk import LedgerUnavailable
-from webhook.ledger.entry import Entry, UnreadableEntry, entry
+from webhook.ledger.entry import LedgerEntry, UnreadableEntry, entry
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _WATCH = Pacing(first=0.2, longest=3.0)
 class ConfigMapShelf:
     """Keeps the newest state at hand: of the watch, or of the own reads and writes."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
         self._newest: Book | None = None
         self._lock = threading.Lock()
@@ -67,7 +67,9 @@ class ConfigMapShelf:
         except ApiError as error:
             raise _explained(error) from error
 
-    def write(self, book: Book, added: Iterable[Entry], dropped: Iterable[str], marks: dict[str, str | None]) -> Book:
+    def write(
+        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
+    ) -> Book:
         """Raises LedgerUnavailable where it is full or must not be written, else as `clerk.Shelf` says."""
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}

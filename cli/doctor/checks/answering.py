@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
+from cli.doctor.target import CheckedCluster
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import Resource
 from policies.dialects import kueue, volcano
@@ -28,7 +28,7 @@ _FIXES = (
 
 
 @check("webhook-answers", "The API server reaches the webhook, trusts it, and gets an answer.")
-def webhook_answers(target: Target) -> Iterator[Result]:
+def webhook_answers(target: CheckedCluster) -> Iterator[CheckResult]:
     if not target.has_webhook:
         yield skipped("", "the webhook is not installed")
         return
@@ -57,7 +57,7 @@ def _trial(groups: frozenset[str]) -> tuple[Resource | None, dict[str, Any]]:
     return None, {}
 
 
-def judged_answer(error: ApiError | None) -> Result:
+def judged_answer(error: ApiError | None) -> CheckResult:
     """What the API server said to a dry run of a node that is its own parent."""
     if error is None:
         message = "a Cohort that is its own parent passed a dry run: nobody was asked, or the rule parent-cycle is off"

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.doctor.result import Result, check, failure, ok, skipped
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, failure, ok, skipped
+from cli.doctor.target import CheckedCluster
 from cluster.resource import API_SERVICES
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.takeover import removal
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 
 _BLOCKS = "while it is so, no namespace of the cluster can be deleted"
 
 
 @check("api-service", "The APIService of the reconciler is available, so that namespaces can be deleted.")
-def api_service(target: Target) -> Iterator[Result]:
+def api_service(target: CheckedCluster) -> Iterator[CheckResult]:
     for name in removal.API_SERVICES:
         found = target.get(API_SERVICES.item(name))
-        ref = Ref("APIService", name)
+        ref = ObjectRef("APIService", name)
         yield judged_api_service(ref, found) if found is not None else skipped(str(ref), "is not installed")
 
 
-def judged_api_service(ref: Ref, found: Manifest) -> Result:
+def judged_api_service(ref: ObjectRef, found: Manifest) -> CheckResult:
     conditions = map(mapping, listing(mapping(found.get("status")).get("conditions")))
     available = next((each for each in conditions if each.get("type") == "Available"), {})
     if available.get("status") == "True":

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from certs.pki import BadCertificate, inspect, split
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.served import Served, client_configurations, from_secret, from_server, reached, server_name
-from cli.doctor.target import Target, mounted_secret, option
+from cli.doctor.target import CheckedCluster, mounted_secret, option
 from cluster.apply import converts_with_us
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import (
@@ -19,7 +19,7 @@ from cluster.resource import (
     VALIDATING_WEBHOOKS,
 )
 from policies.dialects.reading import Manifest, mapping, metadata, text
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 
 _SECRET = "quotree-webhook-certificate"  # noqa: S105, a name
 _LATE = 0.75
@@ -34,7 +34,7 @@ _TRUST = (
 
 
 @check("webhook-configurations", "Both webhook configurations are there, so that the API server asks the webhook.")
-def webhook_configurations(target: Target) -> Iterator[Result]:
+def webhook_configurations(target: CheckedCluster) -> Iterator[CheckResult]:
     for resource, ref in (
         (VALIDATING_WEBHOOKS, target.names.validating),
         (MUTATING_WEBHOOKS, target.names.mutating),
@@ -42,7 +42,7 @@ def webhook_configurations(target: Target) -> Iterator[Result]:
         yield judged_configuration(str(ref), target.get(resource.item(ref.name)), target.has_webhook)
 
 
-def judged_configuration(subject: str, found: Manifest | None, installed: bool) -> Result:
+def judged_configuration(subject: str, found: Manifest | None, installed: bool) -> CheckResult:
     if found is None and not installed:
         return skipped(subject, "the webhook is not installed")
     if found is None:
@@ -57,7 +57,7 @@ def judged_configuration(subject: str, found: Manifest | None, installed: bool) 
 
 
 @check("ca-bundle", "The API server trusts the certificate that the webhook serves, wherever it calls it.")
-def ca_bundle(target: Target) -> Iterator[Result]:
+def ca_bundle(target: CheckedCluster) -> Iterator[CheckResult]:
     callers = dict(_callers(target))
     if not callers:
         yield skipped("", "nobody calls the webhook")
@@ -76,7 +76,7 @@ def ca_bundle(target: Target) -> Iterator[Result]:
         yield judged_caller(subject, manifest, served)
 
 
-def judged_caller(subject: str, manifest: Manifest, served: Served) -> Result:
+def judged_caller(subject: str, manifest: Manifest, served: Served) -> CheckResult:
     """The first fault of its caBundles."""
     configurations = list(client_configurations(manifest))
     for configuration in configurations:
@@ -93,7 +93,7 @@ def judged_caller(subject: str, manifest: Manifest, served: Served) -> Result:
 
 
 @check("certificate-expiry", "Neither the served certificates nor an authority expire soon.")
-def certificate_expiry(target: Target) -> Iterator[Result]:
+def certificate_expiry(target: CheckedCluster) -> Iterator[CheckResult]:
     callers = dict(_callers(target))
     try:
         served = _served(target, callers.values())
@@ -112,7 +112,7 @@ def certificate_expiry(target: Target) -> Iterator[Result]:
         yield from _of_process(target, ref)
 
 
-def _of_process(target: Target, ref: Ref) -> Iterator[Result]:
+def _of_process(target: CheckedCluster, ref: ObjectRef) -> Iterator[CheckResult]:
     """The certificate of /v1 or of pages, where it is kept in a Secret. Raises ClusterError."""
     if (name := secret_of(target.deployment(ref))) is None:
         return
@@ -123,7 +123,7 @@ def _of_process(target: Target, ref: Ref) -> Iterator[Result]:
         yield judged_expiry(f"certificate of {stored.source}", [stored.certificate], target.now())
 
 
-def judged_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> Result:
+def judged_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> CheckResult:
     """Of several the one that lasts longest: authorities overlap while they are replaced. Raises BadCertificate."""
     facts = max(map(inspect, certificates), key=lambda each: each.not_after)
     until = f"{facts.not_after:%Y-%m-%d %H:%M} UTC"
@@ -142,7 +142,7 @@ def _span(left: timedelta) -> str:
     return f"{left.days} days" if left.days > 1 else f"{left.total_seconds() / 3600:.1f} hours"
 
 
-def _callers(target: Target) -> Iterator[tuple[str, Manifest]]:
+def _callers(target: CheckedCluster) -> Iterator[tuple[str, Manifest]]:
     """What makes the API server call the webhook, by its name."""
     for resource, ref in (
         (VALIDATING_WEBHOOKS, target.names.validating),
@@ -164,7 +164,7 @@ def _bundles(manifests: Iterable[Manifest]) -> Iterator[bytes]:
                 continue
 
 
-def _served(target: Target, callers: Iterable[Manifest]) -> Served | str:
+def _served(target: CheckedCluster, callers: Iterable[Manifest]) -> Served | str:
     """By the first way that leads there, else what the Secret holds; else why not. Raises OSError."""
     for manifest in callers:
         for configuration in client_configurations(manifest):
@@ -179,7 +179,7 @@ def _served(target: Target, callers: Iterable[Manifest]) -> Served | str:
     return f"the webhook cannot be reached from here, and {stored}" if isinstance(stored, str) else stored
 
 
-def stored_certificate(target: Target, name: str) -> Served | str:
+def stored_certificate(target: CheckedCluster, name: str) -> Served | str:
     """What is served by who has read this Secret, else why that is not known."""
     source = f"Secret {target.names.namespace}/{name}"
     try:

@@ -10,21 +10,21 @@ from urllib.parse import urlsplit
 from cli.doctor.checks.certificates import secret_of, stored_certificate
 from cli.doctor.checks.rights import account_of, missing_rights
 from cli.doctor.checks.services import of_service
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.served import Served
-from cli.doctor.target import Target, mounted_secret, option
+from cli.doctor.target import CheckedCluster, mounted_secret, option
 from cluster.errors import Forbidden
 from cluster.resource import SECRETS
 from cluster.reviews import Access
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 
 _ASKED = ("reconciler", "audit")
 _IMPERSONATION = tuple(Access("impersonate", "", plural) for plural in ("users", "groups"))
 
 
 @check("dashboard", "The dashboard finds and trusts those whom it asks, and may ask in the names that its proxy sends.")
-def dashboard(target: Target) -> Iterator[Result]:
+def dashboard(target: CheckedCluster) -> Iterator[CheckResult]:
     deployment, subject = target.deployment(target.names.dashboard), str(target.names.dashboard)
     if deployment is None:
         yield skipped(subject, "the dashboard is not installed")
@@ -44,7 +44,7 @@ def dashboard(target: Target) -> Iterator[Result]:
         yield judged_impersonation(subject, account.name, missing)
 
 
-def judged_impersonation(subject: str, account: str, missing: Sequence[Access]) -> Result:
+def judged_impersonation(subject: str, account: str, missing: Sequence[Access]) -> CheckResult:
     if not missing:
         return ok(subject, f"{account} may impersonate users and groups, as --trusted-proxy needs")
     what = " and ".join(each.resource for each in missing)
@@ -55,7 +55,7 @@ def judged_impersonation(subject: str, account: str, missing: Sequence[Access]) 
     return warning(subject, f"{account} may not impersonate any of the {what}, as --trusted-proxy needs", fix)
 
 
-def _of_asked(target: Target, deployment: Manifest, process: str, url: str) -> Result:
+def _of_asked(target: CheckedCluster, deployment: Manifest, process: str, url: str) -> CheckResult:
     """What the dashboard meets where it asks this process. Raises ClusterError."""
     subject, service = f"--{process}={url}", service_of(url)
     asked = target.deployment(target.names.processes[process])
@@ -76,7 +76,7 @@ def _of_asked(target: Target, deployment: Manifest, process: str, url: str) -> R
     return judged_trust(subject, served, _authorities(target, deployment, file), urlsplit(url).hostname or "")
 
 
-def judged_trust(subject: str, served: Served, authorities: bytes | str, name: str) -> Result:
+def judged_trust(subject: str, served: Served, authorities: bytes | str, name: str) -> CheckResult:
     """`authorities` is PEM, or why there are none."""
     fault = authorities if isinstance(authorities, str) else served.distrust(authorities, name)
     if fault:
@@ -85,7 +85,7 @@ def judged_trust(subject: str, served: Served, authorities: bytes | str, name: s
     return ok(subject, f"is trusted with what {served.source} serves")
 
 
-def _authorities(target: Target, deployment: Manifest, file: str) -> bytes | str:
+def _authorities(target: CheckedCluster, deployment: Manifest, file: str) -> bytes | str:
     """What a file of the dashboard's holds, where that is mounted from a Secret; else why it has none."""
     path = PurePosixPath(file)
     source = mounted_secret(deployment, str(path.parent))
@@ -99,10 +99,10 @@ def _authorities(target: Target, deployment: Manifest, file: str) -> bytes | str
     return base64.b64decode(encoded) if encoded else f"Secret {target.names.namespace}/{name} has no {key}"
 
 
-def service_of(url: str) -> Ref | None:
+def service_of(url: str) -> ObjectRef | None:
     """The Service that a URL names, by its name in the cluster's DNS."""
     try:
         name, namespace, kind, *_ = (urlsplit(url).hostname or "").split(".")
     except ValueError:
         return None
-    return Ref("Service", name, namespace) if kind == "svc" else None
+    return ObjectRef("Service", name, namespace) if kind == "svc" else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cli.doctor.result import Result, check, failure, ok, skipped
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, failure, ok, skipped
+from cli.doctor.target import CheckedCluster
 from cluster.resource import Resource
 from policies.dialects import kueue, volcano
 from policies.dialects.reading import Manifest, mapping, metadata
@@ -15,7 +15,7 @@ _APPLY = "kubectl apply -k manifests/crds, or install {project}"
 
 
 @check("crds", "The kinds that rules and decisions read are installed, in a version that Quotree reads.")
-def crds(target: Target) -> Iterator[Result]:
+def crds(target: CheckedCluster) -> Iterator[CheckResult]:
     from reconciler.objects.patches import WORKLOADS  # here, since these take long to load
 
     wanted = dict(_followed())
@@ -33,7 +33,9 @@ def _followed() -> Iterator[tuple[str, Sequence[Resource]]]:
             yield f"{versions[0].plural}.{versions[0].group}", versions
 
 
-def judged_definitions(wanted: Mapping[str, Sequence[Resource]], found: Mapping[str, Manifest]) -> Iterator[Result]:
+def judged_definitions(
+    wanted: Mapping[str, Sequence[Resource]], found: Mapping[str, Manifest]
+) -> Iterator[CheckResult]:
     """By the names of the definitions: in which versions each is read, and what is installed."""
     for group in dict.fromkeys(versions[0].group for versions in wanted.values()):
         names = [name for name, versions in wanted.items() if versions[0].group == group]
@@ -44,7 +46,7 @@ def judged_definitions(wanted: Mapping[str, Sequence[Resource]], found: Mapping[
         yield from results or [ok(group, f"{len(names)} kinds are served")]
 
 
-def _judged(name: str, versions: Sequence[Resource], definition: Manifest | None) -> Iterator[Result]:
+def _judged(name: str, versions: Sequence[Resource], definition: Manifest | None) -> Iterator[CheckResult]:
     project = _PROJECTS[versions[0].group]
     subject = f"CustomResourceDefinition {name}"
     if definition is None:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.request import urlopen
 
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
-from cli.doctor.target import Target, option
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
+from cli.doctor.target import CheckedCluster, option
 from cluster.errors import BadAnswer, ClusterError
 from cluster.resource import PODS
 from policies.dialects.reading import Manifest, mapping, metadata
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 
 _OLD = 180.0
 """Seconds. A watch lasts less, and the next one begins with an answer."""
@@ -30,7 +30,7 @@ _LOOK = "kubectl -n {namespace} port-forward deployment/{name} {port}, and look 
 
 
 @check("cache-age", "Each replica of the webhook has read everything, and hears of changes.")
-def cache_age(target: Target) -> Iterator[Result]:
+def cache_age(target: CheckedCluster) -> Iterator[CheckResult]:
     if target.metrics is not None:
         yield judged_metrics(target.metrics, _fetched(target.metrics))
         return
@@ -43,7 +43,7 @@ def cache_age(target: Target) -> Iterator[Result]:
 
 
 @check("audit-age", "Each replica of the audit judges everything again and again.")
-def audit_age(target: Target) -> Iterator[Result]:
+def audit_age(target: CheckedCluster) -> Iterator[CheckResult]:
     ref = target.names.audit
     deployment = target.deployment(ref)
     if deployment is None:
@@ -56,8 +56,13 @@ def audit_age(target: Target) -> Iterator[Result]:
 
 
 def _of_pods(
-    target: Target, ref: Ref, deployment: Manifest, port: str, judged: Callable[[str, str], Result], fix: str
-) -> Iterator[Result]:
+    target: CheckedCluster,
+    ref: ObjectRef,
+    deployment: Manifest,
+    port: str,
+    judged: Callable[[str, str], CheckResult],
+    fix: str,
+) -> Iterator[CheckResult]:
     pods = list(_running(target, deployment))
     if not pods:
         yield skipped(str(ref), "no replica runs", "see replicas")
@@ -70,7 +75,7 @@ def _of_pods(
             yield skipped(subject, f"the API server shows none of its metrics: {error}", fix)
 
 
-def _running(target: Target, deployment: Manifest) -> Iterator[Manifest]:
+def _running(target: CheckedCluster, deployment: Manifest) -> Iterator[Manifest]:
     labels = mapping(mapping(mapping(deployment.get("spec")).get("selector")).get("matchLabels"))
     selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     for pod in target.cluster.list(PODS, namespace=target.names.namespace, label_selector=selector):
@@ -89,7 +94,7 @@ def _fetched(url: str) -> str:
         raise BadAnswer(f"--metrics {url}: {error}") from error
 
 
-def judged_metrics(subject: str, text: str) -> Result:
+def judged_metrics(subject: str, text: str) -> CheckResult:
     from webhook.metrics import CACHE_AGE, CACHE_SYNCED  # here, since it takes long to load
 
     age, synced = (_value(text, family.name) for family in (CACHE_AGE, CACHE_SYNCED))
@@ -106,7 +111,7 @@ def judged_metrics(subject: str, text: str) -> Result:
     return ok(subject, f"has read everything, and heard of the API server {age:.0f} s ago")
 
 
-def judged_audit(subject: str, text: str, interval: float) -> Result:
+def judged_audit(subject: str, text: str, interval: float) -> CheckResult:
     """`interval`: the seconds between two audits while nothing changes."""
     from audit.metrics import AGE, CACHE_AGE, CACHE_SYNCED  # here, since it takes long to load
 

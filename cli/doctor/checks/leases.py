@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from cli.doctor.result import Result, check, failure, ok, skipped
-from cli.doctor.target import Target, option
+from cli.doctor.result import CheckResult, check, failure, ok, skipped
+from cli.doctor.target import CheckedCluster, option
 from cluster.resource import LEASES
 from policies.dialects.reading import Manifest, mapping, metadata, text
-from policies.takeover.objects import LEASE, Ref
+from policies.takeover.objects import LEASE, ObjectRef
 
 _DURATION = 15.0
 """Seconds that a Lease lasts which does not say so."""
@@ -19,22 +19,22 @@ _LENIENT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LeaseWork:
     """What the holder of a Lease does. `idle`: what comes of it while nobody holds it."""
 
     idle: str
     fix: str
 
 
-_DECIDING = Work(
+_DECIDING = LeaseWork(
     "nothing is admitted",
     "see the logs of the reconciler; it must reach the API server, and Kueue's manager must not run",
 )
-_REPORTING = Work("no report is written", "see the logs of the audit; it must reach the API server")
+_REPORTING = LeaseWork("no report is written", "see the logs of the audit; it must reach the API server")
 
 
 @check("reconciler-lease", "One replica of the reconciler holds the Lease and renews it.")
-def reconciler_lease(target: Target) -> Iterator[Result]:
+def reconciler_lease(target: CheckedCluster) -> Iterator[CheckResult]:
     ref = lease_of_process(target.reconciler_deployment, target.names.reconciler_lease)
     if target.reconciler_deployment is None:
         yield skipped(str(ref), "the reconciler is not installed")
@@ -45,7 +45,7 @@ def reconciler_lease(target: Target) -> Iterator[Result]:
 
 
 @check("audit-lease", "One replica of the audit holds its Lease and renews it.")
-def audit_lease(target: Target) -> Iterator[Result]:
+def audit_lease(target: CheckedCluster) -> Iterator[CheckResult]:
     deployment = target.deployment(target.names.audit)
     ref = lease_of_process(deployment, target.names.audit_lease)
     if deployment is None:
@@ -54,7 +54,7 @@ def audit_lease(target: Target) -> Iterator[Result]:
         yield judged_lease(str(ref), target.get(LEASES.item(ref.name, ref.namespace)), target.now(), _REPORTING)
 
 
-def judged_lease(subject: str, lease: Manifest | None, now: datetime, work: Work = _DECIDING) -> Result:
+def judged_lease(subject: str, lease: Manifest | None, now: datetime, work: LeaseWork = _DECIDING) -> CheckResult:
     fix = work.fix
     if lease is None:
         return failure(subject, "does not exist: no replica has ever led", fix)
@@ -68,13 +68,13 @@ def judged_lease(subject: str, lease: Manifest | None, now: datetime, work: Work
 
 
 @check("kueue-manager", "Kueue's manager and the reconciler do not run beside each other.")
-def kueue_manager(target: Target) -> Iterator[Result]:
+def kueue_manager(target: CheckedCluster) -> Iterator[CheckResult]:
     found = list(target.cluster.list(LEASES, field_selector=f"metadata.name={LEASE}"))
     installed = target.reconciler_deployment is not None and not observes(target)
     yield judged_manager(found, installed, target.now())
 
 
-def judged_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -> Result:
+def judged_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -> CheckResult:
     """`installed`: there is a reconciler that would write."""
     active = [each for each in leases if is_active(each, now)]
     for lease in active:
@@ -88,13 +88,13 @@ def judged_manager(leases: Sequence[Manifest], installed: bool, now: datetime) -
     return skipped("", "neither Kueue's manager nor the reconciler runs here")
 
 
-def lease_of_process(deployment: Manifest | None, usual: Ref) -> Ref:
+def lease_of_process(deployment: Manifest | None, usual: ObjectRef) -> ObjectRef:
     """The Lease that a process is started with."""
     namespace, _, name = (option(deployment, "--lease") or "").partition("/")
-    return Ref("Lease", name, namespace) if namespace and name else usual
+    return ObjectRef("Lease", name, namespace) if namespace and name else usual
 
 
-def observes(target: Target) -> bool:
+def observes(target: CheckedCluster) -> bool:
     return option(target.reconciler_deployment, "--mode") == "observe"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
+from cli.doctor.target import CheckedCluster
 from cluster.client import MERGE_PATCH
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import CONFIG_MAPS
@@ -17,7 +17,7 @@ _TRIAL = {"data": {"doctor": "a dry run"}}
 
 
 @check("ledger", "The ledger exists, can be read, and can be written.")
-def ledger(target: Target) -> Iterator[Result]:
+def ledger(target: CheckedCluster) -> Iterator[CheckResult]:
     from webhook.ledger.shelf import NAME  # here, since it takes long to load
 
     namespace = target.names.namespace
@@ -32,7 +32,7 @@ def ledger(target: Target) -> Iterator[Result]:
         yield from judged_ledger(subject, found, refusal)
 
 
-def _refusal(target: Target, path: str) -> ApiError | None:
+def _refusal(target: CheckedCluster, path: str) -> ApiError | None:
     """Why the API server would not store an entry."""
     try:
         target.cluster.patch(path, _TRIAL, MERGE_PATCH, dry_run=True)
@@ -41,7 +41,7 @@ def _refusal(target: Target, path: str) -> ApiError | None:
     return None
 
 
-def judged_ledger(subject: str, found: Manifest | None, refusal: ApiError | None) -> Iterator[Result]:
+def judged_ledger(subject: str, found: Manifest | None, refusal: ApiError | None) -> Iterator[CheckResult]:
     from webhook.ledger.entry import UnreadableEntry
     from webhook.ledger.shelf import read_book
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.doctor.checks.leases import holder_of, is_active, lease_of_process, observes
-from cli.doctor.part_trees import Node, PartTree, read_node, trees
-from cli.doctor.result import Result, State, check, failure, ok, skipped, warning
-from cli.doctor.target import Target, part_of
+from cli.doctor.part_trees import PartNode, PartTree, read_node, trees
+from cli.doctor.result import CheckResult, HealthState, check, failure, ok, skipped, warning
+from cli.doctor.target import CheckedCluster, part_of
 from cluster.errors import NotFound
 from cluster.resource import LEASES
 from policies.dialects.reading import metadata
@@ -23,7 +23,7 @@ _LONG = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningParts:
     """The parts: `live` with who holds the Lease of each, `deployed` those that are to run."""
 
     live: Mapping[str, str]
@@ -31,13 +31,13 @@ class Running:
 
 
 @check("parts", "Every part that a root names runs, and so does every part that holds ClusterQueues.")
-def parts(target: Target) -> Iterator[Result]:
+def parts(target: CheckedCluster) -> Iterator[CheckResult]:
     if observes(target):
         yield skipped("", "the reconciler runs with --mode observe, and decides for nothing")
         return
     from reconciler.core.watched import CLUSTER_QUEUES, COHORTS  # here, since it takes long to load
 
-    nodes: list[Node] = []
+    nodes: list[PartNode] = []
     for resource in (COHORTS, CLUSTER_QUEUES):
         try:
             nodes += target.cluster.snapshot(resource, read_node).items
@@ -46,7 +46,7 @@ def parts(target: Target) -> Iterator[Result]:
     yield from judged_parts(nodes, _running(target), target.now())
 
 
-def _running(target: Target) -> Running:
+def _running(target: CheckedCluster) -> RunningParts:
     usual = lease_of_process(target.reconciler_deployment, target.names.reconciler_lease)
     live: dict[str, str] = {}
     for lease in target.cluster.list(LEASES, namespace=usual.namespace):
@@ -54,10 +54,10 @@ def _running(target: Target) -> Running:
         part = DEFAULT if name == usual.name else name.removeprefix(f"{usual.name}-")
         if name == lease_of(usual.name, part) and is_active(lease, target.now()):
             live[part] = holder_of(lease)
-    return Running(live, frozenset(map(part_of, target.part_deployments.values())))
+    return RunningParts(live, frozenset(map(part_of, target.part_deployments.values())))
 
 
-def judged_parts(nodes: Sequence[Node], running: Running, now: datetime) -> Iterator[Result]:
+def judged_parts(nodes: Sequence[PartNode], running: RunningParts, now: datetime) -> Iterator[CheckResult]:
     every = list(trees(nodes))
     wanted = {tree.wanted for tree in every if tree.wanted and valid(tree.wanted)}
     holding = {holder for tree in every for holder in tree.holders} - {NOBODY}
@@ -71,7 +71,7 @@ def judged_parts(nodes: Sequence[Node], running: Running, now: datetime) -> Iter
     yield from _first(each for tree in every for each in _of_tree(tree, running.live, now))
 
 
-def _of_part(part: str, every: Sequence[PartTree], running: Running) -> Result:
+def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> CheckResult:
     subject = f"part {part}"
     held = [each.name for tree in every for each in tree.queues if each.claim.part == part]
     roots = [str(tree.root) for tree in every if tree.wanted == part and tree.root]
@@ -94,7 +94,7 @@ def _of_part(part: str, every: Sequence[PartTree], running: Running) -> Result:
     return warning(subject, message, fix)
 
 
-def _of_label(node: Node) -> Result:
+def _of_label(node: PartNode) -> CheckResult:
     if not valid(node.label):
         message = f"names the part {node.label}, and no part can have that name: the part that holds the tree goes on"
         fix = "use at most 40 lower-case letters, digits and hyphens, with a letter or digit at both ends"
@@ -103,7 +103,7 @@ def _of_label(node: Node) -> Result:
     return warning(f"{node}: {LABEL}", f"has no effect: it is below Cohort {node.parent}, and only a root counts", fix)
 
 
-def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator[Result]:
+def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator[CheckResult]:
     """What keeps a tree from being decided for, beyond a part that nobody runs."""
     for each in tree.queues:
         if each.claim.part == NOBODY:
@@ -126,7 +126,7 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
     yield _of_move(tree, away, wanted, now)
 
 
-def _of_move(tree: PartTree, away: Sequence[Node], wanted: str, now: datetime) -> Result:
+def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetime) -> CheckResult:
     subject, parts = f"tree of {tree.name}", " and ".join(sorted({each.claim.part for each in away}))
     asked = [each.asked for each in away if each.asked]
     if len(asked) < len(away):
@@ -138,13 +138,13 @@ def _of_move(tree: PartTree, away: Sequence[Node], wanted: str, now: datetime) -
     return ok(subject, f"{parts} hands it over to {wanted}")
 
 
-def _first(results: Iterable[Result]) -> Iterator[Result]:
+def _first(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
     """The worst of them."""
-    order = (State.FAILURE, State.WARNING, State.SKIPPED, State.OK)
+    order = (HealthState.FAILURE, HealthState.WARNING, HealthState.SKIPPED, HealthState.OK)
     every = sorted(results, key=lambda each: order.index(each.state))
     yield from every[:_MOST]
     if rest := every[_MOST:]:
-        yield Result(rest[0].state, "", f"and {len(rest)} more like these", rest[0].fix)
+        yield CheckResult(rest[0].state, "", f"and {len(rest)} more like these", rest[0].fix)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
+from cli.doctor.target import CheckedCluster
 from cli.version import VERSION
 from policies.dialects.reading import Manifest, mapping
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 
 
 @check("replicas", "Every process that is installed runs, with all its replicas ready.")
-def replicas(target: Target) -> Iterator[Result]:
+def replicas(target: CheckedCluster) -> Iterator[CheckResult]:
     for ref in target.names.processes.values():
         yield judged_replicas(ref, target.deployment(ref))
     for ref, deployment in target.part_deployments.items():
         yield judged_replicas(ref, deployment)
 
 
-def judged_replicas(ref: Ref, deployment: Manifest | None) -> Result:
+def judged_replicas(ref: ObjectRef, deployment: Manifest | None) -> CheckResult:
     if deployment is None:
         return skipped(str(ref), "is not installed")
     wanted = mapping(deployment.get("spec")).get("replicas", 1)
@@ -33,7 +33,7 @@ def judged_replicas(ref: Ref, deployment: Manifest | None) -> Result:
 
 
 @check("versions", "All processes run the same image of Quotree.")
-def versions(target: Target) -> Iterator[Result]:
+def versions(target: CheckedCluster) -> Iterator[CheckResult]:
     yield judged_versions({ref: images(each) for ref, each in target.installed.items()})
 
 
@@ -44,7 +44,7 @@ def images(deployment: Manifest) -> list[str]:
     return [name for name in names if "quotree" in name]
 
 
-def judged_versions(found: Mapping[Ref, Sequence[str]], own: str = VERSION) -> Result:
+def judged_versions(found: Mapping[ObjectRef, Sequence[str]], own: str = VERSION) -> CheckResult:
     """What a tag says is up to whoever pushed the image, so it is shown beside our version and not compared with it."""
     names = sorted({name for each in found.values() for name in each})
     if not names:

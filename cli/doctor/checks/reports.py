@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cli.doctor.checks.leases import is_active, lease_of_process
-from cli.doctor.result import Result, check, ok, skipped, warning
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, ok, skipped, warning
+from cli.doctor.target import CheckedCluster
 from cluster.resource import LEASES, Resource
 from policies.audit.reports import APIS, MANAGED_BY, PREFIX, ReportApi
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
@@ -17,7 +17,7 @@ _NONE = "neither OpenReports nor PolicyReports are installed, so none are writte
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class ReportKeeper:
     """Who keeps the reports: `installed` the audit, `renewed` when one of its replicas last renewed the Lease, while
     that has expired; empty while it has not."""
 
@@ -27,7 +27,7 @@ class Keeper:
 
 
 @check("reports", "Reports about what is stored are kept as the audit says, where their kinds are installed.")
-def reports(target: Target) -> Iterator[Result]:
+def reports(target: CheckedCluster) -> Iterator[CheckResult]:
     found = {str(metadata(each).get("name")): each for each in target.definitions}
     keeper = _keeper(target)
     looked = False
@@ -41,7 +41,7 @@ def reports(target: Target) -> Iterator[Result]:
         yield skipped("", _NONE if keeper.installed else "neither the audit nor a kind of reports is installed")
 
 
-def judged_reports(api: ReportApi, missing: list[str], ours: str, keeper: Keeper) -> Result:
+def judged_reports(api: ReportApi, missing: list[str], ours: str, keeper: ReportKeeper) -> CheckResult:
     """`missing`: the kinds of the API that are not served. `ours`: a report of Quotree, empty where there is none."""
     subject = api.api_version
     if not keeper.installed:
@@ -61,14 +61,14 @@ def judged_reports(api: ReportApi, missing: list[str], ours: str, keeper: Keeper
     )
 
 
-def _keeper(target: Target) -> Keeper:
+def _keeper(target: CheckedCluster) -> ReportKeeper:
     deployment = target.deployment(target.names.audit)
     if deployment is None:
-        return Keeper(installed=False)
+        return ReportKeeper(installed=False)
     ref = lease_of_process(deployment, target.names.audit_lease)
     lease = target.get(LEASES.item(ref.name, ref.namespace)) or {}
     renewed = text(mapping(lease.get("spec")).get("renewTime")) or ""
-    return Keeper(installed=True, expired=not is_active(lease, target.now()), renewed=renewed)
+    return ReportKeeper(installed=True, expired=not is_active(lease, target.now()), renewed=renewed)
 
 
 def _kinds(api: ReportApi) -> list[Resource]:
@@ -81,7 +81,7 @@ def _serves(found: Mapping[str, Manifest], kind: Resource) -> bool:
     return any(each.get("name") == kind.version and each.get("served") is True for each in versions)
 
 
-def _ours(target: Target, kind: Resource) -> Iterator[str]:
+def _ours(target: CheckedCluster, kind: Resource) -> Iterator[str]:
     """One at most is read: they may be large, and one says enough. Raises ClusterError."""
     page = target.cluster.get(kind.collection(), {"labelSelector": _LABEL, "limit": "1"})
     for each in map(metadata, listing(page.get("items"))):

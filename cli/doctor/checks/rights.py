@@ -10,9 +10,9 @@ from functools import cache, partial
 from importlib import resources
 from typing import Any
 
-from cli.doctor.result import Result, check, failure, ok, skipped
-from cli.doctor.target import Target, arguments, option, part_of
-from cluster.client import Cluster
+from cli.doctor.result import CheckResult, check, failure, ok, skipped
+from cli.doctor.target import CheckedCluster, arguments, option, part_of
+from cluster.client import ClusterClient
 from cluster.errors import Forbidden
 from cluster.reviews import Access, Caller, may
 from policies.dialects.reading import Manifest, text
@@ -45,7 +45,7 @@ class Role:
 
 
 @check("rbac", "Every process may do what it has to do, by the roles that are shipped.")
-def rbac(target: Target) -> Iterator[Result]:
+def rbac(target: CheckedCluster) -> Iterator[CheckResult]:
     for role in roles():
         if role.process == _PART:
             for each in target.part_deployments.values():
@@ -59,7 +59,7 @@ def rbac(target: Target) -> Iterator[Result]:
             yield _of_role(role, deployment, target)
 
 
-def _of_role(role: Role, deployment: Manifest, target: Target) -> Result:
+def _of_role(role: Role, deployment: Manifest, target: CheckedCluster) -> CheckResult:
     account = account_of(deployment, target.names.namespace)
     wanted = list(_wanted(role, deployment, target))
     try:
@@ -71,7 +71,9 @@ def _of_role(role: Role, deployment: Manifest, target: Target) -> Result:
         return skipped(str(role), f"you may not ask for the rights of others: {error.message}", fix)
 
 
-def judged_rights(subject: str, account: str, wanted: Sequence[Access], missing: Sequence[Access], file: str) -> Result:
+def judged_rights(
+    subject: str, account: str, wanted: Sequence[Access], missing: Sequence[Access], file: str
+) -> CheckResult:
     if not missing:
         return ok(subject, f"{account} has its {len(wanted)} rights")
     shown = "; ".join(map(_written, missing[:_SHOWN]))
@@ -112,7 +114,7 @@ def _accesses(namespace: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Ac
                     yield from (Access(verb, group, resource, subresource, namespace, name) for verb in rule["verbs"])
 
 
-def _needless(role: Role, target: Target) -> str:
+def _needless(role: Role, target: CheckedCluster) -> str:
     """Why the process does without this role, empty where it does not."""
     if role.name == "quotree-webhook-certificates" and not _keeps_secret(target.webhook_deployment):
         return "the certificates are supplied"
@@ -123,7 +125,7 @@ def _needless(role: Role, target: Target) -> str:
     return ""
 
 
-def _wanted(role: Role, deployment: Manifest, target: Target) -> Iterator[Access]:
+def _wanted(role: Role, deployment: Manifest, target: CheckedCluster) -> Iterator[Access]:
     """Without kinds that the API server does not have, and what the settings leave out."""
     for access in role.accesses:
         needless = (
@@ -134,7 +136,7 @@ def _wanted(role: Role, deployment: Manifest, target: Target) -> Iterator[Access
             yield Access(access.verb, access.group, access.resource, access.subresource, namespace, access.name)
 
 
-def missing_rights(cluster: Cluster, account: Caller, wanted: Sequence[Access]) -> list[Access]:
+def missing_rights(cluster: ClusterClient, account: Caller, wanted: Sequence[Access]) -> list[Access]:
     """Raises ClusterError."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = threads.map(partial(may, cluster, account), wanted)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
+from cli.doctor.target import CheckedCluster
 from cluster.errors import ApiError
 from policies.dialects.reading import mapping, metadata, text
 
@@ -18,12 +18,12 @@ _REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"
 
 
 @check("api-server", "The API server answers, in a version that Quotree supports.")
-def api_server(target: Target) -> Iterator[Result]:
+def api_server(target: CheckedCluster) -> Iterator[CheckResult]:
     version = target.cluster.get("/version")
     yield judged_version(target.cluster.host, text(version.get("gitVersion")) or "", text(version.get("minor")) or "")
 
 
-def judged_version(host: str, version: str, minor: str) -> Result:
+def judged_version(host: str, version: str, minor: str) -> CheckResult:
     """`minor` as the API server writes it: some distributions add a `+`."""
     number = minor.rstrip("+")
     if number.isdecimal() and int(number) < _OLDEST:
@@ -32,7 +32,7 @@ def judged_version(host: str, version: str, minor: str) -> Result:
 
 
 @check("clock", "The clock of this machine agrees with that of the API server.")
-def clock(target: Target) -> Iterator[Result]:
+def clock(target: CheckedCluster) -> Iterator[CheckResult]:
     before = target.now()
     try:
         review = target.cluster.create(_REVIEWS, _REVIEW)
@@ -47,7 +47,7 @@ def clock(target: Target) -> Iterator[Result]:
     yield judged_clock(datetime.fromisoformat(written), before, target.now(), user)
 
 
-def judged_clock(theirs: datetime, before: datetime, after: datetime, user: str) -> Result:
+def judged_clock(theirs: datetime, before: datetime, after: datetime, user: str) -> CheckResult:
     """`theirs` was read between `before` and `after`, and is cut to whole seconds."""
     ahead = max(theirs - after, before - theirs - timedelta(seconds=1), timedelta())
     if ahead > _CLOCKS_DIFFER:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cli.doctor.result import Result, check, failure, ok, skipped
-from cli.doctor.target import Target, option
+from cli.doctor.result import CheckResult, check, failure, ok, skipped
+from cli.doctor.target import CheckedCluster, option
 from cluster.resource import ENDPOINT_SLICES, SERVICES
 from policies.dialects.reading import Manifest, listing, mapping
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 
 _OF_SERVICE = "kubernetes.io/service-name"
 _APPLY = {
@@ -21,24 +21,24 @@ _APPLY = {
 
 
 @check("endpoints", "The Service of each process that is installed leads to a replica that is ready.")
-def endpoints(target: Target) -> Iterator[Result]:
+def endpoints(target: CheckedCluster) -> Iterator[CheckResult]:
     looked = False
     for process, deployment in target.names.processes.items():
         if name := option(target.deployment(deployment), "--service"):
             looked = True
-            yield of_service(target, Ref("Service", name, deployment.namespace), _APPLY[process])
+            yield of_service(target, ObjectRef("Service", name, deployment.namespace), _APPLY[process])
     if not looked:
         yield skipped("", "no process that is installed has a Service")
 
 
-def of_service(target: Target, ref: Ref, apply: str) -> Result:
+def of_service(target: CheckedCluster, ref: ObjectRef, apply: str) -> CheckResult:
     """`apply` brings the Service. Raises ClusterError."""
     found = target.get(SERVICES.item(ref.name, ref.namespace))
     slices = target.cluster.list(ENDPOINT_SLICES, namespace=ref.namespace, label_selector=f"{_OF_SERVICE}={ref.name}")
     return judged_service(str(ref), found, list(slices) if found is not None else (), apply)
 
 
-def judged_service(subject: str, service: Manifest | None, slices: Sequence[Manifest], apply: str) -> Result:
+def judged_service(subject: str, service: Manifest | None, slices: Sequence[Manifest], apply: str) -> CheckResult:
     if service is None:
         return failure(subject, "does not exist, so nobody reaches the process", apply)
     ready = {address for each in slices if listing(each.get("ports")) for address in _ready(each)}

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cli.doctor.result import Result, check, failure, ok, skipped, warning
-from cli.doctor.target import Target
+from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
+from cli.doctor.target import CheckedCluster
 
 
 @check("workers", "Every worker cluster of MultiKueue is connected.")
-def workers(target: Target) -> Iterator[Result]:
+def workers(target: CheckedCluster) -> Iterator[CheckResult]:
     from reconciler.multikueue.stored_clusters import stored_clusters  # here, since it takes long to load
 
     yield from judged_workers(stored_clusters(target.cluster)["items"])
 
 
-def judged_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+def judged_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
     """As `quotree clusters -o json` has them."""
     if not found:
         yield skipped("", "there are no MultiKueueClusters")

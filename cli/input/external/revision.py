@@ -18,15 +18,17 @@ from cli.exits import Misused, OutOfReach
 from cli.input.context import Revision
 from cli.input.documents import STDIN, expand
 from cli.input.external.git import LINK, Blob, Git
-from cli.input.folders import RENDERED_FROM, Exclusion
+from cli.input.folders import RENDERED_FROM, PathExclusion
 from cli.input.given import Given, Placed, identify, noted
-from cli.input.selection import Selection
+from cli.input.selection import InputSelection
 from cli.input.survey import survey
 from cli.output import note
 from policies.model.objects import Ref
 
 
-def read_base(name: str, selection: Selection, known: Mapping[Ref, Placed] | None = None) -> tuple[Revision, Given]:
+def read_base(
+    name: str, selection: InputSelection, known: Mapping[Ref, Placed] | None = None
+) -> tuple[Revision, Given]:
     """The revision that this one was made from, and the inputs there; those that it does not have are left out.
 
     That is the last common ancestor of `name` and HEAD: what others have added to `name` since is not deleted here.
@@ -46,7 +48,7 @@ class Base:
 
     name: str
     revision: Revision
-    selection: Selection
+    selection: InputSelection
     _mirror: _Mirror
 
     def moved(self, path: str) -> str:
@@ -68,7 +70,7 @@ class Base:
 
 
 @contextmanager
-def at_base(name: str, selection: Selection) -> Iterator[Base]:
+def at_base(name: str, selection: InputSelection) -> Iterator[Base]:
     """The same for a reader of its own. Raises as `read_base` does."""
     if "-" in selection.paths and selection.stdin_name == STDIN:
         raise Misused("--base: standard input has no other revision; name its file with --stdin-filename")
@@ -88,10 +90,10 @@ class _Mirror:
     root: Path
     there: Path
 
-    def selection(self, selection: Selection) -> Selection:
+    def selection(self, selection: InputSelection) -> InputSelection:
         """The same inputs in the folder, as far as it has them. What is outside of the checkout has no revision."""
         paths = (self.moved(path) for path in _files(selection))
-        return Selection(
+        return InputSelection(
             tuple(found for path in paths for found in expand(path)),
             tuple(filter(os.path.isdir, map(self.moved, selection.kustomizations))),
             tuple(self._in_place(selection.charts)),
@@ -99,13 +101,13 @@ class _Mirror:
             exclusion=self._exclusion(selection.exclusion),
         )
 
-    def _exclusion(self, exclusion: Exclusion) -> Exclusion:
+    def _exclusion(self, exclusion: PathExclusion) -> PathExclusion:
         here = self._within(".")
         start = "" if here.startswith("..") else f"{self.there}/{here}"
         apart = (path for path in exclusion.apart if not self._within(path).startswith(".."))
-        return Exclusion(exclusion.patterns, start, frozenset(map(self.moved, apart)), str(self.there))
+        return PathExclusion(exclusion.patterns, start, frozenset(map(self.moved, apart)), str(self.there))
 
-    def wants(self, selection: Selection, path: str) -> bool:
+    def wants(self, selection: InputSelection, path: str) -> bool:
         """Whether the file is needed: a kustomization or a chart may name any file."""
         if selection.kustomizations or selection.charts or path.lower().endswith(RENDERED_FROM):
             return True
@@ -178,7 +180,7 @@ def _link(place: Path, target: bytes) -> None:
         place.write_bytes(target)
 
 
-def _files(selection: Selection) -> Iterator[str]:
+def _files(selection: InputSelection) -> Iterator[str]:
     return (selection.stdin_name if path == "-" else path for path in selection.paths)
 
 

@@ -13,12 +13,12 @@ from cli.progress import stage
 from policies.audit.audited import Audit
 from policies.audit.audited import audit as audit_of
 from policies.configuration.settings import Configuration
-from policies.judge import State, stored_state
+from policies.judge import Before, stored_state
 from policies.model.forest import Forest
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class ShownAudit:
     """`as_of` is when the objects were so; None for files. `unreadable` is what could not be judged."""
 
     against: Against
@@ -28,22 +28,22 @@ class Audited:
     has_baseline: bool = False
 
 
-def audited(against: Against, configuration: Configuration) -> Audited:
+def audited(against: Against, configuration: Configuration) -> ShownAudit:
     """Raises OutOfReach where it cannot be read."""
     context = load(against, configuration.yunikorn)
     world: Forest = context.world
     stage("judging")
     if against.kind == "files":  # what was read from a cluster is stored already
-        world = stored_state(State(world, context.manifests), configuration).world
+        world = stored_state(Before(world, context.manifests), configuration).world
     found = audit_of(world, configuration, datetime.now(UTC))
-    return Audited(against, found, context.as_of, context.unreadable)
+    return ShownAudit(against, found, context.as_of, context.unreadable)
 
 
-def within(audited: Audited, root: str) -> Audited:
+def within(audited: ShownAudit, root: str) -> ShownAudit:
     """Of the trees whose root has this name alone."""
     return replace(audited, audit=audited.audit.only(lambda each: each.below(root)))
 
 
-def without_old(audited: Audited, baseline: Baseline) -> Audited:
+def without_old(audited: ShownAudit, baseline: Baseline) -> ShownAudit:
     """Without what the baseline has, counted. `quotree validate` tells of entries that find nothing any more."""
     return replace(audited, audit=audited.audit.without(baseline.known), has_baseline=True)

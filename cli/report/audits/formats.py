@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from cli.input import baseline as baselines
 from cli.output import json_text
-from cli.report.audits.audited import Audited
+from cli.report.audits.audited import ShownAudit
 from cli.report.audits.text import closing_line, head_line, heading
 from cli.report.formats.yaml import document
 from cli.report.pages import page
 from cli.report.pages.page import Page, Table
 from policies.audit.as_json import findings_json
-from policies.audit.audited import Tree
+from policies.audit.audited import TreeFindings
 from policies.audit.reports import reports
 from policies.judging.sentence import statement
 from policies.model.findings import Severity
 
 
-def as_json(audited: Audited) -> str:
+def as_json(audited: ShownAudit) -> str:
     return json_text(findings_json(audited.audit))
 
 
-def as_yaml(audited: Audited) -> str:
+def as_yaml(audited: ShownAudit) -> str:
     return document(findings_json(audited.audit))
 
 
-def as_reports(audited: Audited) -> str:
+def as_reports(audited: ShownAudit) -> str:
     """The objects that `quotree serve audit` writes, as documents of YAML; empty where nothing fails."""
     return "\n---\n".join(map(document, reports(audited.audit)))
 
 
-def as_baseline(audited: Audited) -> str:
+def as_baseline(audited: ShownAudit) -> str:
     """Its errors and warnings for --baseline; where there is a baseline already, what of that is still found."""
     found = audited.audit.baselined if audited.has_baseline else audited.audit.found
     every = (each for top in found for each in (top, *top.consequences))
@@ -37,23 +37,23 @@ def as_baseline(audited: Audited) -> str:
     return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in old)
 
 
-def as_table(audited: Audited) -> str:
+def as_table(audited: ShownAudit) -> str:
     return page.table(_page(audited))
 
 
-def as_markdown(audited: Audited) -> str:
+def as_markdown(audited: ShownAudit) -> str:
     return page.markdown(_page(audited))
 
 
-def as_html(audited: Audited) -> str:
+def as_html(audited: ShownAudit) -> str:
     return page.html(_page(audited))
 
 
-def _page(audited: Audited) -> Page:
+def _page(audited: ShownAudit) -> Page:
     return Page(closing_line(audited), head_line(audited), tuple(map(_table, audited.audit.trees)))
 
 
-def _table(tree: Tree) -> Table:
+def _table(tree: TreeFindings) -> Table:
     rows = [
         (each.judged.severity.value, each.judged.rule.id, str(each.object), statement(each.judged))
         for each in tree.found

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from cli.output import paint
 from cli.report.as_text import COLOURS, closing, reason_lines, severities, some, without_fix
-from cli.report.audits.audited import Audited
-from policies.audit.audited import Audited as Found
-from policies.audit.audited import Tree
-from policies.audit.roots import Root
+from cli.report.audits.audited import ShownAudit
+from policies.audit.audited import AuditedFinding as Found
+from policies.audit.audited import TreeFindings
+from policies.audit.roots import TreeRoot
 from policies.model.findings import Cause
 from policies.model.printing import plain
 
 _NAMES = {"kueue": "Kueue", "volcano": "Volcano", "yunikorn": "YuniKorn"}
 
 
-def as_text(audited: Audited) -> str:
+def as_text(audited: ShownAudit) -> str:
     audit = audited.audit
     lines = [head_line(audited)]
     for tree in audit.trees:
@@ -25,22 +25,22 @@ def as_text(audited: Audited) -> str:
     return "\n".join([*lines, *reason_lines(audit.not_evaluated), closing_line(audited)])
 
 
-def head_line(audited: Audited) -> str:
+def head_line(audited: ShownAudit) -> str:
     moment = f" as of {audited.as_of:%Y-%m-%dT%H:%M:%SZ}" if audited.as_of else ""
     audit = audited.audit
     return plain(f"audited {audited.against}{moment}: {some(audit.objects, 'object')}, {some(audit.nodes, 'queue')}")
 
 
-def heading(root: Root | None) -> str:
+def heading(root: TreeRoot | None) -> str:
     return f"{root} ({_NAMES[root.dialect]})" if root else "in no tree"
 
 
-def closing_line(audited: Audited) -> str:
+def closing_line(audited: ShownAudit) -> str:
     audit = audited.audit
     return closing(audit.count, audit.not_evaluated, len(audit.baselined), len(audited.unreadable))
 
 
-def counts(tree: Tree) -> str:
+def counts(tree: TreeFindings) -> str:
     return ", ".join(severities(tree.count))
 
 

@@ -11,7 +11,7 @@ from cli.input.impact import Impact
 from cli.output import json_text
 from cli.report.as_json import place_json
 from policies.impact.differences import NodeChange, PairChange
-from policies.impact.quotas import NodeQuotas, Pair, Quota, amount_text
+from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair, amount_text
 from policies.model.objects import Ref
 from scheduling.simulation.trace import Evicted, Preempted
 
@@ -79,21 +79,21 @@ def _quotas(each: PairChange) -> dict[str, Any]:
     return {**_pair(each.pair), "before": _quota(each.pair, each.before), "after": _quota(each.pair, each.after)}
 
 
-def _quota(pair: Pair, quota: Quota) -> dict[str, str | None]:
+def _quota(pair: QuotaPair, quota: PairQuota) -> dict[str, str | None]:
     return _amounts(pair, **quota._asdict())
 
 
-def _amounts(pair: Pair, **amounts: int | None) -> dict[str, str | None]:
+def _amounts(pair: QuotaPair, **amounts: int | None) -> dict[str, str | None]:
     return {word: None if amount is None else amount_text(pair.resource, amount) for word, amount in amounts.items()}
 
 
-def _pair(pair: Pair) -> dict[str, str]:
+def _pair(pair: QuotaPair) -> dict[str, str]:
     return {"flavor": pair.flavor, "resource": pair.resource}
 
 
 def _loss(impact: Impact, each: Evicted | Preempted) -> dict[str, Any]:
     found = {
-        "what": type(each).__name__.lower(),
+        "what": each.what,
         "job": _job(impact, each.workload),
         "clusterQueue": each.queue,
         "reason": each.reason,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from cli.input.impact import Impact
 from policies.impact.differences import Effect, NodeChange, PairChange
-from policies.impact.quotas import Excess, Quota, amount_text
+from policies.impact.quotas import Excess, PairQuota, amount_text
 from policies.model.printing import plain
 from scheduling.impact.elsewhere import WorkChange
 from scheduling.impact.prediction import AtRisk
@@ -99,7 +99,7 @@ def _pair(each: PairChange) -> str:
     resource = each.pair.resource
     parts = (
         f"{word} {amount_text(resource, was)} -> {amount_text(resource, now)}"
-        for word, was, now in zip(Quota._fields, each.before, each.after, strict=True)
+        for word, was, now in zip(PairQuota._fields, each.before, each.after, strict=True)
         if was != now
     )
     return f"{each.pair}: {', '.join(parts)}"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from cli.input.rollout import Rollout
 from policies.judging.sentence import sentence
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from policies.model.printing import plain
 from policies.rollout.edits import Edit
 from policies.rollout.order import Stuck
 
-VERBS = {Operation.CREATE: "create", Operation.UPDATE: "update", Operation.DELETE: "delete"}
+VERBS = {ChangeOperation.CREATE: "create", ChangeOperation.UPDATE: "update", ChangeOperation.DELETE: "delete"}
 
 
 def rollout_text(rollout: Rollout) -> str:

@@ -12,7 +12,7 @@ from cli.output import within_checkout
 from cli.report.formats.yaml import document
 from policies.dialects.reading import Manifest, mapping, metadata
 from policies.rollout.edits import Edit
-from policies.rollout.waves import Step
+from policies.rollout.waves import Sync
 
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 
@@ -31,14 +31,14 @@ def write_waves(rollout: Rollout, folder: str) -> None:
         raise Misused(f"--write-waves {folder}: {error.strerror or error}") from error
 
 
-def _write(rollout: Rollout, step: Step, folder: Path) -> None:
+def _write(rollout: Rollout, step: Sync, folder: Path) -> None:
     folder.mkdir()
     for number, (wave, edit) in enumerate(_applied(step), start=1):
         name = f"{number:05}-{edit.ref.kind.lower()}.yaml"  # names of objects may hold what names of files may not
         (folder / name).write_text(f"{document(_annotated(rollout, edit, wave))}\n", encoding="utf-8")
 
 
-def _applied(step: Step) -> Iterator[tuple[int, Edit]]:
+def _applied(step: Sync) -> Iterator[tuple[int, Edit]]:
     return ((number, edit) for number, wave in enumerate(step.waves) for edit in wave)
 
 

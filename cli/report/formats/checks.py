@@ -8,13 +8,13 @@ from enum import StrEnum
 
 from cli.report.as_text import CLEAN, where, without_fix
 from cli.report.formats.wording import details
-from cli.report.model import Entry, Report
-from cli.report.suites.suite_outcomes import Outcome
+from cli.report.model import Report, ReportEntry
+from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import found_line, missing_line
 from policies.model.printing import plain
 
 
-class State(StrEnum):
+class CaseState(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -23,44 +23,49 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ReportedCase:
     """`group` is the rule or the suite; `name` stays the same from run to run; `details` are lines."""
 
     group: str
     name: str
-    state: State
+    state: CaseState
     severity: str = ""
     message: str = ""
     place: str = ""
     details: tuple[str, ...] = ()
 
 
-def of_report(report: Report) -> list[Check]:
+def of_report(report: Report) -> list[ReportedCase]:
     """Each finding, each rule that was not evaluated and all that was unreadable; at least one, as readers expect."""
     checks = [
         *(_of_entry(entry, report) for entry in report.entries),
         *(
-            Check(missed.rule.id, "not evaluated", State.SKIPPED, message=plain(missed.reason))
+            ReportedCase(missed.rule.id, "not evaluated", CaseState.SKIPPED, message=plain(missed.reason))
             for missed in report.not_evaluated
         ),
         *(
-            Check(
-                "unreadable", plain(item.place.file), State.BROKEN, "error", plain(item.message), plain(str(item.place))
+            ReportedCase(
+                "unreadable",
+                plain(item.place.file),
+                CaseState.BROKEN,
+                "error",
+                plain(item.message),
+                plain(str(item.place)),
             )
             for item in report.unreadable
         ),
     ]
     if report.empty:
-        return checks or [Check("quotree", "nothing was judged", State.SKIPPED)]
-    return checks or [Check("quotree", CLEAN, State.PASSED)]
+        return checks or [ReportedCase("quotree", "nothing was judged", CaseState.SKIPPED)]
+    return checks or [ReportedCase("quotree", CLEAN, CaseState.PASSED)]
 
 
-def _of_entry(entry: Entry, report: Report) -> Check:
+def _of_entry(entry: ReportEntry, report: Report) -> ReportedCase:
     judged = entry.judged
-    return Check(
+    return ReportedCase(
         judged.rule.id,
         plain(f"{judged.finding.object}: {judged.finding.field}"),
-        State.FAILED if judged.severity in report.failing else State.PASSED,
+        CaseState.FAILED if judged.severity in report.failing else CaseState.PASSED,
         judged.severity.value,
         without_fix(judged),
         where(entry.place),
@@ -68,12 +73,12 @@ def _of_entry(entry: Entry, report: Report) -> Check:
     )
 
 
-def of_suites(outcomes: Iterable[Outcome]) -> list[Check]:
+def of_suites(outcomes: Iterable[SuiteOutcome]) -> list[ReportedCase]:
     return [
-        Check(
+        ReportedCase(
             plain(outcome.case.place.file),
             plain(outcome.case.name),
-            State.PASSED if outcome.holds else State.FAILED,
+            CaseState.PASSED if outcome.holds else CaseState.FAILED,
             "" if outcome.holds else "error",
             "" if outcome.holds else "other findings than expected",
             plain(str(outcome.case.place)),
@@ -83,6 +88,6 @@ def of_suites(outcomes: Iterable[Outcome]) -> list[Check]:
     ]
 
 
-def _differences(outcome: Outcome) -> Iterator[str]:
+def _differences(outcome: SuiteOutcome) -> Iterator[str]:
     yield from map(missing_line, outcome.missing)
     yield from map(found_line, outcome.unexpected)

@@ -15,7 +15,7 @@ from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_ANNOTATIONS
 from cli.report.formats.wording import STDIN, annotated, relative
 from cli.report.model import Report
-from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 from policies.model.findings import Severity
 from policies.model.printing import plain
@@ -39,7 +39,7 @@ def render(report: Report) -> str:
     return "\n".join([head_line(report), *shown, closing_line(report)])
 
 
-def render_suites(outcomes: Sequence[Outcome]) -> str:
+def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
     failed = [outcome for outcome in outcomes if not outcome.holds]
     annotations = [
         Annotation("error", check.name, "\n".join(check.details), outcome.case.place)

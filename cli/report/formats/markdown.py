@@ -10,7 +10,7 @@ from cli.report.formats.checks import of_suites
 from cli.report.formats.limits import GITHUB_SUMMARY
 from cli.report.formats.wording import paragraph
 from cli.report.model import Report
-from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 from policies.model.printing import plain
 
@@ -39,7 +39,7 @@ def render(report: Report) -> str:
     return _page(closing_line(report), head_line(report), bounded_table(["", "rule", "place", "finding"], rows), notes)
 
 
-def render_suites(outcomes: Sequence[Outcome]) -> str:
+def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
     rows = [[check.state.value, check.name, check.place, "\n".join(check.details)] for check in of_suites(outcomes)]
     return _page(suites_closing_line(outcomes), "", bounded_table(["", "case", "place", "difference"], rows), ())
 

@@ -12,7 +12,7 @@ from cli.output import json_text
 from cli.report.as_text import head_line, rendered
 from cli.report.formats.limits import SARIF_RELATED_LOCATIONS, SARIF_RESULTS
 from cli.report.formats.wording import annotated, relative
-from cli.report.model import Entry, LocatedCause, Report
+from cli.report.model import LocatedCause, Report, ReportEntry
 from cli.version import VERSION
 from policies.judging.rule import Rule
 from policies.model.findings import SEVERITY, Severity
@@ -74,7 +74,7 @@ def _invocation(report: Report) -> dict[str, Any]:
     }
 
 
-def _result(entry: Entry, numbers: dict[str, int], fingerprint: str, folder: str) -> dict[str, Any]:
+def _result(entry: ReportEntry, numbers: dict[str, int], fingerprint: str, folder: str) -> dict[str, Any]:
     judged, object = entry.judged, entry.object
     name = plain(f"{object.namespace}/{object.name}" if object.namespace else object.name)
     related = [cause for cause in entry.causes if cause.place][:SARIF_RELATED_LOCATIONS]

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from cli.report.as_text import closing_line, head_line
-from cli.report.formats.checks import Check, State, of_report, of_suites
+from cli.report.formats.checks import CaseState, ReportedCase, of_report, of_suites
 from cli.report.model import Report
-from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import SuiteOutcome
 from cli.report.suites.suite_text import closing_line as suites_closing_line
 
 
@@ -16,22 +16,22 @@ def render(report: Report) -> str:
     return _document(of_report(report), head_line(report), closing_line(report))
 
 
-def render_suites(outcomes: Sequence[Outcome]) -> str:
+def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
     return _document(of_suites(outcomes), suites_closing_line(outcomes))
 
 
-def _document(checks: Sequence[Check], *comments: str) -> str:
+def _document(checks: Sequence[ReportedCase], *comments: str) -> str:
     lines = ["TAP version 14", f"1..{len(checks)}", *(f"# {comment}" for comment in comments)]
     for number, check in enumerate(checks, 1):
         lines += _lines(number, check)
     return "\n".join(lines)
 
 
-def _lines(number: int, check: Check) -> Iterator[str]:
-    ok = "ok" if check.state in (State.PASSED, State.SKIPPED) else "not ok"
-    skip = f" # SKIP {_escaped(check.message)}" if check.state is State.SKIPPED else ""
+def _lines(number: int, check: ReportedCase) -> Iterator[str]:
+    ok = "ok" if check.state in (CaseState.PASSED, CaseState.SKIPPED) else "not ok"
+    skip = f" # SKIP {_escaped(check.message)}" if check.state is CaseState.SKIPPED else ""
     yield f"{ok} {number} - {_escaped(f'{check.group}: {check.name}')}{skip}"
-    if check.state is State.SKIPPED or not check.message:
+    if check.state is CaseState.SKIPPED or not check.message:
         return
     yield "  ---"
     for key, text in (("severity", check.severity), ("at", check.place), ("message", check.message)):

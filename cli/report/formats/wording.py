@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from cli.report.as_text import cause_line, consequence_lines, rendered, without_fix
-from cli.report.model import Entry
+from cli.report.model import ReportEntry
 from policies.model.printing import plain
 
 STDIN = "<stdin>"
 
 
-def details(entry: Entry) -> list[str]:
+def details(entry: ReportEntry) -> list[str]:
     """The causes, the fix and what follows, a line each."""
     fix = entry.judged.finding.fix
     return [
@@ -21,12 +21,12 @@ def details(entry: Entry) -> list[str]:
     ]
 
 
-def paragraph(entry: Entry) -> str:
+def paragraph(entry: ReportEntry) -> str:
     """The finding with its causes and its fix, on several lines."""
     return "\n".join([without_fix(entry.judged), *details(entry)])
 
 
-def annotated(entry: Entry) -> str:
+def annotated(entry: ReportEntry) -> str:
     """The same with the kustomization, for where the place is no text."""
     return "\n".join(filter(None, [paragraph(entry), rendered(entry.place)]))
 

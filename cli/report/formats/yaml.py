@@ -12,7 +12,7 @@ import yaml
 from cli.report.as_json import report_json
 from cli.report.model import Report
 from cli.report.suites.suite_json import suites_json
-from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import SuiteOutcome
 
 _WORD = re.compile(r"[A-Za-z]{2,}(-[A-Za-z]+)*")
 
@@ -43,7 +43,7 @@ def render(report: Report) -> str:
     return document(report_json(report))
 
 
-def render_suites(outcomes: Sequence[Outcome]) -> str:
+def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
     return document(suites_json(outcomes))
 
 

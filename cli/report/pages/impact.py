@@ -17,9 +17,9 @@ from cli.report.changes.impact_text import (
 from cli.report.pages import page
 from cli.report.pages.page import Page, Table
 from policies.impact.differences import NodeChange, PairChange
-from policies.impact.quotas import Quota, amount_text
+from policies.impact.quotas import PairQuota, amount_text
 
-_HEAD = ("node", "amount", *Quota._fields)
+_HEAD = ("node", "amount", *PairQuota._fields)
 
 
 def as_markdown(impact: Impact) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cli.input.simulation import Others, Simulations
+from cli.input.simulation import OtherQueues, Simulations
 from cli.report.simulations import volcano_json, volcano_text, yunikorn_json, yunikorn_text
 from scheduling.volcano.play import waiting as of_volcano
 from scheduling.yunikorn import waiting as of_yunikorn
@@ -27,13 +27,13 @@ def as_json(simulations: Simulations) -> dict[str, Any]:
     return found
 
 
-def why_text(simulations: Others, name: str) -> str:
+def why_text(simulations: OtherQueues, name: str) -> str:
     """Empty where neither has work of this name."""
     found = volcano_text.why_text(simulations.volcano, name)
     return found or yunikorn_text.why_text(simulations.yunikorn, name)
 
 
-def why_json(simulations: Others, name: str) -> dict[str, Any]:
+def why_json(simulations: OtherQueues, name: str) -> dict[str, Any]:
     """Empty where neither has work of this name."""
     for kind, found in (
         ("PodGroupExplanation", volcano_json.why_json(simulations.volcano, name)),
@@ -44,21 +44,21 @@ def why_json(simulations: Others, name: str) -> dict[str, Any]:
     return {}
 
 
-class Pending:
+class PendingWork:
     """What waits; `queue` names one of Volcano's or of YuniKorn's queues, and all below it count. Empty: all queues.
 
     `named`: there is such a queue. `simulations` is None for a snapshot, which does not hold what Pods request.
     """
 
-    def __init__(self, simulations: Others | None, queue: str) -> None:
+    def __init__(self, simulations: OtherQueues | None, queue: str) -> None:
         self._simulations = simulations
         self.named = False
-        self._volcano: list[of_volcano.Waiting] = []
-        self._yunikorn: list[of_yunikorn.Waiting] = []
+        self._volcano: list[of_volcano.WaitingPodGroup] = []
+        self._yunikorn: list[of_yunikorn.WaitingAllocation] = []
         if simulations is not None:
             self._take(simulations, queue)
 
-    def _take(self, simulations: Others, queue: str) -> None:
+    def _take(self, simulations: OtherQueues, queue: str) -> None:
         queues, tree = simulations.volcano.engine.world.queues, simulations.yunikorn.scheduler.tree
         path = f"{queue.lower()}."
         of_volcanos = simulations.volcano.has_work and queues.get(queue) is not None

@@ -15,8 +15,8 @@ from policies.dialects import kueue
 from policies.model.forest import Forest
 from scheduling.flavors.messages import written
 from scheduling.objects import times
-from scheduling.simulation.simulation import Simulation
-from scheduling.simulation.trace import Evicted, Loan, Played, Preempted, Reserved, TraceEvent
+from scheduling.simulation.simulation import KueueSimulation
+from scheduling.simulation.trace import Admitted, Evicted, Loan, PlayedEvent, Preempted, Reserved, TraceEvent
 from scheduling.visibility.as_json import pair_json, pod_set_json, running_json, waiting_json
 from scheduling.visibility.explained import explained
 from scheduling.visibility.sentence import sentence
@@ -25,7 +25,7 @@ from scheduling.visibility.workloads import running, waiting
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-def simulation_json(simulation: Simulation, files: SimulatedFiles) -> dict[str, Any]:
+def simulation_json(simulation: KueueSimulation, files: SimulatedFiles) -> dict[str, Any]:
     job, seconds = partial(_job, simulation), partial(_seconds, simulation)
     finished = sorted(key for key, workload in simulation.world.workloads.items() if workload.finished)
     return {
@@ -50,7 +50,7 @@ def simulation_json(simulation: Simulation, files: SimulatedFiles) -> dict[str, 
     }
 
 
-def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
+def why_json(simulation: KueueSimulation, name: str) -> dict[str, Any]:
     """One workload: `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
     if (left := simulation.left_out_of(name)) is not None:
@@ -60,18 +60,18 @@ def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
     return {**head, **explained(simulation.world, key, simulation.now, job, seconds, words=words)}
 
 
-def _seconds(simulation: Simulation, time: int) -> int:
+def _seconds(simulation: KueueSimulation, time: int) -> int:
     return max(0, time - simulation.start) // times.SECOND
 
 
-def _job(simulation: Simulation, key: str) -> dict[str, str]:
+def _job(simulation: KueueSimulation, key: str) -> dict[str, str]:
     """The job as the files name it, with the name of its Workload."""
     return {**simulation.names[key]._asdict(), "workload": key.partition("/")[2]}
 
 
-def _happening(simulation: Simulation, each: TraceEvent) -> dict[str, Any]:
+def _happening(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _what(each), "at": _seconds(simulation, each.at)}
-    if isinstance(each, Played):
+    if isinstance(each, PlayedEvent):
         return {**event, "event": each.event}
     event["job"] = _job(simulation, each.workload)
     if isinstance(each, Preempted):
@@ -86,16 +86,14 @@ def _happening(simulation: Simulation, each: TraceEvent) -> dict[str, Any]:
 
 
 def _what(each: TraceEvent) -> str:
-    if isinstance(each, Reserved):
-        return "admitted" if each.admitted else "reserved"
-    return type(each).__name__.lower()
+    return Admitted.what if isinstance(each, Reserved) and each.admitted else each.what
 
 
 def _loan(loan: Loan) -> dict[str, str]:
     return {**pair_json(loan.pair), "amount": written(loan.pair.resource, loan.amount), "from": loan.lender}
 
 
-def _nodes(simulation: Simulation, forest: Forest) -> list[dict[str, Any]]:
+def _nodes(simulation: KueueSimulation, forest: Forest) -> list[dict[str, Any]]:
     drawn = [each for each in walk(forest) if each.ref.group == kueue.GROUP]
     quotas = QuotasInUse(forest, [each.ref for each in drawn], simulation.world)
     return [node_entry(forest, quotas, each) for each in drawn]

@@ -15,15 +15,15 @@ from policies.dialects import kueue
 from policies.model.forest import Forest
 from policies.model.printing import plain
 from scheduling.flavors.messages import written
-from scheduling.simulation.simulation import Simulation
-from scheduling.simulation.trace import Admitted, Evicted, Loan, Played, Preempted, Reserved, TraceEvent
+from scheduling.simulation.simulation import KueueSimulation
+from scheduling.simulation.trace import Admitted, Evicted, Loan, PlayedEvent, Preempted, Reserved, TraceEvent
 from scheduling.visibility.as_json import waiting_json
 from scheduling.visibility.explained import explained
 from scheduling.visibility.sentence import sentence
 from scheduling.visibility.workloads import waiting
 
 
-def simulation_text(simulation: Simulation, forest: Forest) -> str:
+def simulation_text(simulation: KueueSimulation, forest: Forest) -> str:
     return "\n".join(
         [
             plain(_head(simulation)),
@@ -36,7 +36,7 @@ def simulation_text(simulation: Simulation, forest: Forest) -> str:
     )
 
 
-def _head(simulation: Simulation) -> str:
+def _head(simulation: KueueSimulation) -> str:
     world = simulation.world
     counts = (
         (len(world.state.queues), "ClusterQueue"),
@@ -50,13 +50,13 @@ def _head(simulation: Simulation) -> str:
 # --- what happened
 
 
-def _happened(simulation: Simulation) -> Iterator[str]:
+def _happened(simulation: KueueSimulation) -> Iterator[str]:
     for each in simulation.trace:
         yield plain(f"{elapsed(simulation.start, each.at):<6} {_event(each, simulation)}")
 
 
-def _event(each: TraceEvent, simulation: Simulation) -> str:
-    if isinstance(each, Played):
+def _event(each: TraceEvent, simulation: KueueSimulation) -> str:
+    if isinstance(each, PlayedEvent):
         return each.event
     name = simulation.names[each.workload]
     if isinstance(each, Reserved):
@@ -87,14 +87,14 @@ def loan_text(loan: Loan) -> str:
 # --- what waits
 
 
-def _waiting(simulation: Simulation) -> Iterator[str]:
+def _waiting(simulation: KueueSimulation) -> Iterator[str]:
     moment = partial(elapsed, simulation.start)
     for each in waiting(simulation.world, simulation.now):
         text = sentence(simulation.world, each, moment).text
         yield from waiting_lines(waiting_json(each, text, partial(_job, simulation), moment))
 
 
-def why_text(simulation: Simulation, name: str) -> str:
+def why_text(simulation: KueueSimulation, name: str) -> str:
     """One workload: why it waits, or its quota. Raises UnknownWorkload."""
     if (left := simulation.left_out_of(name)) is not None:
         return plain(f"{left.name} is in no queue: {left.reason}")
@@ -104,14 +104,14 @@ def why_text(simulation: Simulation, name: str) -> str:
     )
 
 
-def _job(simulation: Simulation, key: str) -> dict[str, str]:
+def _job(simulation: KueueSimulation, key: str) -> dict[str, str]:
     return simulation.names[key]._asdict()
 
 
 # --- the trees
 
 
-def _tree(simulation: Simulation, forest: Forest) -> Iterator[str]:
+def _tree(simulation: KueueSimulation, forest: Forest) -> Iterator[str]:
     drawn = [each for each in walk(forest) if each.ref.group == kueue.GROUP]
     quotas, shapes = QuotasInUse(forest, [each.ref for each in drawn], simulation.world), glyphs()
     for each in drawn:

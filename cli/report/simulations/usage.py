@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from cli.report.quotas import Quotas, Row
+from cli.report.quotas import QuotaRow, Quotas
 from cli.report.simulations.volcano_text import phase_notes
 from policies.dialects import kueue, volcano
 from policies.dialects.yunikorn import type_of
@@ -15,10 +15,10 @@ from policies.model.objects import Ref
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.volcano.play.usage import amounts, phases_below
-from scheduling.volcano.world import World as Volcano
-from scheduling.world.nodes import Counts, InUse, below, nodes
+from scheduling.volcano.world import SessionWorld as Volcano
+from scheduling.world.nodes import InUse, WorkloadCounts, below, nodes
 from scheduling.world.world import World
-from scheduling.yunikorn.simulation import Simulation as YuniKorn
+from scheduling.yunikorn.simulation import YuniKornSimulation as YuniKorn
 from scheduling.yunikorn.usage import Applications, applications_by_namespace
 
 _NOTHING: Mapping[FlavorResource, InUse] = {}
@@ -31,14 +31,14 @@ class QuotasInUse(Quotas):
         super().__init__(forest, downward)
         self._found = below(nodes(world))
 
-    def rows(self, ref: Ref) -> list[Row]:
+    def rows(self, ref: Ref) -> list[QuotaRow]:
         rows = super().rows(ref)
         if ref.group != kueue.GROUP:
             return rows
         of_kind = self._found.queues if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohorts
         found = of_kind.get(ref.name, _NOTHING)
         listed = {FlavorResource(row.flavor, row.resource) for row in rows}
-        rows += [Row(*pair, {}, {}) for pair in sorted(found.keys() - listed)]
+        rows += [QuotaRow(*pair, {}, {}) for pair in sorted(found.keys() - listed)]
         return [_with_use(row, found.get(FlavorResource(row.flavor, row.resource))) for row in rows]
 
 
@@ -49,7 +49,7 @@ class QuotasAndWorkloads(QuotasInUse):
         if ref.group != kueue.GROUP:
             return super().counts(ref)
         found = self._found.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohort_counts
-        return {"workloads": asdict(found.get(ref.name, Counts()))}
+        return {"workloads": asdict(found.get(ref.name, WorkloadCounts()))}
 
     def mark(self, ref: Ref) -> str:
         return counts_mark(self.counts(ref).get("workloads", {}))
@@ -69,12 +69,14 @@ class QuotasOfVolcano(Quotas):
         self._queues = world.queues
         self._phases = phases_below(world)
 
-    def rows(self, ref: Ref) -> list[Row]:
+    def rows(self, ref: Ref) -> list[QuotaRow]:
         rows, node = super().rows(ref), self._queues.get(ref.name)
         found = amounts(self._queues, node) if node is not None else {}
         used = {word: texts for word, texts in found.items() if word in ("limit", "allocated", "inqueue")}
         listed = {row.resource for row in rows}
-        rows += [Row("", name, {}, {}) for name in sorted({name for texts in used.values() for name in texts} - listed)]
+        rows += [
+            QuotaRow("", name, {}, {}) for name in sorted({name for texts in used.values() for name in texts} - listed)
+        ]
         return [replace(row, own={**row.own, **_of(row.resource, used)}) for row in rows]
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:
@@ -91,7 +93,7 @@ class NamespacesInUse:
         self._used = simulation.used_by_namespace()
         self._applications = applications_by_namespace(simulation)
 
-    def rows(self, name: str, rows: Iterable[Row]) -> list[Row]:
+    def rows(self, name: str, rows: Iterable[QuotaRow]) -> list[QuotaRow]:
         used = self._used.get(name, {})
         return [replace(row, own={**row.own, "used": _used(row.resource, used)}) for row in rows]
 
@@ -125,7 +127,7 @@ def _used(resource: str, used: Mapping[str, int]) -> str:
     return shown(kind, used.get(kind, 0))
 
 
-def _with_use(row: Row, use: InUse | None) -> Row:
+def _with_use(row: QuotaRow, use: InUse | None) -> QuotaRow:
     amounts = {"used": written(row.resource, use.used if use else 0)}
     if use is not None and use.borrowed:
         amounts["borrowed"] = written(row.resource, use.borrowed)

@@ -8,16 +8,24 @@ from typing import Any
 from cli.report.simulations.volcano_text import assumptions, job_of, shown
 from scheduling.objects.times import SECOND
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status
-from scheduling.volcano.play.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
+from scheduling.volcano.play.simulation import (
+    Enqueued,
+    PodGroupEnded,
+    PodsEvicted,
+    PodsRan,
+    Trace,
+    VolcanoInput,
+    VolcanoSimulation,
+)
 from scheduling.volcano.play.usage import amounts, phases_by_queue
-from scheduling.volcano.play.waiting import Holders, Reason, Waiting, found, limited_by, waiting
+from scheduling.volcano.play.waiting import Holders, WaitingPodGroup, WaitingReason, found, limited_by, waiting
 from scheduling.volcano.queues import Node
 from scheduling.volcano.resources import PODS, written
 
 
-def volcano_json(simulation: Simulation) -> dict[str, Any]:
+def volcano_json(simulation: VolcanoSimulation) -> dict[str, Any]:
     world = simulation.engine.world
     phases = phases_by_queue(world)
     return {
@@ -32,14 +40,14 @@ def volcano_json(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
+def why_json(simulation: VolcanoSimulation, name: str) -> dict[str, Any]:
     """What runs and what waits of a Job, a PodGroup or a Pod; both empty where there is none of this name."""
     job = job_of(simulation, name)
     running = _running(simulation, [job]) if job is not None else []
     return {"running": running, "waiting": waiting_json(simulation, found(simulation, name))}
 
 
-def waiting_json(simulation: Simulation, every: Iterable[Waiting]) -> list[dict[str, Any]]:
+def waiting_json(simulation: VolcanoSimulation, every: Iterable[WaitingPodGroup]) -> list[dict[str, Any]]:
     holders = Holders(simulation)
     return [
         {
@@ -55,12 +63,12 @@ def waiting_json(simulation: Simulation, every: Iterable[Waiting]) -> list[dict[
     ]
 
 
-def _reason(simulation: Simulation, holders: Holders, reason: Reason) -> dict[str, Any]:
+def _reason(simulation: VolcanoSimulation, holders: Holders, reason: WaitingReason) -> dict[str, Any]:
     lacks = [_lack(simulation, holders, each) for each in reason.refusal.shortages]
     return {"message": reason.refusal.reason, "pods": reason.pods, "lacks": lacks}
 
 
-def _lack(simulation: Simulation, holders: Holders, lack: Shortage) -> dict[str, Any]:
+def _lack(simulation: VolcanoSimulation, holders: Holders, lack: Shortage) -> dict[str, Any]:
     amounts = {"asked": lack.asked, "used": lack.used, "limit": lack.limit, "short": lack.short}
     return {
         "queue": lack.queue,
@@ -71,7 +79,7 @@ def _lack(simulation: Simulation, holders: Holders, lack: Shortage) -> dict[str,
     }
 
 
-def _running(simulation: Simulation, jobs: Iterable[Job]) -> list[dict[str, Any]]:
+def _running(simulation: VolcanoSimulation, jobs: Iterable[GangJob]) -> list[dict[str, Any]]:
     return [
         {
             "podGroup": job.name,
@@ -85,26 +93,26 @@ def _running(simulation: Simulation, jobs: Iterable[Job]) -> list[dict[str, Any]
     ]
 
 
-def _happening(simulation: Simulation, each: Trace) -> dict[str, Any]:
+def _happening(simulation: VolcanoSimulation, each: Trace) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
     match each:
-        case Event():
+        case VolcanoInput():
             return {**event, "event": each.event}
-        case Ended():
+        case PodGroupEnded():
             return {**event, "name": each.name}
-        case Enqueued() | Ran() | Left():
+        case Enqueued() | PodsRan() | PodsEvicted():
             event |= {"podGroup": each.group, "for": shown(simulation, each.group), "queue": each.queue}
-    if isinstance(each, Ran | Left):
+    if isinstance(each, PodsRan | PodsEvicted):
         event["pods"] = list(each.pods)
-    if isinstance(each, Left):
+    if isinstance(each, PodsEvicted):
         event["preemptors"] = list(each.preemptors)
     return event
 
 
-_WORDS = {Event: "played", Enqueued: "enqueued", Ran: "runs", Left: "evicted", Ended: "ended"}
+_WORDS = {VolcanoInput: "played", Enqueued: "enqueued", PodsRan: "runs", PodsEvicted: "evicted", PodGroupEnded: "ended"}
 
 
-def _queue(simulation: Simulation, node: Node, phases: Mapping[str, int]) -> dict[str, Any]:
+def _queue(simulation: VolcanoSimulation, node: Node, phases: Mapping[str, int]) -> dict[str, Any]:
     return {
         "name": node.name,
         "parent": node.parent.name if node.parent is not None else None,

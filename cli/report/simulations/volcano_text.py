@@ -8,16 +8,24 @@ from cli.report.elapsed import elapsed
 from cli.report.simulations.layout import section, some, tree
 from policies.model.printing import plain
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status
-from scheduling.volcano.play.simulation import Ended, Enqueued, Event, Left, Ran, Simulation, Trace
+from scheduling.volcano.play.simulation import (
+    Enqueued,
+    PodGroupEnded,
+    PodsEvicted,
+    PodsRan,
+    Trace,
+    VolcanoInput,
+    VolcanoSimulation,
+)
 from scheduling.volcano.play.usage import amounts, phases_by_queue
-from scheduling.volcano.play.waiting import Holders, Reason, Waiting, found, limited_by, waiting
+from scheduling.volcano.play.waiting import Holders, WaitingPodGroup, WaitingReason, found, limited_by, waiting
 from scheduling.volcano.queues import ROOT, Node
 from scheduling.volcano.resources import PODS, written
 
 
-def volcano_text(simulation: Simulation) -> str:
+def volcano_text(simulation: VolcanoSimulation) -> str:
     return "\n".join(
         [
             plain(_head(simulation)),
@@ -29,14 +37,14 @@ def volcano_text(simulation: Simulation) -> str:
     )
 
 
-def assumptions(simulation: Simulation) -> Iterator[str]:
+def assumptions(simulation: VolcanoSimulation) -> Iterator[str]:
     """What the files leave open."""
     yield "Volcano runs the plugin capacity with hierarchy, and the actions enqueue, allocate, reclaim"
     if not simulation.intake.has_nodes:
         yield "there are no Nodes: the cluster has room for all that the queues allow"
 
 
-def _head(simulation: Simulation) -> str:
+def _head(simulation: VolcanoSimulation) -> str:
     world = simulation.engine.world
     counts = ((len([*world.queues]), "queue"), (len(world.jobs), "PodGroup"), (len(world.tasks), "Pod"))
     return "simulated in Volcano: " + ", ".join(some(*count) for count in counts)
@@ -45,27 +53,27 @@ def _head(simulation: Simulation) -> str:
 # --- what happened
 
 
-def _happened(simulation: Simulation, each: Trace) -> str:
+def _happened(simulation: VolcanoSimulation, each: Trace) -> str:
     return plain(f"{elapsed(simulation.start, each.at):<6} {_event(simulation, each)}")
 
 
-def _event(simulation: Simulation, each: Trace) -> str:
+def _event(simulation: VolcanoSimulation, each: Trace) -> str:
     match each:
-        case Event():
+        case VolcanoInput():
             return each.event
         case Enqueued():
             return f"enqueued   {shown(simulation, each.group)} in {each.queue}"
-        case Ran():
+        case PodsRan():
             return f"runs       {some(len(each.pods), 'Pod')} of {shown(simulation, each.group)} in {each.queue}"
-        case Left():
+        case PodsEvicted():
             takers = ", ".join(shown(simulation, group) for group in each.preemptors)
             evicted = f"{some(len(each.pods), 'Pod')} of {shown(simulation, each.group)} in {each.queue}"
             return f"evicted    {evicted} for {takers}"
-        case Ended():
+        case PodGroupEnded():
             return f"ended      {each.name}"
 
 
-def shown(simulation: Simulation, group: str) -> str:
+def shown(simulation: VolcanoSimulation, group: str) -> str:
     """What a person calls the PodGroup."""
     return simulation.intake.shown.get(group, group)
 
@@ -73,12 +81,12 @@ def shown(simulation: Simulation, group: str) -> str:
 # --- what waits
 
 
-def why_text(simulation: Simulation, name: str) -> str:
+def why_text(simulation: VolcanoSimulation, name: str) -> str:
     """A Job, a PodGroup or a Pod; empty where there is none of this name."""
     return "\n".join([*_holding(simulation, name), *waiting_lines(simulation, found(simulation, name))])
 
 
-def _holding(simulation: Simulation, name: str) -> Iterator[str]:
+def _holding(simulation: VolcanoSimulation, name: str) -> Iterator[str]:
     job = job_of(simulation, name)
     running = job.count(Status.RUNNING) if job is not None else 0
     if job is not None and running:
@@ -86,7 +94,7 @@ def _holding(simulation: Simulation, name: str) -> Iterator[str]:
         yield plain(f"{pods} in {job.group.queue}: {_amounts(job.allocated)} in use")
 
 
-def job_of(simulation: Simulation, name: str) -> Job | None:
+def job_of(simulation: VolcanoSimulation, name: str) -> GangJob | None:
     """The PodGroup of the Job, the PodGroup or the Pod of this name."""
     world = simulation.engine.world
     task = world.tasks.get(name)
@@ -94,7 +102,7 @@ def job_of(simulation: Simulation, name: str) -> Job | None:
     return world.jobs.get(group or "")
 
 
-def waiting_lines(simulation: Simulation, every: Iterable[Waiting]) -> Iterator[str]:
+def waiting_lines(simulation: VolcanoSimulation, every: Iterable[WaitingPodGroup]) -> Iterator[str]:
     holders = Holders(simulation)
     for each in every:
         where = f" in {each.queue} ({each.phase})" if each.queue else ""
@@ -103,20 +111,22 @@ def waiting_lines(simulation: Simulation, every: Iterable[Waiting]) -> Iterator[
             yield from (f"    {plain(line)}" for line in _reason(simulation, holders, each, reason))
 
 
-def _count(each: Waiting) -> str:
+def _count(each: WaitingPodGroup) -> str:
     if not each.pods:
         return "has no Pods yet"
     return "waits" if each.pods == 1 else f"{each.waits} of {each.pods} Pods wait"
 
 
-def _reason(simulation: Simulation, holders: Holders, each: Waiting, reason: Reason) -> Iterator[str]:
+def _reason(
+    simulation: VolcanoSimulation, holders: Holders, each: WaitingPodGroup, reason: WaitingReason
+) -> Iterator[str]:
     of_pods = f" ({some(reason.pods, 'Pod')})" if reason.pods and each.pods > 1 else ""
     yield f"{reason.refusal}{of_pods}"
     for shortage in reason.refusal.shortages:
         yield from _limit(simulation, holders, shortage)
 
 
-def _limit(simulation: Simulation, holders: Holders, shortage: Shortage) -> Iterator[str]:
+def _limit(simulation: VolcanoSimulation, holders: Holders, shortage: Shortage) -> Iterator[str]:
     resource = shortage.resource
     if using := holders.of(shortage):
         held = ", ".join(f"{name} {written(resource, amount)}" for name, amount in using)
@@ -128,7 +138,7 @@ def _limit(simulation: Simulation, holders: Holders, shortage: Shortage) -> Iter
 # --- what is in use
 
 
-def _trees(simulation: Simulation) -> Iterator[str]:
+def _trees(simulation: VolcanoSimulation) -> Iterator[str]:
     """From root; what has no way there is drawn separately."""
     queues = simulation.engine.world.queues
     phases = phases_by_queue(simulation.engine.world)
@@ -137,7 +147,7 @@ def _trees(simulation: Simulation) -> Iterator[str]:
         yield from tree(top, lambda node: _rows(simulation, node, phases))
 
 
-def _rows(simulation: Simulation, node: Node, phases: Mapping[str, Mapping[str, int]]) -> tuple[str, list[str]]:
+def _rows(simulation: VolcanoSimulation, node: Node, phases: Mapping[str, Mapping[str, int]]) -> tuple[str, list[str]]:
     """The name of a queue and a line for each resource."""
     own = node.settings
     notes = [] if own.is_open else [own.state]

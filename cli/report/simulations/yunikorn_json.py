@@ -10,13 +10,20 @@ from policies.dialects.yunikorn_config.quotas import shown
 from policies.dialects.yunikorn_config.resources import Amounts
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn import as_json
-from scheduling.yunikorn.queue import Queue
-from scheduling.yunikorn.simulation import Ended, Event, Left, Ran, Simulation, Trace
+from scheduling.yunikorn.queue import YuniKornQueue
+from scheduling.yunikorn.simulation import (
+    AllocationRan,
+    ApplicationEnded,
+    PodPreempted,
+    Trace,
+    YuniKornInput,
+    YuniKornSimulation,
+)
 from scheduling.yunikorn.usage import Applications, amounts, applications_below
-from scheduling.yunikorn.waiting import Waiting, found, waiting
+from scheduling.yunikorn.waiting import WaitingAllocation, found, waiting
 
 
-def yunikorn_json(simulation: Simulation) -> dict[str, Any]:
+def yunikorn_json(simulation: YuniKornSimulation) -> dict[str, Any]:
     counts = applications_below(simulation.scheduler)
     return {
         "settled": not simulation.unsettled,
@@ -28,12 +35,12 @@ def yunikorn_json(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
+def why_json(simulation: YuniKornSimulation, name: str) -> dict[str, Any]:
     """What runs and what waits of a Pod, or of an application; both empty where there is none of this name."""
     return {"running": _running(simulation, name), "waiting": waiting_json(found(simulation, name))}
 
 
-def _running(simulation: Simulation, name: str) -> list[dict[str, Any]]:
+def _running(simulation: YuniKornSimulation, name: str) -> list[dict[str, Any]]:
     return [
         {"pod": key, "application": each.name, "queue": each.leaf.path, "amounts": _amounts(ask.amounts)}
         for each in sorted(simulation.scheduler.applications.values(), key=lambda each: each.name)
@@ -42,26 +49,26 @@ def _running(simulation: Simulation, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def _happening(simulation: Simulation, each: Trace) -> dict[str, Any]:
+def _happening(simulation: YuniKornSimulation, each: Trace) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _WORDS[type(each)], "at": (each.at - simulation.start) // SECOND}
-    if isinstance(each, Event):
+    if isinstance(each, YuniKornInput):
         return {**event, "event": each.event}
     event["pod"] = each.key
-    if isinstance(each, Ran):
+    if isinstance(each, AllocationRan):
         return {**event, "application": each.application, "queue": each.queue}
-    if isinstance(each, Left):
+    if isinstance(each, PodPreempted):
         return {**event, "queue": each.queue, "for": each.preemptor, "forQueue": each.preemptor_queue}
     return event
 
 
-_WORDS = {Event: "played", Ran: "runs", Left: "preempted", Ended: "ended"}
+_WORDS = {YuniKornInput: "played", AllocationRan: "runs", PodPreempted: "preempted", ApplicationEnded: "ended"}
 
 
-def waiting_json(every: Iterable[Waiting]) -> list[dict[str, Any]]:
+def waiting_json(every: Iterable[WaitingAllocation]) -> list[dict[str, Any]]:
     return list(map(as_json.waiting_json, every))
 
 
-def _queue(queue: Queue, counts: Applications) -> dict[str, Any]:
+def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
     own = queue.settings
     return {
         "path": queue.path,

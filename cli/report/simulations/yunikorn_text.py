@@ -9,13 +9,13 @@ from cli.report.simulations.layout import section, some, tree
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.model.printing import plain
 from scheduling.yunikorn.application import Application
-from scheduling.yunikorn.queue import Lack, Queue
-from scheduling.yunikorn.simulation import Event, Left, Ran, Simulation, Trace
+from scheduling.yunikorn.queue import QueueLack, YuniKornQueue
+from scheduling.yunikorn.simulation import AllocationRan, PodPreempted, Trace, YuniKornInput, YuniKornSimulation
 from scheduling.yunikorn.usage import Applications, applications_below, rows
-from scheduling.yunikorn.waiting import Waiting, found, waiting
+from scheduling.yunikorn.waiting import WaitingAllocation, found, waiting
 
 
-def yunikorn_text(simulation: Simulation) -> str:
+def yunikorn_text(simulation: YuniKornSimulation) -> str:
     return "\n".join(
         [
             plain(_head(simulation)),
@@ -27,7 +27,7 @@ def yunikorn_text(simulation: Simulation) -> str:
     )
 
 
-def assumptions(simulation: Simulation) -> Iterator[str]:
+def assumptions(simulation: YuniKornSimulation) -> Iterator[str]:
     """What the files leave open."""
     if not simulation.intake.configured:
         yield "there is no queues.yaml: YuniKorn's built-in one makes a queue for each Namespace"
@@ -35,7 +35,7 @@ def assumptions(simulation: Simulation) -> Iterator[str]:
         yield "there are no Nodes: the cluster has room for all that the queues allow"
 
 
-def _head(simulation: Simulation) -> str:
+def _head(simulation: YuniKornSimulation) -> str:
     scheduler = simulation.scheduler
     counts = (
         (len(scheduler.tree.queues), "queue"),
@@ -45,16 +45,16 @@ def _head(simulation: Simulation) -> str:
     return "simulated in YuniKorn: " + ", ".join(some(*count) for count in counts)
 
 
-def _happened(simulation: Simulation, each: Trace) -> str:
+def _happened(simulation: YuniKornSimulation, each: Trace) -> str:
     return plain(f"{elapsed(simulation.start, each.at):<6} {_event(each)}")
 
 
 def _event(each: Trace) -> str:
-    if isinstance(each, Event):
+    if isinstance(each, YuniKornInput):
         return each.event
-    if isinstance(each, Ran):
+    if isinstance(each, AllocationRan):
         return f"runs       {_named(each.key)} of {each.application} in {each.queue}"
-    if isinstance(each, Left):
+    if isinstance(each, PodPreempted):
         return f"preempted  {_named(each.key)} in {each.queue} for {_named(each.preemptor)} in {each.preemptor_queue}"
     return f"ended      {_named(each.key)}"
 
@@ -63,12 +63,12 @@ def _named(key: str) -> str:
     return f"Pod {key}" if "/" in key else key
 
 
-def why_text(simulation: Simulation, name: str) -> str:
+def why_text(simulation: YuniKornSimulation, name: str) -> str:
     """A Pod, or an application; empty where there is none of this name."""
     return "\n".join([*_holding(simulation, name), *waiting_lines(found(simulation, name))])
 
 
-def _holding(simulation: Simulation, name: str) -> Iterator[str]:
+def _holding(simulation: YuniKornSimulation, name: str) -> Iterator[str]:
     for application in simulation.scheduler.applications.values():
         for key in application.held:
             if name in (key, application.name):
@@ -81,7 +81,7 @@ def _held(application: Application, key: str) -> str:
     return " ".join(f"{name}={shown(name, amount)}" for name, amount in sorted(application.held[key].amounts.items()))
 
 
-def waiting_lines(every: Iterable[Waiting]) -> Iterator[str]:
+def waiting_lines(every: Iterable[WaitingAllocation]) -> Iterator[str]:
     for each in every:
         where = f" in {each.queue}" if each.queue else ""
         message = f": {each.message}" if each.message else ""
@@ -89,7 +89,7 @@ def waiting_lines(every: Iterable[Waiting]) -> Iterator[str]:
         yield from (f"    {plain(lack_text(lack))}" for lack in each.lacks)
 
 
-def lack_text(lack: Lack) -> str:
+def lack_text(lack: QueueLack) -> str:
     def amount(number: int) -> str:
         return shown(lack.resource, number)
 
@@ -101,7 +101,7 @@ def lack_text(lack: Lack) -> str:
 
 
 def queues_text(
-    simulation: Simulation, top: str | None = None, visible: Callable[[str], bool] = lambda _: True
+    simulation: YuniKornSimulation, top: str | None = None, visible: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
     """The tree of queues with what is in use: from `top` down, by default from root, those whose path is `visible`."""
     counts, queues = applications_below(simulation.scheduler), simulation.scheduler.tree
@@ -109,7 +109,7 @@ def queues_text(
     return tree(first, lambda queue: _rows(queue, counts[queue]), lambda queue: visible(queue.path))
 
 
-def _rows(queue: Queue, counts: Applications) -> tuple[str, list[str]]:
+def _rows(queue: YuniKornQueue, counts: Applications) -> tuple[str, list[str]]:
     """The name of a queue and a line for each resource."""
     notes = [*([] if queue.settings.managed else ["dynamic"]), *counts_notes(counts, queue.settings.max_applications)]
     lines = [

@@ -8,16 +8,16 @@ from typing import Any
 from cli.input.suites import Expected
 from cli.output import json_text
 from cli.report.as_json import API_VERSION, place_json
-from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import SuiteOutcome
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 
 
-def as_json(outcomes: Sequence[Outcome]) -> str:
+def as_json(outcomes: Sequence[SuiteOutcome]) -> str:
     return json_text(suites_json(outcomes))
 
 
-def suites_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def suites_json(outcomes: Sequence[SuiteOutcome]) -> dict[str, Any]:
     failed = sum(not outcome.holds for outcome in outcomes)
     return {
         "apiVersion": API_VERSION,
@@ -27,7 +27,7 @@ def suites_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _case(outcome: Outcome) -> dict[str, Any]:
+def _case(outcome: SuiteOutcome) -> dict[str, Any]:
     return {
         "name": outcome.case.name,
         **place_json(outcome.case.place),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from cli.input.suites import Case, Expected
+from cli.input.suites import Expected, SuiteCase
 from policies.dialects import READERS
-from policies.judge import State, judge_files, stored_state
+from policies.judge import Before, judge_files, stored_state
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 from policies.model.change import Circumstances
@@ -15,8 +15,8 @@ from policies.model.forest import Forest
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    case: Case
+class SuiteOutcome:
+    case: SuiteCase
     missing: tuple[Expected, ...]
     unexpected: tuple[Judged, ...]
 
@@ -25,20 +25,20 @@ class Outcome:
         return not self.missing and not self.unexpected
 
 
-def run(case: Case) -> Outcome:
+def run(case: SuiteCase) -> SuiteOutcome:
     """The outcome of the change; the existing objects of the case are taken as everything that exists.
 
     What follows from another finding may be expected, and need not be.
     """
     world = Forest.of((it.object for it in case.existing), READERS)
     manifests = {it.object.ref: it.manifest for it in case.existing if it.manifest is not None}
-    state = stored_state(State(world, manifests), case.configuration)
+    state = stored_state(Before(world, manifests), case.configuration)
     deleted = [state.world.get(it.object.ref) or it.object for it in case.delete]
     circumstances = Circumstances(now=case.now or datetime.now(UTC))
     tops = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.findings
     found = (*tops, *(below for top in tops for below in top.consequences))
     partner = _matched(case.expected, found)
-    return Outcome(
+    return SuiteOutcome(
         case,
         tuple(expected for i, expected in enumerate(case.expected) if i not in partner.values()),
         tuple(judged for i, judged in enumerate(tops) if i not in partner),

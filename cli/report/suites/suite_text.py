@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from cli.input.suites import Expected
 from cli.output import paint
-from cli.report.suites.suite_outcomes import Outcome
+from cli.report.suites.suite_outcomes import SuiteOutcome
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 from policies.model.printing import plain
 
 
-def as_text(outcomes: Sequence[Outcome]) -> str:
+def as_text(outcomes: Sequence[SuiteOutcome]) -> str:
     return "\n".join([*(line for outcome in outcomes for line in _lines(outcome)), closing_line(outcomes)])
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
+def _lines(outcome: SuiteOutcome) -> Iterator[str]:
     word = paint("ok", "green") if outcome.holds else paint("FAILED", "red")
     yield f"{plain(str(outcome.case.place))}: {word}: {plain(outcome.case.name)}"
     yield from (f"    {missing_line(expected)}" for expected in outcome.missing)
@@ -33,6 +33,6 @@ def found_line(judged: Judged) -> str:
     return f"found, not expected: {judged.severity.value}[{judged.rule.id}]: {sentence(judged)}"
 
 
-def closing_line(outcomes: Sequence[Outcome]) -> str:
+def closing_line(outcomes: Sequence[SuiteOutcome]) -> str:
     held = sum(outcome.holds for outcome in outcomes)
     return f"{held} of {len(outcomes)} case{'' if len(outcomes) == 1 else 's'} hold{'s' if len(outcomes) == 1 else ''}"

@@ -21,7 +21,7 @@ class Here(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class FeatureGate:
     """`on` is Kueue's default; `ours` another one that holds here. A `locked` gate cannot be set to another value.
 
     `webhooks`: Kueue's webhooks ask for it, so it is set in Quotree's own Configuration too. `why` is a sentence for
@@ -43,18 +43,18 @@ class Gate:
         return self.on if self.ours is None else self.ours
 
 
-def _on(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> Gate:
+def _on(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> FeatureGate:
     """Beta, on."""
-    return Gate(name, True, "beta", here, why, ours, webhooks=webhooks)
+    return FeatureGate(name, True, "beta", here, why, ours, webhooks=webhooks)
 
 
-def _off(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> Gate:
+def _off(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> FeatureGate:
     """Alpha, off."""
-    return Gate(name, False, "alpha", here, why, ours, webhooks=webhooks)
+    return FeatureGate(name, False, "alpha", here, why, ours, webhooks=webhooks)
 
 
-def _locked(name: str, why: str = "") -> Gate:
-    return Gate(name, True, "GA", Here.ON, why, locked=True)
+def _locked(name: str, why: str = "") -> FeatureGate:
+    return FeatureGate(name, True, "GA", Here.ON, why, locked=True)
 
 
 ASKED, ON, OFF, IDLE = Here
@@ -64,7 +64,7 @@ _INSIDE = "How Kueue's program works inside; what it does is the same."
 _WEBHOOK = "The webhook asks for it; set it in Quotree's own Configuration."
 _ONE_FORM = "There is no other behaviour here."
 
-GATES: tuple[Gate, ...] = (
+GATES: tuple[FeatureGate, ...] = (
     _on("AdmissionFairSharing", ASKED, "`false`: the section `admissionFairSharing` does not count."),
     _on("AdmissionGatedBy", ASKED, webhooks=True),
     _on("AssignQueueLabelsForPods", ON, "Pods that start get the labels of their queues."),
@@ -95,7 +95,7 @@ GATES: tuple[Gate, ...] = (
     _on("MetricsForCohorts", ASKED, "`false` leaves `cluster_queue_info` and `cohort_info` out."),
     _on("MultiKueue", ASKED, webhooks=True),
     _on("MultiKueueAdaptersForCustomJobs", ON, "Kinds that are described are dispatched as all others."),
-    Gate("MultiKueueAllowInsecureKubeconfigs", False, "deprecated", OFF, locked=True),
+    FeatureGate("MultiKueueAllowInsecureKubeconfigs", False, "deprecated", OFF, locked=True),
     _off("MultiKueueClusterProfile", ASKED),
     _on("MultiKueueIncrementalDispatcherConfig", ASKED, "`false`: each round nominates three clusters more."),
     _on("MultiKueueIncrementalDispatcherRespectConfigOrder", ON, _ONE_FORM),
@@ -145,15 +145,17 @@ GATES: tuple[Gate, ...] = (
     _on("TASMultiLayerTopology", OFF, _TOPOLOGIES),
     _on("TASProfileMixed", OFF, _TOPOLOGIES),
     _on("TASRecomputeAssignmentWithinSchedulingCycle", OFF, _TOPOLOGIES),
-    Gate("TASReplaceNodeDueToNotReadyOverFixedTime", False, "deprecated", OFF, _TOPOLOGIES),
+    FeatureGate("TASReplaceNodeDueToNotReadyOverFixedTime", False, "deprecated", OFF, _TOPOLOGIES),
     _on("TASReplaceNodeOnNodeTaints", OFF, _TOPOLOGIES),
     _on("TASReplaceNodeOnPodTermination", OFF, _TOPOLOGIES),
     _off("TASRespectNodeAffinityPreferred", OFF, _TOPOLOGIES),
     _on("TASValidateWorkloadSliceSize", IDLE, _WEBHOOK, webhooks=True),
     _on("TLSOptions", IDLE, "The webhook has a TLS configuration of its own."),
     _on("TopologyAwareScheduling", OFF, f"{_TOPOLOGIES} With `false`, too.", webhooks=True),
-    Gate("UnadmittedWorkloadsExplicitStatus", False, "beta", ASKED, "It counts with the other one alone."),
-    Gate("UnadmittedWorkloadsObservability", False, "beta", ASKED, "Granular reasons of Workloads without quota."),
+    FeatureGate("UnadmittedWorkloadsExplicitStatus", False, "beta", ASKED, "It counts with the other one alone."),
+    FeatureGate(
+        "UnadmittedWorkloadsObservability", False, "beta", ASKED, "Granular reasons of Workloads without quota."
+    ),
     _on("ValidateRayAndSparkJobUpdates", ON, "The rules about jobs can be off one by one."),
     _on("VectorizedResourceRequests", IDLE, _INSIDE),
     _on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from policies.configuration.kueue.gate_table import GATES, Gate, Here
+from policies.configuration.kueue.gate_table import GATES, FeatureGate, Here
 from policies.model.errors import BadConfiguration
 from policies.model.suggestion import close
 
@@ -13,7 +13,7 @@ COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAInteg
 DEFAULTS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES}
 OF_WEBHOOKS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES if gate.webhooks}
 """Those that Kueue's webhooks ask for; an administrator sets them in Quotree's own Configuration."""
-_BY_NAME: Mapping[str, Gate] = {gate.name: gate for gate in GATES}
+_BY_NAME: Mapping[str, FeatureGate] = {gate.name: gate for gate in GATES}
 
 
 @dataclass(frozen=True, slots=True)

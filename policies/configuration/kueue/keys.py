@@ -24,7 +24,7 @@ class Use(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ConfigurationKey:
     """`why` is a sentence for people."""
 
     path: str
@@ -32,12 +32,12 @@ class Key:
     why: str = ""
 
 
-def _used(path: str, why: str = "") -> Key:
-    return Key(path, Use.USED, why)
+def _used(path: str, why: str = "") -> ConfigurationKey:
+    return ConfigurationKey(path, Use.USED, why)
 
 
-def _idle(path: str, why: str) -> Key:
-    return Key(path, Use.IDLE, why)
+def _idle(path: str, why: str) -> ConfigurationKey:
+    return ConfigurationKey(path, Use.IDLE, why)
 
 
 _BY_DEFAULT = "On by default; a file of v1beta1 turns it on by `enable: true`, the gate DisableWaitForPodsReady off."
@@ -52,7 +52,7 @@ _OWN_LEASE = "The Lease is named by `--lease`: under Kueue's name it would be ta
 _OTHER_PROGRAM = "The webhook is a program of its own: `quotree serve webhook`."
 _ONE_LOOP = "One loop looks after all kinds."
 
-KEYS: tuple[Key, ...] = (
+KEYS: tuple[ConfigurationKey, ...] = (
     _used("apiVersion"),
     _used("kind"),
     _used(
@@ -85,7 +85,7 @@ KEYS: tuple[Key, ...] = (
     _used("resources.quotaCheckStrategy"),
     _used("resources.excludeResourcePrefixes"),
     _used("resources.transformations"),
-    Key(
+    ConfigurationKey(
         "resources.deviceClassMappings",
         Use.REFUSED,
         "ResourceClaims are not counted: a workload with claims is never admitted.",
@@ -141,7 +141,7 @@ KEYS: tuple[Key, ...] = (
     _idle("visibilityServer", "Pending lists are served at `/v1`, see `--api-port`."),
     _idle("pprofBindAddress", "There is no profiler to be asked."),
 )
-_BY_PATH: Mapping[str, Key] = {key.path: key for key in KEYS}
+_BY_PATH: Mapping[str, ConfigurationKey] = {key.path: key for key in KEYS}
 _SECTIONS = frozenset(path.rsplit(".", depth)[0] for path in _BY_PATH for depth in range(1, path.count(".") + 1))
 
 

@@ -28,7 +28,7 @@ from policies.configuration.kueue.values import (
     JobSelection,
     KueueConfiguration,
     LeaderElection,
-    MultiKueue,
+    MultiKueueValues,
     PodsReady,
     Resources,
     RetentionPolicies,
@@ -176,12 +176,12 @@ def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
     )
 
 
-def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueue:
+def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueueValues:
     step = mapping(section.get("incrementalDispatcherConfig")).get("stepSize")
     incremental = section.get("dispatcherName") == INCREMENTAL and gates.enabled(
         "MultiKueueIncrementalDispatcherConfig"
     )
-    return MultiKueue(
+    return MultiKueueValues(
         text(section.get("origin")),
         _time(section, "workerLostTimeout", "multiKueue"),
         _time(section, "gcInterval", "multiKueue"),

@@ -104,7 +104,7 @@ class LeaderElection:
 
 
 @dataclass(frozen=True, slots=True)
-class MultiKueue:
+class MultiKueueValues:
     """`providers`: the execConfig of each access provider, by name."""
 
     origin: str | None = None
@@ -142,7 +142,7 @@ class KueueConfiguration:
     admission_fair_sharing: AdmissionFairSharing | None
     retention: RetentionPolicies
     leader_election: LeaderElection
-    multikueue: MultiKueue
+    multikueue: MultiKueueValues
     metrics_off: frozenset[str]
     custom_labels: tuple[CustomLabel, ...]
     local_queues: Mapping[str, Any] | None

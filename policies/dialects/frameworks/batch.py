@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Sign, Switch
+from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -20,10 +20,10 @@ JOB = JobShape(
             index_label=COMPLETION_INDEX,
         ),
     ),
-    suspend=Switch("spec.suspend"),
+    suspend=SuspendField("spec.suspend"),
     succeeded=Sign(("Complete",)),
     failed=Sign(("Failed",)),
-    ready=Ready(counts=("status.ready", "status.succeeded")),
+    ready=ReadyPods(counts=("status.ready", "status.succeeded")),
     active=Active(("status.active",), resumed="Suspended"),
     managed_by="spec.managedBy",
     controller="kubernetes.io/job-controller",

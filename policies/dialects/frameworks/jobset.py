@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from policies.dialects.frameworks.batch import COMPLETION_INDEX
-from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Reclaimable, Sign, Switch
+from policies.dialects.job_shape import (
+    Active,
+    Count,
+    JobShape,
+    PodSetPath,
+    ReadyPods,
+    ReclaimableCount,
+    Sign,
+    SuspendField,
+)
 from policies.model.objects import GroupKind
 
 FRAMEWORKS = (
@@ -20,15 +29,15 @@ FRAMEWORKS = (
                 index_label=COMPLETION_INDEX,
             ),
         ),
-        suspend=Switch("spec.suspend"),
+        suspend=SuspendField("spec.suspend"),
         succeeded=Sign(("Completed",)),
         failed=Sign(("Failed",)),
-        ready=Ready(
+        ready=ReadyPods(
             counts=("status.replicatedJobsStatus.*.ready", "status.replicatedJobsStatus.*.succeeded"),
             of=("spec.replicatedJobs.*.replicas",),
         ),
         active=Active(("status.replicatedJobsStatus.*.active",), resumed="Suspended"),
-        reclaimable=Reclaimable("status.replicatedJobsStatus", "name", "succeeded"),
+        reclaimable=ReclaimableCount("status.replicatedJobsStatus", "name", "succeeded"),
         managed_by="spec.managedBy",
         controller="jobset.sigs.k8s.io/jobset-controller",
     ),

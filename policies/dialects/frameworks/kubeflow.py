@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/controller/jobs.
 
 from __future__ import annotations
 
-from policies.dialects.job_shape import Active, Count, Framework, JobShape, PodSetPath, Ready, Sign, Switch
+from policies.dialects.job_shape import Active, Count, Framework, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 
 _ROLES = ("Launcher", "Chief", "Master", "PS", "Worker", "Evaluator")
@@ -19,10 +19,10 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
         version=version,
         plural=f"{kind.lower()}s",
         pod_sets=(PodSetPath("", "template", (Count("replicas"),), entries=f"spec.{replicas}", order=_ROLES),),
-        suspend=Switch("spec.runPolicy.suspend"),
+        suspend=SuspendField("spec.runPolicy.suspend"),
         succeeded=Sign(("Succeeded",)),
         failed=Sign(("Failed",)),
-        ready=Ready(Sign(("Running",))),
+        ready=ReadyPods(Sign(("Running",))),
         active=Active(("status.replicaStatuses.*.active",), resumed="Suspended"),
         priority_class="spec.runPolicy.schedulingPolicy.priorityClass",
         managed_by="spec.runPolicy.managedBy",
@@ -45,7 +45,7 @@ FRAMEWORKS = (
         kind=TRAIN_JOB,
         version="v1alpha1",
         plural="trainjobs",
-        suspend=Switch("spec.suspend"),
+        suspend=SuspendField("spec.suspend"),
         managed_by="spec.managedBy",
         controller="trainer.kubeflow.org/trainjob-controller",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Sign, Switch, at
+from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField, at
 from policies.dialects.reading import Manifest, listing, mapping
 from policies.model.objects import GroupKind
 
@@ -58,24 +58,24 @@ _ENDED = ("Complete", "Failed")
 FRAMEWORKS = (
     _of(
         "RayJob",
-        suspend=Switch("spec.suspend"),
+        suspend=SuspendField("spec.suspend"),
         succeeded=Sign(fields={_DEPLOYED: _ENDED, "status.jobStatus": ("SUCCEEDED",)}, message="status.message"),
         failed=Sign(fields={_DEPLOYED: _ENDED}, message="status.message"),
-        ready=Ready(Sign(fields={"status.rayClusterStatus.state": ("ready",)})),
+        ready=ReadyPods(Sign(fields={"status.rayClusterStatus.state": ("ready",)})),
         active=Active(idle={_DEPLOYED: ("", "New", "Suspended")}),
         unless="spec.clusterSelector",
     ),
     _of(
         "RayCluster",
-        suspend=Switch("spec.suspend"),
-        ready=Ready(Sign(fields={"status.state": ("ready",)})),
+        suspend=SuspendField("spec.suspend"),
+        ready=ReadyPods(Sign(fields={"status.state": ("ready",)})),
         active=Active(("status.availableWorkerReplicas",), sign=Sign(fields={"status.state": ("ready",)})),
     ),
     _of(
         "RayService",
-        suspend=Switch("spec.rayClusterConfig.suspend"),
+        suspend=SuspendField("spec.rayClusterConfig.suspend"),
         generations=2,  # an upgrade starts the next cluster before the last one goes
-        ready=Ready(Sign(("Ready",))),
+        ready=ReadyPods(Sign(("Ready",))),
         active=Active(sign=Sign(("Ready",))),
     ),
 )

@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/controller/jobs/{appwrapper,sparkapplication}.
 
 from __future__ import annotations
 
-from policies.dialects.job_shape import Framework, Switch
+from policies.dialects.job_shape import Framework, SuspendField
 from policies.model.objects import GroupKind
 
 APP_WRAPPER = GroupKind("workload.codeflare.dev", "AppWrapper")
@@ -16,7 +16,7 @@ FRAMEWORKS = (
         kind=APP_WRAPPER,
         version="v1beta2",
         plural="appwrappers",
-        suspend=Switch("spec.suspend"),
+        suspend=SuspendField("spec.suspend"),
         managed_by="spec.managedBy",
         controller="workload.codeflare.dev/appwrapper-controller",
     ),
@@ -24,7 +24,7 @@ FRAMEWORKS = (
         kind=SPARK_APPLICATION,
         version="v1beta2",
         plural="sparkapplications",
-        suspend=Switch("spec.suspend"),
+        suspend=SuspendField("spec.suspend"),
         prebuilt=False,
         dispatched=False,
     ),

@@ -5,18 +5,18 @@ config.queue("root.team.dev")               # a Queue of the default partition, 
 place(config, Application(queue="root.x"))  # the queue that the rules give, or why there is none
 """
 
-from policies.dialects.yunikorn_config.model import Config, Partition, PlacementRule, Problem, Queue
-from policies.dialects.yunikorn_config.placement import Application, Placement, place
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Partition, PlacementRule, Problem
+from policies.dialects.yunikorn_config.placement import QueuePlacement, ReportedApplication, place
 from policies.dialects.yunikorn_config.reading import read_config
 
 __all__ = [
-    "Application",
     "Config",
+    "ConfiguredQueue",
     "Partition",
-    "Placement",
     "PlacementRule",
     "Problem",
-    "Queue",
+    "QueuePlacement",
+    "ReportedApplication",
     "place",
     "read_config",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
-from policies.dialects.yunikorn_config.model import Problem, Queue
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.resources import Amounts
 
 _MOST_TYPES = 16
@@ -18,7 +18,7 @@ _MOST_TYPES = 16
 _NOTHING: Amounts = {}
 
 
-def throughout(queue: Queue, check: Callable[[Queue], Iterable[Problem]]) -> Iterator[Problem]:
+def throughout(queue: ConfiguredQueue, check: Callable[[ConfiguredQueue], Iterable[Problem]]) -> Iterator[Problem]:
     """What the check finds in the queue and in all below it, parents first; it looks at a queue and its children."""
     if check in queue.known:
         return
@@ -34,12 +34,12 @@ def throughout(queue: Queue, check: Callable[[Queue], Iterable[Problem]]) -> Ite
         remember(queue, check, True)
 
 
-def remembered(queue: Queue, what: Hashable, above: Amounts = _NOTHING) -> Any:
+def remembered(queue: ConfiguredQueue, what: Hashable, above: Amounts = _NOTHING) -> Any:
     """The value where it was remembered for the same amounts of the queues above, else None."""
     found = queue.known.get(what)
     return found[1] if found is not None and found[0] == above else None
 
 
-def remember(queue: Queue, what: Hashable, value: Any, above: Amounts = _NOTHING) -> None:
+def remember(queue: ConfiguredQueue, what: Hashable, value: Any, above: Amounts = _NOTHING) -> None:
     if queue.queues and len(above) <= _MOST_TYPES:
         queue.known[what] = above, value

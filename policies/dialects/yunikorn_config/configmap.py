@@ -57,7 +57,7 @@ _SWITCHES = (HOT_REFRESH, "service.disableGangScheduling")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfigSetting:
     """One key as YuniKorn sees it. `text` is None where it cannot be read, and then `fault` says why."""
 
     field: str
@@ -69,7 +69,7 @@ class Setting:
 class QueueConfigMap(KubeObject):
     """`settings` by key, unzipped."""
 
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, ConfigSetting]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +80,12 @@ class MisnamedConfigMap(KubeObject):
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ConfiguredQueues:
     """The queues.yaml that counts. Without a `setting` no ConfigMap has one, and YuniKorn runs its built-in tree."""
 
     ref: Ref
     key: str
-    setting: Setting | None
+    setting: ConfigSetting | None
 
     @property
     def text(self) -> str | None:
@@ -101,7 +101,7 @@ def read_config_map(manifest: Manifest) -> QueueConfigMap | None:
     if metadata(manifest).get("name") not in (DEFAULTS, CONFIGS):
         return None
     settings = {
-        key: Setting(fields.join("data", key), text) for key, text in texts(mapping(manifest.get("data"))).items()
+        key: ConfigSetting(fields.join("data", key), text) for key, text in texts(mapping(manifest.get("data"))).items()
     }
     settings |= dict(_binary(texts(mapping(manifest.get("binaryData")))))
     return QueueConfigMap(ref=identity(manifest, CONFIG_MAP, namespaced=True), api_version="v1", settings=settings)
@@ -117,16 +117,16 @@ def read_misnamed(manifest: Manifest) -> MisnamedConfigMap | None:
     return MisnamedConfigMap(ref=ref, api_version="v1", meant=meant) if meant else None
 
 
-def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:
+def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, ConfigSetting]]:
     for key, encoded in sorted(data.items()):
         at = fields.join("binaryData", key)
         try:
             raw = base64.b64decode(encoded, validate=True)
             text = (_unzipped(raw) if key.endswith(".gz") else raw).decode()
         except (binascii.Error, zlib.error, EOFError, UnicodeDecodeError, ValueError) as error:
-            yield key.removesuffix(".gz"), Setting(at, None, str(error))
+            yield key.removesuffix(".gz"), ConfigSetting(at, None, str(error))
         else:
-            yield key.removesuffix(".gz"), Setting(at, text)
+            yield key.removesuffix(".gz"), ConfigSetting(at, text)
 
 
 def _unzipped(raw: bytes) -> bytes:
@@ -146,9 +146,9 @@ def refs(namespace: str) -> tuple[Ref, ...]:
     return tuple(Ref(*CONFIG_MAP, namespace, name) for name in (DEFAULTS, CONFIGS))
 
 
-def merged(forest: Forest, namespace: str) -> dict[str, tuple[Ref, Setting]]:
+def merged(forest: Forest, namespace: str) -> dict[str, tuple[Ref, ConfigSetting]]:
     """Every key with the ConfigMap that it comes from."""
-    settings: dict[str, tuple[Ref, Setting]] = {}
+    settings: dict[str, tuple[Ref, ConfigSetting]] = {}
     for ref in refs(namespace):
         obj = forest.get(ref)
         if isinstance(obj, QueueConfigMap):
@@ -156,13 +156,13 @@ def merged(forest: Forest, namespace: str) -> dict[str, tuple[Ref, Setting]]:
     return settings
 
 
-def tree(forest: Forest, namespace: str) -> Tree:
+def tree(forest: Forest, namespace: str) -> ConfiguredQueues:
     """The tree that the two ConfigMaps of the namespace make, as far as the forest holds them."""
     settings = merged(forest, namespace)
     group = settings.get(POLICY_GROUP)
     key = f"{(group[1].text if group else '') or 'queues'}.yaml"
     ref, setting = settings.get(key, (Ref(*CONFIG_MAP, namespace, CONFIGS), None))
-    return Tree(ref, key, setting)
+    return ConfiguredQueues(ref, key, setting)
 
 
 def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:

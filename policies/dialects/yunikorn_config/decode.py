@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from policies.dialects.yunikorn import conf_quantity
 from policies.dialects.yunikorn_config.model import (
     ROOT,
-    Amount,
     Config,
+    ConfiguredAmount,
+    ConfiguredQueue,
     Filter,
     Limit,
     Partition,
     PlacementRule,
     Problem,
-    Queue,
     Resources,
     Template,
     Text,
@@ -26,7 +26,7 @@ from policies.text.yaml_nodes import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DecodedText:
     """What a text holds. `visited` counts its values, with what aliases repeat."""
 
     text: str
@@ -34,7 +34,7 @@ class Reading:
     visited: int
 
 
-def read_whole(text: str) -> Reading:
+def read_whole(text: str) -> DecodedText:
     """The configuration that the text holds; the faults of the text itself are in `problems`.
 
     Only the first document counts, and a text without one has no partitions.
@@ -46,8 +46,8 @@ def read_whole(text: str) -> Reading:
         partitions = _config(first_document(text), faults)
     except BadText as bad:
         problem = Problem("", position(text, bad.offset).line, bad.message)
-        return Reading(text, Config(problems=(*faults.problems, problem)), faults.visited)
-    return Reading(text, Config(partitions, tuple(faults.problems)), faults.visited)
+        return DecodedText(text, Config(problems=(*faults.problems, problem)), faults.visited)
+    return DecodedText(text, Config(partitions, tuple(faults.problems)), faults.visited)
 
 
 def _config(node: Node | None, faults: Faults) -> tuple[Partition, ...]:
@@ -89,17 +89,17 @@ def _partition(node: Node, at: str, faults: Faults) -> Partition:
     return partition
 
 
-def _rooted(queues: tuple[Queue, ...], limits: tuple[Limit, ...], entry: Fields) -> Queue:
+def _rooted(queues: tuple[ConfiguredQueue, ...], limits: tuple[Limit, ...], entry: Fields) -> ConfiguredQueue:
     """The root queue: the declared root, or one inserted above the declared queues."""
     if len(queues) == 1 and queues[0].name.lower() == ROOT:
         root = replace(queues[0], parent=True)
     else:
-        root = Queue(ROOT, ROOT, entry.at, entry.line, parent=True, queues=queues)
+        root = ConfiguredQueue(ROOT, ROOT, entry.at, entry.line, parent=True, queues=queues)
     root = root if root.limits else replace(root, limits=limits)
     return placed_at(root, ROOT)
 
 
-def placed_at(queue: Queue, path: str) -> Queue:
+def placed_at(queue: ConfiguredQueue, path: str) -> ConfiguredQueue:
     """The queue with the paths of all below it."""
     return replace(queue, path=path, queues=tuple(placed_at(child, f"{path}.{child.name}") for child in queue.queues))
 
@@ -115,12 +115,12 @@ def _sort_policy(entry: Fields, faults: Faults) -> tuple[Text, dict[str, tuple[T
     return kind, weights
 
 
-def read_queue(node: Node, at: str, faults: Faults) -> Queue:
+def read_queue(node: Node, at: str, faults: Faults) -> ConfiguredQueue:
     """A queue and all below it; paths start at the queue itself."""
     entry = Fields(node, at, faults)
     name = entry.text("name").text
     guaranteed, maximum = _resources(entry)
-    queue = Queue(
+    queue = ConfiguredQueue(
         name=name,
         path=name,
         field=at,
@@ -176,11 +176,11 @@ def _amounts(entry: Fields, key: str) -> Resources | None:
     return None if section is None else {name: _amount(name, value) for name, value in section.every()}
 
 
-def _amount(name: str, written: Text) -> Amount:
+def _amount(name: str, written: Text) -> ConfiguredAmount:
     try:
-        return Amount(written, conf_quantity(name, written.text))
+        return ConfiguredAmount(written, conf_quantity(name, written.text))
     except BadQuantity as error:
-        return Amount(written, None, str(error))
+        return ConfiguredAmount(written, None, str(error))
 
 
 def _limits(entry: Fields, faults: Faults) -> tuple[Limit, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from policies.dialects.yunikorn import core_max_apps, kept
-from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE, Application
+from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE, ReportedApplication
 from policies.dialects.yunikorn_config.resources import Amounts, from_tag, least, over
 
 QUOTA = "namespace.resourcequota"
@@ -25,7 +25,7 @@ class Leaf:
     max_applications: int = 0
 
 
-def tagged_amounts(application: Application, tag: str) -> Amounts | None:
+def tagged_amounts(application: ReportedApplication, tag: str) -> Amounts | None:
     """None where the tag is absent or cannot be read, is negative somewhere, or all zero."""
     try:
         return kept(from_tag(application.tag(tag)))
@@ -33,7 +33,7 @@ def tagged_amounts(application: Application, tag: str) -> Amounts | None:
         return None
 
 
-def with_tags(leaf: Leaf, application: Application) -> Leaf:
+def with_tags(leaf: Leaf, application: ReportedApplication) -> Leaf:
     """The leaf after the application arrived: quota and guarantee replace those of the leaf as a pair."""
     if leaf.managed or leaf.path.lower() == RECOVERY_QUEUE:
         return leaf

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from policies.dialects.yunikorn_config import moved
-from policies.dialects.yunikorn_config.decode import Reading, placed_at, read_queue
-from policies.dialects.yunikorn_config.model import ROOT, Config, Partition, Queue
+from policies.dialects.yunikorn_config.decode import DecodedText, placed_at, read_queue
+from policies.dialects.yunikorn_config.model import ROOT, Config, ConfiguredQueue, Partition
 from policies.dialects.yunikorn_config.moved import Move
 from policies.dialects.yunikorn_config.typed import MAX_NODES, Faults
 from policies.text.positions import BadText
@@ -37,12 +37,12 @@ class _Block(NamedTuple):
 class _Alone(NamedTuple):
     """A queue that was read by itself."""
 
-    queue: Queue
+    queue: ConfiguredQueue
     lines: int
     visited: int
 
 
-def edited(last: Reading, text: str) -> Reading | None:
+def edited(last: DecodedText, text: str) -> DecodedText | None:
     """The reading of the text by what differs from the last one; None where it has to be read from zero."""
     old = last.text
     if last.config.problems or any(each in one for one in (old, text) for each in _REACHING_OUT):
@@ -61,7 +61,7 @@ def edited(last: Reading, text: str) -> Reading | None:
     return None
 
 
-class Difference(NamedTuple):
+class TextDifference(NamedTuple):
     """The characters [start, stop) of the old text, in the place of which the new one has `added` characters.
 
     Where a line is new, it begins at the end of the line before.
@@ -76,14 +76,14 @@ class Difference(NamedTuple):
         return self.stop - self.start + self.added
 
 
-def difference(old: str, new: str) -> Difference:
+def difference(old: str, new: str) -> TextDifference:
     shorter = min(len(old), len(new))
     first = _longest(shorter, lambda size: old[:size] == new[:size])
     start = old.rfind("\n", 0, first)
     if not old[start + 1 : first].strip(" -"):
         first = max(start, 0)
     alike = _longest(shorter - first, lambda size: old[len(old) - size :] == new[len(new) - size :])
-    return Difference(first, len(old) - alike, len(new) - alike - first)
+    return TextDifference(first, len(old) - alike, len(new) - alike - first)
 
 
 def _longest(most: int, holds: Callable[[int], bool]) -> int:
@@ -104,7 +104,7 @@ def _way(partition: Partition, line: int) -> tuple[int, ...]:
     return tuple(way)
 
 
-def _below(partition: Partition, way: tuple[int, ...]) -> Queue:
+def _below(partition: Partition, way: tuple[int, ...]) -> ConfiguredQueue:
     queue = partition.root
     assert queue is not None
     for number in way:
@@ -112,7 +112,7 @@ def _below(partition: Partition, way: tuple[int, ...]) -> Queue:
     return queue
 
 
-def _block(text: str, queue: Queue, first: int, line: int) -> _Block | None:
+def _block(text: str, queue: ConfiguredQueue, first: int, line: int) -> _Block | None:
     """The lines of the queue, where the character `first` of line `line` stands behind its dash."""
     start = text.rfind("\n", 0, first) + 1
     for _ in range(line - queue.line):
@@ -125,7 +125,7 @@ def _block(text: str, queue: Queue, first: int, line: int) -> _Block | None:
     return _Block(start, end.start(), indent) if end else None
 
 
-def _replaced(last: Reading, text: str, number: int, way: tuple[int, ...], block: _Block) -> Reading | None:
+def _replaced(last: DecodedText, text: str, number: int, way: tuple[int, ...], block: _Block) -> DecodedText | None:
     """The reading with another queue in the place of this block; None where one of the two is not complete."""
     partition = last.config.partitions[number]
     stood = _below(partition, way)
@@ -147,10 +147,10 @@ def _replaced(last: Reading, text: str, number: int, way: tuple[int, ...], block
     partitions[number] = _with(partition, way, now.queue, move)
     if move.by:
         partitions[number + 1 :] = [_with(each, (), each.root, move) for each in partitions[number + 1 :]]
-    return Reading(text, Config(tuple(partitions)), visited)
+    return DecodedText(text, Config(tuple(partitions)), visited)
 
 
-def _alone(text: str, stood: Queue, above: str, indent: int) -> _Alone | None:
+def _alone(text: str, stood: ConfiguredQueue, above: str, indent: int) -> _Alone | None:
     """The queue that the lines hold in the place of `stood`; None where they are not one complete entry, or faulty."""
     from policies.text.yaml_composer import entry  # here, so that others need not load the YAML library
 
@@ -165,7 +165,7 @@ def _alone(text: str, stood: Queue, above: str, indent: int) -> _Alone | None:
     return None if faults.problems else _Alone(placed_at(queue, f"{above}.{queue.name}"), found.lines, faults.visited)
 
 
-def _with(partition: Partition, way: tuple[int, ...], queue: Queue | None, move: Move) -> Partition:
+def _with(partition: Partition, way: tuple[int, ...], queue: ConfiguredQueue | None, move: Move) -> Partition:
     """The partition with the queue in its place; all behind it has moved. Without a way all of it has."""
     root = partition.root
     if way and root is not None and queue is not None:
@@ -175,7 +175,7 @@ def _with(partition: Partition, way: tuple[int, ...], queue: Queue | None, move:
     return replace(moved.partition(partition, move) if move.by else partition, root=root)
 
 
-def _put(parent: Queue, way: tuple[int, ...], queue: Queue, move: Move) -> Queue:
+def _put(parent: ConfiguredQueue, way: tuple[int, ...], queue: ConfiguredQueue, move: Move) -> ConfiguredQueue:
     at, *rest = way
     child = _put(parent.queues[at], tuple(rest), queue, move) if rest else queue
     later = parent.queues[at + 1 :]

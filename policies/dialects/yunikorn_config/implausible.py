@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from policies.dialects.odd_amounts import odd_in_yunikorn
 from policies.dialects.yunikorn_config.checking import throughout
-from policies.dialects.yunikorn_config.model import Config, Problem, Queue, Resources
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Problem, Resources
 
 
 def implausible(config: Config) -> Iterator[Problem]:
@@ -15,7 +15,7 @@ def implausible(config: Config) -> Iterator[Problem]:
             yield from throughout(partition.root, _of_queue)
 
 
-def _of_queue(queue: Queue) -> Iterator[Problem]:
+def _of_queue(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from _odd(queue.guaranteed, f"guaranteed of {queue.path}")
     yield from _odd(queue.maximum, f"max of {queue.path}")
     if queue.template is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
-from policies.dialects.yunikorn_config.model import Limit, Partition, Problem, Queue, Text, amounts
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Limit, Partition, Problem, Text, amounts
 from policies.dialects.yunikorn_config.quotas import shown, whole, written
 from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least, over
 from policies.dialects.yunikorn_config.structure import bad_amounts
@@ -29,7 +29,7 @@ def partition_limits(partition: Partition) -> Iterator[Problem]:
     yield from throughout(partition.root, _limits_of)
 
 
-def _limits_of(queue: Queue) -> Iterator[Problem]:
+def _limits_of(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from limits_by_themselves(queue.limits, queue.path)
 
 
@@ -89,13 +89,13 @@ def _nothing(limit: Limit, label: str, whose: str) -> Iterator[Problem]:
 # -- against the queue, and down the tree ------------------------------------------------------------------------------
 
 
-def limits_above_queue(queue: Queue) -> Iterator[Problem]:
+def limits_above_queue(queue: ConfiguredQueue) -> Iterator[Problem]:
     """L10. The max of root is not configured, so that its limits have none to exceed."""
     for limit in queue.limits:
         yield from limit_above_queue(limit, queue)
 
 
-def limit_above_queue(limit: Limit, queue: Queue) -> Iterator[Problem]:
+def limit_above_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Problem]:
     label = f"limit {limit.name!r} of {queue.path}"
     who = ",".join(name.text for name in (*limit.users, *limit.groups))
     most = queue.max_applications
@@ -130,15 +130,15 @@ class _Held:
 
     amounts: Amounts
     applications: int
-    queue: Queue
+    queue: ConfiguredQueue
 
 
-def limits_above_ancestor(root: Queue) -> Iterator[Problem]:
+def limits_above_ancestor(root: ConfiguredQueue) -> Iterator[Problem]:
     """L11 and L12: a name against its own limit above, or against `*` where it has none above."""
     yield from _below(root, ChainMap())
 
 
-def _below(queue: Queue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Problem]:
+def _below(queue: ConfiguredQueue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Problem]:
     if not held and not _has_limits(queue):
         return
     own: dict[tuple[str, str], _Held] = {}
@@ -158,7 +158,7 @@ def _below(queue: Queue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Pro
         yield from _below(child, down)
 
 
-def _has_limits(queue: Queue) -> bool:
+def _has_limits(queue: ConfiguredQueue) -> bool:
     """Whether the queue, or one below it, has any."""
     known: bool | None = remembered(queue, "limits")
     if known is None:
@@ -167,7 +167,9 @@ def _has_limits(queue: Queue) -> bool:
     return known
 
 
-def _above(limit: Limit, wanted: Amounts, kind: str, name: Text, queue: Queue, above: _Held) -> Iterator[Problem]:
+def _above(
+    limit: Limit, wanted: Amounts, kind: str, name: Text, queue: ConfiguredQueue, above: _Held
+) -> Iterator[Problem]:
     who = f"{kind} {name.text} in {queue.path}"
     for resource in over(wanted, above.amounts):
         place, most = limit.max_resources[resource].written, shown(resource, above.amounts[resource])

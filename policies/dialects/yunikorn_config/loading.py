@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
-from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Config, Partition, Problem, Queue
+from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Config, ConfiguredQueue, Partition, Problem
 from policies.dialects.yunikorn_config.structure import bad_amounts
 
 OUTCOME = "YuniKorn's validation accepts it, but the load fails: the old tree stays, and after a restart there is none"
@@ -20,12 +20,12 @@ def load_failures(config: Config) -> Iterator[Problem]:
         yield from throughout(partition.root, _load_failures_of)
 
 
-def _load_failures_of(queue: Queue) -> Iterator[Problem]:
+def _load_failures_of(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from _acls(queue)
     yield from _template(queue)
 
 
-def _root_name(partition: Partition, root: Queue) -> Iterator[Problem]:
+def _root_name(partition: Partition, root: ConfiguredQueue) -> Iterator[Problem]:
     if root.name != ROOT:
         message = f"the root is written {root.name!r}; {OUTCOME}"
         yield Problem(root.at("name"), root.line, message, "write it in lower case", partition.called, accepted=True)
@@ -35,7 +35,7 @@ def _root_name(partition: Partition, root: Queue) -> Iterator[Problem]:
             yield Problem(queue.at("name"), queue.line, message, "use another name", queue.path, accepted=True)
 
 
-def _acls(queue: Queue) -> Iterator[Problem]:
+def _acls(queue: ConfiguredQueue) -> Iterator[Problem]:
     for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
         if not acl.passes_check(declared.text):
             continue
@@ -47,7 +47,7 @@ def _acls(queue: Queue) -> Iterator[Problem]:
             yield Problem(declared.field, declared.line, message, fix, f"{queue.path} {key}", accepted=True)
 
 
-def _template(queue: Queue) -> Iterator[Problem]:
+def _template(queue: ConfiguredQueue) -> Iterator[Problem]:
     template = queue.template
     if template is None:
         return

@@ -49,7 +49,7 @@ NONE = Text()
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class ConfiguredAmount:
     """`value` is in YuniKorn's units; None where the text is not an amount; then `fault` says why."""
 
     written: Text
@@ -57,7 +57,7 @@ class Amount:
     fault: str = ""
 
 
-Resources: TypeAlias = Mapping[str, Amount]
+Resources: TypeAlias = Mapping[str, ConfiguredAmount]
 
 
 def amounts(resources: Resources | None) -> Amounts:
@@ -91,7 +91,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class ConfiguredQueue:
     """A queue of the tree. `path` holds the names as written, from root.
 
     `parent` is the flag; a queue with children is a parent without it. `guaranteed` and `maximum` are None where the
@@ -110,7 +110,7 @@ class Queue:
     admin_acl: Text = NONE
     submit_acl: Text = NONE
     template: Template | None = None
-    queues: tuple[Queue, ...] = ()
+    queues: tuple[ConfiguredQueue, ...] = ()
     limits: tuple[Limit, ...] = ()
     known: dict[Hashable, tuple[Mapping[str, int], Any]] = made(
         init=False, repr=False, compare=False, default_factory=dict
@@ -124,7 +124,7 @@ class Queue:
     def at(self, *keys: str) -> str:
         return ".".join((self.field, *keys)) if self.field else ".".join(keys)
 
-    def walk(self) -> Iterator[Queue]:
+    def walk(self) -> Iterator[ConfiguredQueue]:
         """The queue and all below it, parents first."""
         yield self
         for child in self.queues:
@@ -164,7 +164,7 @@ class Partition:
     name: Text
     field: str
     line: int
-    root: Queue | None = None
+    root: ConfiguredQueue | None = None
     rules: tuple[PlacementRule, ...] = ()
     limits: tuple[Limit, ...] = ()
     sort_type: Text = NONE
@@ -178,7 +178,7 @@ class Partition:
         """Its name in lower case; one without a name is the default partition."""
         return self.name.text.lower() or DEFAULT_PARTITION
 
-    def queue(self, path: str) -> Queue | None:
+    def queue(self, path: str) -> ConfiguredQueue | None:
         """The queue of this path, in any case of letters."""
         steps = path.lower().split(".")
         queue = self.root
@@ -203,6 +203,6 @@ class Config:
         """The default partition, the only one that Kubernetes uses."""
         return next((partition for partition in self.partitions if partition.called == DEFAULT_PARTITION), None)
 
-    def queue(self, path: str) -> Queue | None:
+    def queue(self, path: str) -> ConfiguredQueue | None:
         """The queue of this path (`root.team.dev`) in the default partition, in any case of letters."""
         return self.partition.queue(path) if self.partition else None

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from policies.dialects.yunikorn_config.model import (
-    Amount,
+    ConfiguredAmount,
+    ConfiguredQueue,
     Filter,
     Limit,
     Partition,
     PlacementRule,
-    Queue,
     Resources,
     Template,
     Text,
@@ -43,7 +43,7 @@ def partition(given: Partition, move: Move) -> Partition:
     )
 
 
-def tree(given: Queue, move: Move) -> Queue:
+def tree(given: ConfiguredQueue, move: Move) -> ConfiguredQueue:
     """The queue with all below it."""
     made = queue(given, move, tuple(tree(child, move) for child in given.queues))
     if given.known:
@@ -51,9 +51,9 @@ def tree(given: Queue, move: Move) -> Queue:
     return made
 
 
-def queue(given: Queue, move: Move, queues: tuple[Queue, ...]) -> Queue:
+def queue(given: ConfiguredQueue, move: Move, queues: tuple[ConfiguredQueue, ...]) -> ConfiguredQueue:
     """The queue itself, with these below it."""
-    return Queue(
+    return ConfiguredQueue(
         given.name,
         given.path,
         given.field,
@@ -84,7 +84,7 @@ def _resources(given: Resources | None, move: Move) -> Resources | None:
 
 
 def _amounts(given: Resources, move: Move) -> Resources:
-    return {name: Amount(_text(each.written, move), each.value, each.fault) for name, each in given.items()}
+    return {name: ConfiguredAmount(_text(each.written, move), each.value, each.fault) for name, each in given.items()}
 
 
 def _template(given: Template | None, move: Move) -> Template | None:

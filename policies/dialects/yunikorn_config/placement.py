@@ -27,7 +27,7 @@ class Undecided(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class ReportedApplication:
     """What the shim reports about an application. `queue` is empty where the pod names none."""
 
     queue: str = ""
@@ -46,7 +46,7 @@ class Application:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class QueuePlacement:
     """`queue` is empty where the application is rejected, for `reason`.
 
     `rule` is the index of the rule that decided, None for the fallback. `passed` says for each earlier rule why it did
@@ -61,19 +61,19 @@ class Placement:
     decided: bool = True
 
 
-class Queues(Protocol):
+class ExistingQueues(Protocol):
     """The queues that exist, dynamic ones among them if they are known. Paths are in lower case."""
 
     def exists(self, path: str) -> bool: ...
 
     def is_leaf(self, path: str) -> bool: ...
 
-    def may_submit(self, path: str, application: Application) -> bool:
+    def may_submit(self, path: str, application: ReportedApplication) -> bool:
         """By the ACL of this queue or of one above it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ConfiguredPartition:
     """The queues that a partition declares."""
 
     partition: Partition
@@ -85,7 +85,7 @@ class Configured:
         queue = self.partition.queue(path)
         return queue is not None and queue.is_leaf
 
-    def may_submit(self, path: str, application: Application) -> bool:
+    def may_submit(self, path: str, application: ReportedApplication) -> bool:
         steps = path.split(".")
         for length in range(1, len(steps) + 1):
             queue = self.partition.queue(".".join(steps[:length]))
@@ -96,22 +96,22 @@ class Configured:
         return False
 
 
-def _allows(text: Text, application: Application) -> bool:
+def _allows(text: Text, application: ReportedApplication) -> bool:
     try:
         return acl.load(text.text).allows(application.user, application.groups)
     except acl.BadAcl:
         return False
 
 
-def place(config: Config, application: Application) -> Placement:
+def place(config: Config, application: ReportedApplication) -> QueuePlacement:
     """Where the application goes by the default partition's rules and queues."""
     partition = config.partition
     if partition is None or partition.root is None:
-        return Placement(reason="the configuration has no default partition with queues")
-    return placed(partition.rules, Configured(partition), application)
+        return QueuePlacement(reason="the configuration has no default partition with queues")
+    return placed(partition.rules, ConfiguredPartition(partition), application)
 
 
-def placed(rules: Sequence[PlacementRule], queues: Queues, application: Application) -> Placement:
+def placed(rules: Sequence[PlacementRule], queues: ExistingQueues, application: ReportedApplication) -> QueuePlacement:
     """The first rule that gives a queue that may be used; after the last one the queue `root.default` if it exists."""
     passed: list[str] = []
     for number, rule in enumerate(rules or (PlacementRule("", 0, name=Text(PROVIDED)),)):
@@ -119,9 +119,9 @@ def placed(rules: Sequence[PlacementRule], queues: Queues, application: Applicat
         try:
             path = candidate(rule, queues, application)
         except Rejected as error:
-            return Placement(reason=f"{label}: {error}", rule=number, passed=tuple(passed))
+            return QueuePlacement(reason=f"{label}: {error}", rule=number, passed=tuple(passed))
         except Undecided as error:
-            return Placement(reason=f"{label}: {error}", rule=number, passed=tuple(passed), decided=False)
+            return QueuePlacement(reason=f"{label}: {error}", rule=number, passed=tuple(passed), decided=False)
         lack = _lack(path, queues, application) if path else "does not match"
         if lack is None:
             return _into(path, queues, number, passed)
@@ -130,18 +130,18 @@ def placed(rules: Sequence[PlacementRule], queues: Queues, application: Applicat
         return _into(RECOVERY_QUEUE, queues, None, passed)
     if queues.exists(DEFAULT_QUEUE) and _lack(DEFAULT_QUEUE, queues, application) is None:
         return _into(DEFAULT_QUEUE, queues, None, passed)
-    return Placement(reason=NO_MATCH, passed=tuple(passed))
+    return QueuePlacement(reason=NO_MATCH, passed=tuple(passed))
 
 
-def _into(path: str, queues: Queues, rule: int | None, passed: Sequence[str]) -> Placement:
+def _into(path: str, queues: ExistingQueues, rule: int | None, passed: Sequence[str]) -> QueuePlacement:
     """A queue cannot be created below a leaf: that rejects the application."""
     above = _nearest(path, queues)
     if above != path and queues.is_leaf(above):
-        return Placement(reason=f"{path} cannot be created: {above} is a leaf", rule=rule, passed=tuple(passed))
-    return Placement(path, rule=rule, passed=tuple(passed), created=above != path)
+        return QueuePlacement(reason=f"{path} cannot be created: {above} is a leaf", rule=rule, passed=tuple(passed))
+    return QueuePlacement(path, rule=rule, passed=tuple(passed), created=above != path)
 
 
-def _lack(path: str, queues: Queues, application: Application) -> str | None:
+def _lack(path: str, queues: ExistingQueues, application: ReportedApplication) -> str | None:
     """Why the queue that a rule gave is not used; None where it is."""
     if path.lower() == RECOVERY_QUEUE:
         return f"gives {path}, which is for recovery only"
@@ -153,7 +153,7 @@ def _lack(path: str, queues: Queues, application: Application) -> str | None:
     return None
 
 
-def _nearest(path: str, queues: Queues) -> str:
+def _nearest(path: str, queues: ExistingQueues) -> str:
     """The path, or the nearest above it that exists."""
     while not queues.exists(path) and "." in path:
         path = path.rpartition(".")[0]
@@ -163,7 +163,7 @@ def _nearest(path: str, queues: Queues) -> str:
 # -- one rule ----------------------------------------------------------------------------------------------------------
 
 
-def candidate(rule: PlacementRule, queues: Queues, application: Application) -> str:
+def candidate(rule: PlacementRule, queues: ExistingQueues, application: ReportedApplication) -> str:
     """The path that the rule gives, empty where it does not match. Raises Rejected and Undecided."""
     kind = rule.name.text.strip().lower()
     value = {
@@ -178,7 +178,7 @@ def candidate(rule: PlacementRule, queues: Queues, application: Application) -> 
     return path if path and (rule.create or queues.exists(path)) else ""
 
 
-def _path(rule: PlacementRule, kind: str, value: str, queues: Queues, application: Application) -> str:
+def _path(rule: PlacementRule, kind: str, value: str, queues: ExistingQueues, application: ReportedApplication) -> str:
     if (kind == FIXED and value.startswith(ROOT)) or (kind in (PROVIDED, TAG) and value.startswith(f"{ROOT}.")):
         for step in value.split("."):
             _check_name(step)
@@ -202,7 +202,7 @@ def _check_name(name: str) -> None:
         raise Rejected(f"{name!r} is not a queue name: {NAME_RULE}")
 
 
-def passes(condition: Filter, application: Application) -> bool:
+def passes(condition: Filter, application: ReportedApplication) -> bool:
     """Whether the filter lets the rule run for this user. Raises Undecided."""
     allow = condition.type.text.lower() != "deny"
     if not condition.users and not condition.groups:

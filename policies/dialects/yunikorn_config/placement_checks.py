@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.limits import group_fits, user_fits
-from policies.dialects.yunikorn_config.model import ROOT, Filter, Partition, PlacementRule, Problem, Queue, Text
+from policies.dialects.yunikorn_config.model import (
+    ROOT,
+    ConfiguredQueue,
+    Filter,
+    Partition,
+    PlacementRule,
+    Problem,
+    Text,
+)
 from policies.dialects.yunikorn_config.structure import NAME_RULE, name_fits
 
 FIXED, TAG, USER, PROVIDED = "fixed", "tag", "user", "provided"
@@ -82,7 +90,7 @@ def _fixed_value(rule: PlacementRule, value: str, outcome: str) -> Iterator[Prob
 # -- the path that does not depend on the application ------------------------------------------------------------------
 
 
-def fixed_path(top: PlacementRule, number: int, root: Queue) -> Iterator[Problem]:
+def fixed_path(top: PlacementRule, number: int, root: ConfiguredQueue) -> Iterator[Problem]:
     """R4-R6 of a chain whose topmost rule is spelt exactly `fixed`."""
     steps: list[str] = []
     dynamic = False
@@ -104,11 +112,13 @@ def fixed_path(top: PlacementRule, number: int, root: Queue) -> Iterator[Problem
         yield from _walked(top, f"placement rule {number + 1} leads to {'.'.join(path)}", path, dynamic, root)
 
 
-def _walked(top: PlacementRule, label: str, path: Sequence[str], dynamic: bool, root: Queue) -> Iterator[Problem]:
+def _walked(
+    top: PlacementRule, label: str, path: Sequence[str], dynamic: bool, root: ConfiguredQueue
+) -> Iterator[Problem]:
     """The path through the queues; names have to match exactly."""
     at, line = f"{top.field}.value" if top.value.line else top.field, top.line
-    level: tuple[Queue, ...] = (root,)
-    last: Queue | None = None
+    level: tuple[ConfiguredQueue, ...] = (root,)
+    last: ConfiguredQueue | None = None
     for step in path:
         if last is not None and not level and not last.parent:
             message = f"{label}, but {last.path} is a leaf"
@@ -132,7 +142,7 @@ def _walked(top: PlacementRule, label: str, path: Sequence[str], dynamic: bool, 
         yield Problem(at, line, message, "name one of the leaves below it", accepted=True)
 
 
-def _missing(path: Sequence[str], level: Sequence[Queue]) -> str:
+def _missing(path: Sequence[str], level: Sequence[ConfiguredQueue]) -> str:
     written = [queue.path for queue in level if queue.name.lower() in path]
     if written:
         return f"{written[0]} has capital letters, which the rule cannot match: write the queue in lower case"

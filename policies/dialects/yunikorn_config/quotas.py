@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config.checking import remember, remembered, throughout
-from policies.dialects.yunikorn_config.model import Problem, Queue, Resources, amounts
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem, Resources, amounts
 from policies.dialects.yunikorn_config.resources import Amounts, least, over, plus, total
 from policies.model import fields
 
@@ -38,12 +38,12 @@ def whole(resources: Resources | None, name: str) -> tuple[str, ...]:
     return fields.enclosing((resources or {})[name].written.field)[1:2]
 
 
-def guaranteed_above_max(root: Queue) -> Iterator[Problem]:
+def guaranteed_above_max(root: ConfiguredQueue) -> Iterator[Problem]:
     """Q5, and the same for child templates, which YuniKorn does not check."""
     return throughout(root, _guaranteed_within_max)
 
 
-def _guaranteed_within_max(queue: Queue) -> Iterator[Problem]:
+def _guaranteed_within_max(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from _above_own_max(queue.guaranteed, queue.maximum, queue.path, accepted=False)
     if queue.template is not None:
         whose = f"the child template of {queue.path}"
@@ -74,15 +74,15 @@ class _Most:
     """The smallest max on the path so far, and whose it is."""
 
     amount: int
-    queue: Queue
+    queue: ConfiguredQueue
 
 
-def max_above_parent(root: Queue) -> Iterator[Problem]:
+def max_above_parent(root: ConfiguredQueue) -> Iterator[Problem]:
     """Q6: against the smallest max on the path; for child templates too, which YuniKorn does not check."""
     yield from _max_below(root, {})
 
 
-def _max_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
+def _max_below(queue: ConfiguredQueue, most: Mapping[str, _Most]) -> Iterator[Problem]:
     above = {name: held.amount for name, held in most.items()} if queue.queues else {}
     if remembered(queue, "max", above):
         return
@@ -94,7 +94,7 @@ def _max_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
         remember(queue, "max", True, above)
 
 
-def _max_beside_and_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
+def _max_beside_and_below(queue: ConfiguredQueue, most: Mapping[str, _Most]) -> Iterator[Problem]:
     yield from _above_most(queue.maximum, queue.path, most, accepted=False)
     down = dict(most)
     for name, amount in amounts(queue.maximum).items():
@@ -133,12 +133,12 @@ class _Sums:
     whole: Amounts
 
 
-def guaranteed_above_queue(root: Queue) -> Iterator[Problem]:
+def guaranteed_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
     """Q7 and Q8, and what YuniKorn misses: a guarantee on one type hides the children's on others."""
     yield from _guaranteed_below(root, {})
 
 
-def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _Sums]:
+def _guaranteed_below(queue: ConfiguredQueue, most: Amounts) -> Generator[Problem, None, _Sums]:
     known: _Sums | None = remembered(queue, "guaranteed", most)
     if known is not None:
         return known
@@ -157,9 +157,9 @@ def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _
     return sums
 
 
-def _guaranteed_beside_and_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _Sums]:
+def _guaranteed_beside_and_below(queue: ConfiguredQueue, most: Amounts) -> Generator[Problem, None, _Sums]:
     own, ceiling = amounts(queue.guaranteed), least(amounts(queue.maximum), most)
-    below: list[tuple[Queue, _Sums]] = []
+    below: list[tuple[ConfiguredQueue, _Sums]] = []
     for child in queue.queues:
         below.append((child, (yield from _guaranteed_below(child, ceiling))))
     counted = total(sums.counted for _, sums in below)
@@ -183,7 +183,7 @@ class Promised(NamedTuple):
     parents: tuple[Promised, ...]
 
 
-def promised(queue: Queue) -> Promised:
+def promised(queue: ConfiguredQueue) -> Promised:
     known: Promised | None = remembered(queue, "promised")
     if known is None:
         known = _promised(queue)
@@ -191,7 +191,7 @@ def promised(queue: Queue) -> Promised:
     return known
 
 
-def _promised(queue: Queue) -> Promised:
+def _promised(queue: ConfiguredQueue) -> Promised:
     own, found, parents = amounts(queue.guaranteed), {}, []
     counted: list[Amounts] = []
     for child in queue.queues:
@@ -214,7 +214,13 @@ def promised_below(promised: Promised, found: dict[str, Amounts]) -> None:
 
 
 def _exceeded(
-    queue: Queue, below: list[tuple[Queue, _Sums]], name: str, numbers: tuple[int, int], key: str, *, accepted: bool
+    queue: ConfiguredQueue,
+    below: list[tuple[ConfiguredQueue, _Sums]],
+    name: str,
+    numbers: tuple[int, int],
+    key: str,
+    *,
+    accepted: bool,
 ) -> Problem:
     wanted, limit = numbers
     parts = [(child, sums.whole[name]) for child, sums in below if sums.whole.get(name)]
@@ -237,12 +243,12 @@ def _exceeded(
     )
 
 
-def applications_above_queue(root: Queue) -> Iterator[Problem]:
+def applications_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
     """Q9: below a queue with maxapplications every child has its own, no larger."""
     return throughout(root, _applications_within)
 
 
-def _applications_within(queue: Queue) -> Iterator[Problem]:
+def _applications_within(queue: ConfiguredQueue) -> Iterator[Problem]:
     most = queue.max_applications
     for child in queue.queues if most else ():
         if 0 < child.max_applications <= most:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from policies.dialects.yunikorn_config.decode import Reading, read_whole
+from policies.dialects.yunikorn_config.decode import DecodedText, read_whole
 from policies.dialects.yunikorn_config.edits import difference, edited
 from policies.dialects.yunikorn_config.model import Config
 
@@ -13,7 +13,7 @@ _LARGE = 2**12
 _KEPT = 4
 """A cluster has one tree, and changes to it that are being judged."""
 
-_last: tuple[Reading, ...] = ()
+_last: tuple[DecodedText, ...] = ()
 
 
 @lru_cache(maxsize=8)  # all rules read the same one or two texts of a request

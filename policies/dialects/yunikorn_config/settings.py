@@ -11,7 +11,15 @@ from dataclasses import replace
 
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
-from policies.dialects.yunikorn_config.model import Config, Partition, Problem, Queue, Resources, Text, amounts
+from policies.dialects.yunikorn_config.model import (
+    Config,
+    ConfiguredQueue,
+    Partition,
+    Problem,
+    Resources,
+    Text,
+    amounts,
+)
 from policies.dialects.yunikorn_config.placement_checks import passed_over
 from policies.dialects.yunikorn_config.quotas import whole, written
 from policies.model.suggestion import close
@@ -64,14 +72,14 @@ def ignored(config: Config) -> Iterator[Problem]:
         )
 
 
-def _ignored_of(queue: Queue) -> Iterator[Problem]:
+def _ignored_of(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from _properties(queue.properties, queue.path)
     if queue.template is not None:
         yield from _properties(queue.template.properties, f"the child template of {queue.path}")
     yield from _acls(queue)
 
 
-def _ignored_without_preemption(queue: Queue) -> Iterator[Problem]:
+def _ignored_without_preemption(queue: ConfiguredQueue) -> Iterator[Problem]:
     """The same where the partition does not preempt for quota."""
     yield from _ignored_of(queue)
     yield from _quota_delay(queue)
@@ -106,7 +114,7 @@ def _properties(properties: Mapping[str, Text], whose: str) -> Iterator[Problem]
             yield _problem(value, message, f"write {known[1]}", f"{whose} {key}")
 
 
-def _acls(queue: Queue) -> Iterator[Problem]:
+def _acls(queue: ConfiguredQueue) -> Iterator[Problem]:
     for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
         try:
             dropped = acl.load(declared.text).dropped
@@ -117,7 +125,7 @@ def _acls(queue: Queue) -> Iterator[Problem]:
             yield _problem(declared, message, "use a name of letters, digits, _ and - (users also . and @)", name)
 
 
-def _quota_delay(queue: Queue) -> Iterator[Problem]:
+def _quota_delay(queue: ConfiguredQueue) -> Iterator[Problem]:
     delay = queue.properties.get(QUOTA_DELAY)
     if delay and _positive(delay.text):
         message = f"{QUOTA_DELAY} of {queue.path} has no effect: the partition does not preempt for quota"
@@ -135,7 +143,7 @@ def quota_without_effect(config: Config) -> Iterator[Problem]:
             yield from throughout(partition.root, _quota_without_effect_of)
 
 
-def _quota_without_effect_of(queue: Queue) -> Iterator[Problem]:
+def _quota_without_effect_of(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from _nothing_but_zeros(queue.maximum, queue.path)
     for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
         yield from _cpu(declared, f"{key} of {queue.path}")

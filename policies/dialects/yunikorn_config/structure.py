@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
-from policies.dialects.yunikorn_config.model import Config, Limit, Partition, Problem, Queue, Resources
+from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Limit, Partition, Problem, Resources
 
 SORT_TYPES = ("", "fair", "binpacking")
 
@@ -69,12 +69,12 @@ def _plain(limits: tuple[Limit, ...]) -> list[object]:
     ]
 
 
-def queue_structure(root: Queue) -> Iterator[Problem]:
+def queue_structure(root: ConfiguredQueue) -> Iterator[Problem]:
     """ACLs of the queue and all below it, and the names of those below it."""
     return throughout(root, _acls_and_names)
 
 
-def _acls_and_names(queue: Queue) -> Iterator[Problem]:
+def _acls_and_names(queue: ConfiguredQueue) -> Iterator[Problem]:
     for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
         if not acl.passes_check(declared.text):
             message = f"{key} of {queue.path} is {declared.text!r}: more than two lists"
@@ -83,8 +83,8 @@ def _acls_and_names(queue: Queue) -> Iterator[Problem]:
     yield from _names(queue)
 
 
-def _names(queue: Queue) -> Iterator[Problem]:
-    seen: dict[str, Queue] = {}
+def _names(queue: ConfiguredQueue) -> Iterator[Problem]:
+    seen: dict[str, ConfiguredQueue] = {}
     for child in queue.queues:
         if not name_fits(child.name):
             message = f"{child.name!r} below {queue.path} is not a queue name"
@@ -95,12 +95,12 @@ def _names(queue: Queue) -> Iterator[Problem]:
             yield Problem(child.at("name"), child.line, message, "give one of them another name", child.path)
 
 
-def amounts_read(root: Queue) -> Iterator[Problem]:
+def amounts_read(root: ConfiguredQueue) -> Iterator[Problem]:
     """Amounts of guaranteed and max that cannot be read."""
     return throughout(root, _amounts_of)
 
 
-def _amounts_of(queue: Queue) -> Iterator[Problem]:
+def _amounts_of(queue: ConfiguredQueue) -> Iterator[Problem]:
     for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
         yield from bad_amounts(declared, f"{key} of {queue.path}", f"{queue.path} {key}")
 

@@ -10,7 +10,7 @@ from policies.dialects.yunikorn_config.model import Problem, Text
 from policies.model import fields
 from policies.model.suggestion import close, suggest
 from policies.text.positions import BadText
-from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
+from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
 from policies.text.yaml_scalars import resolve
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Fields:
 
     def _merge(self, value: Node) -> None:
         """The keys that `<<` merges in; keys of the mapping itself come later or win."""
-        for source in value.items if isinstance(value, Listing) else (value,):
+        for source in value.items if isinstance(value, SequenceNode) else (value,):
             if not isinstance(source, Mapping):
                 self._faults.add(self.at, value.line, "`<<` takes a mapping or a list of mappings")
                 continue
@@ -137,7 +137,7 @@ class Fields:
         if node is None:
             return None
         at = self.path(key)
-        if not isinstance(node, Listing):
+        if not isinstance(node, SequenceNode):
             _wrong(node, at, "a list", self._faults)
             return ()
         self._faults.visit(node)

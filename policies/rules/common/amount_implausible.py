@@ -5,14 +5,14 @@ from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from policies.dialects.core import POD, Pod
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, WORKLOAD, QuotaNode
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, WORKLOAD, KueueNode
 from policies.dialects.kueue_jobs import KINDS, QueuedJob
-from policies.dialects.kueue_workload import Workload
+from policies.dialects.kueue_workload import WrittenWorkload
 from policies.dialects.odd_amounts import OddAmount, odd, odd_in_pod
 from policies.dialects.reading import mapping
-from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Job, PodGroup, Queue
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup
 from policies.dialects.yunikorn_work import KINDS as WORK
-from policies.dialects.yunikorn_work import Work
+from policies.dialects.yunikorn_work import OtherWork
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -21,7 +21,7 @@ from policies.model.objects import KubeObject, Ref
 from policies.model.quantity import Quantity
 
 Thing = TypeVar("Thing", bound=KubeObject)
-_Keeper: TypeAlias = Pod | Work | QueuedJob
+_Keeper: TypeAlias = Pod | OtherWork | QueuedJob
 """What keeps its odd amounts in place of what it was read from."""
 
 
@@ -56,7 +56,7 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
-    for node in _renewed(proposal, QuotaNode, lambda node: node.groups):
+    for node in _renewed(proposal, KueueNode, lambda node: node.groups):
         for at, resource, quantity in _quotas(node):
             if found := odd(at, resource, quantity, rounded_by="Kueue"):
                 yield node.ref, found
@@ -64,7 +64,7 @@ def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
         for field, amounts in zip(("capability", "deserved", "guarantee.resource"), _three(queue), strict=True):
             for found in _of_amounts(f"spec.{field}", amounts):
                 yield queue.ref, found
-    for group in _renewed(proposal, PodGroup, lambda group: group.minimum):
+    for group in _renewed(proposal, WrittenPodGroup, lambda group: group.minimum):
         if not group.made:
             for found in _of_amounts("spec.minResources", group.minimum):
                 yield group.ref, found
@@ -81,7 +81,7 @@ def _of_pods(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
         for found in odd_in_pod(at, spec):
             yield ref, found
     keepers: Iterator[_Keeper] = chain(
-        _renewed(proposal, Pod, _odd), _renewed(proposal, Work, _odd), _renewed(proposal, QueuedJob, _odd)
+        _renewed(proposal, Pod, _odd), _renewed(proposal, OtherWork, _odd), _renewed(proposal, QueuedJob, _odd)
     )
     for each in keepers:
         for found in each.odd:
@@ -97,10 +97,10 @@ def _specs(proposal: Proposal) -> Iterator[tuple[Ref, str, Mapping[str, Any]]]:
     for job in _renewed(proposal, QueuedJob, lambda job: job.pod_sets):
         for pods in job.pod_sets:
             yield job.ref, f"{pods.at}.spec", mapping(pods.template.get("spec"))
-    for workload in _renewed(proposal, Workload, lambda workload: workload.pod_sets):
+    for workload in _renewed(proposal, WrittenWorkload, lambda workload: workload.pod_sets):
         for pod_set in workload.pod_sets:
             yield workload.ref, f"{pod_set.field}.template.spec", mapping(pod_set.template.get("spec"))
-    for volcanos in _renewed(proposal, Job, lambda job: [task.pod for task in job.spec.tasks]):
+    for volcanos in _renewed(proposal, VolcanoJob, lambda job: [task.pod for task in job.spec.tasks]):
         for task in volcanos.spec.tasks:
             yield volcanos.ref, f"{task.field}.template.spec", task.pod
 
@@ -116,7 +116,7 @@ def _three(queue: Queue) -> tuple[Mapping[str, Quantity], ...]:
     return queue.capability, queue.deserved, queue.guarantee
 
 
-def _quotas(node: QuotaNode) -> Iterator[tuple[str, str, Quantity]]:
+def _quotas(node: KueueNode) -> Iterator[tuple[str, str, Quantity]]:
     """Each amount with its field and resource."""
     for _, quota in node.quotas():
         keys = ("nominalQuota", "borrowingLimit", "lendingLimit")

@@ -5,7 +5,7 @@ from heapq import nsmallest
 
 from policies.dialects.core import POD
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, LocalQueue
-from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Job
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, VolcanoJob
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated
@@ -48,7 +48,7 @@ def _to_queue(proposal: Proposal, work: Attached, created: bool) -> Iterator[Fin
             f"queue {work.queue.name} {what}; only leaves take work",
             fix=_offer(proposal.after, work.queue),
             subject=work.queue.name,
-            profiles=BOTH if isinstance(work, Job) and created else STRICT_ONLY,
+            profiles=BOTH if isinstance(work, VolcanoJob) and created else STRICT_ONLY,
             follows=((work.queue, ""),),
         )
     elif proposal.unknown(QUEUE):

@@ -10,7 +10,7 @@ from policies.dialects.kueue import (
     COHORT,
     ClusterQueue,
     FlavorQuotas,
-    QuotaNode,
+    KueueNode,
     ResourceQuota,
     flavor_resource,
 )
@@ -24,13 +24,13 @@ from policies.model.pools import written
 KINDS = (COHORT, CLUSTER_QUEUE)
 
 
-def rests_on(forest: Forest, node: QuotaNode, flavor: FlavorQuotas | None = None) -> tuple[PlaceOf, ...]:
+def rests_on(forest: Forest, node: KueueNode, flavor: FlavorQuotas | None = None) -> tuple[PlaceOf, ...]:
     """What decides what the tree gives to the node: names and quotas of the Cohorts above, and the flavor's name."""
     above = list(forest.ancestors(node.ref))
     found: list[PlaceOf] = [*((ref, "") for ref in above), *((ref, "spec.resourceGroups") for ref in above)]
     if flavor is None:
         return tuple(found)
-    cohorts = [cohort for ref in above if isinstance(cohort := forest.node(ref), QuotaNode)]
+    cohorts = [cohort for ref in above if isinstance(cohort := forest.node(ref), KueueNode)]
     for cohort in cohorts:
         lent = (quota for other, quota in cohort.quotas() if other.name == flavor.name)
         found += ((cohort.ref, quota.field("nominalQuota")) for quota in lent)
@@ -51,20 +51,20 @@ def amount(pair: str, number: int) -> str:
     return written(pair.partition("/")[2], number)
 
 
-def listed(node: QuotaNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]:
+def listed(node: KueueNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]:
     """Every quota of the node with its pair."""
     for flavor, quota in node.quotas():
         yield flavor_resource(flavor.name, quota.name), flavor, quota
 
 
-def changed_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode | None, QuotaNode]]:
+def changed_in_trees(proposal: Proposal) -> Iterator[tuple[KueueNode | None, KueueNode]]:
     """The changed nodes with a parent; none on or below a cycle, where nothing can be counted."""
-    for before, node in proposal.changed(QuotaNode):
+    for before, node in proposal.changed(KueueNode):
         if node.parent is not None and countable(proposal.after, node.ref):
             yield before, node
 
 
-def written_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode, str, FlavorQuotas, ResourceQuota] | NotEvaluated]:
+def written_in_trees(proposal: Proposal) -> Iterator[tuple[KueueNode, str, FlavorQuotas, ResourceQuota] | NotEvaluated]:
     """Each quota that changed or moved to another parent, with its pair; or NotEvaluated if the tree is not known."""
     for before, node in changed_in_trees(proposal):
         if missing := incomplete(proposal):

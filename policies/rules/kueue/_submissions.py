@@ -19,7 +19,7 @@ from policies.dialects.kueue_jobs import (
     identifier,
 )
 from policies.dialects.kueue_templates import JobPods
-from policies.dialects.kueue_workload import PodSet, Workload
+from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import mapping
 from policies.judging.proposal import Proposal
 from policies.model.forest import Forest
@@ -86,7 +86,7 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
     A job in files that may be meant for the LocalQueues of several namespaces is left out.
     """
     known = NamedQueues(proposal)
-    for before, workload in proposal.changed(Workload):
+    for before, workload in proposal.changed(WrittenWorkload):
         if workload.queue is None or workload.reserved:
             continue
         if before is None or (before.pod_sets, before.queue) != (workload.pod_sets, workload.queue):
@@ -103,7 +103,7 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
             yield Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(asking), "spec")
 
 
-def _of_pod_set(workload: Workload, pod_set: PodSet) -> Asking:
+def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> Asking:
     pods = fewest_pods(workload, pod_set)
     return _asking(pod_set.name, pod_set.field, pod_set.template, f"{pod_set.field}.template", pods)
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_jobs import KINDS, QueuedJob
-from policies.dialects.kueue_workload import GATED_BY, Workload
+from policies.dialects.kueue_workload import GATED_BY, WrittenWorkload
 from policies.dialects.labels import is_domain_prefixed_path
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -35,13 +35,13 @@ def admission_gate_invalid(proposal: Proposal) -> Iterator[Finding]:
     """
     if not proposal.configuration.kueue.enabled("AdmissionGatedBy"):
         return
-    for old_workload, workload in proposal.changed(Workload):
+    for old_workload, workload in proposal.changed(WrittenWorkload):
         yield from _of(old_workload, workload)
     for old_job, job in proposal.changed(QueuedJob):
         yield from _of(old_job, job)
 
 
-def _of(before: Workload | QueuedJob | None, obj: Workload | QueuedJob) -> Iterator[Finding]:
+def _of(before: WrittenWorkload | QueuedJob | None, obj: WrittenWorkload | QueuedJob) -> Iterator[Finding]:
     text = obj.annotations.get(GATED_BY, "")
     if before is not None:
         yield from _added(before, obj, text)
@@ -49,7 +49,7 @@ def _of(before: Workload | QueuedJob | None, obj: Workload | QueuedJob) -> Itera
         yield Finding(obj.ref, _FIELD, message, fix="write names like example.com/budget", subject=subject)
 
 
-def _added(before: Workload | QueuedJob, obj: Workload | QueuedJob, text: str) -> Iterator[Finding]:
+def _added(before: WrittenWorkload | QueuedJob, obj: WrittenWorkload | QueuedJob, text: str) -> Iterator[Finding]:
     old = set(_names(before.annotations.get(GATED_BY, "")))
     added = [gate for gate in _names(text) if gate not in old]
     if added:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import Amount, Assignment, Workload
+from policies.dialects.kueue_workload import PodAmount, WrittenAssignment, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -25,7 +25,7 @@ def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     Fix: write the admission together with the condition: one assignment for each pod set, with the request of one pod
     times the number of pods.
     """
-    for before, workload in proposal.changed(Workload):
+    for before, workload in proposal.changed(WrittenWorkload):
         if not workload.reserved:
             continue
         if workload.admission is None:
@@ -49,7 +49,7 @@ def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
             yield from _shares(workload, assignment)
 
 
-def _shares(workload: Workload, assignment: Assignment) -> Iterator[Finding]:
+def _shares(workload: WrittenWorkload, assignment: WrittenAssignment) -> Iterator[Finding]:
     pods = assignment.count or 0
     for amount in assignment.usage if pods > 0 else ():
         if _units(amount) % pods:
@@ -62,6 +62,6 @@ def _shares(workload: Workload, assignment: Assignment) -> Iterator[Finding]:
             )
 
 
-def _units(amount: Amount) -> int:
+def _units(amount: PodAmount) -> int:
     """As Kueue counts: thousandths of a cpu, whole units of all else, rounded up."""
     return amount.quantity.milli() if amount.resource == "cpu" else amount.quantity.units()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, Cohort, QuotaNode, ResourceQuota, flavor_resource
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, Cohort, KueueNode, ResourceQuota, flavor_resource
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
@@ -89,5 +89,5 @@ def _field(forest: Forest, ref: Ref, pair: str) -> str:
 
 def _own(forest: Forest, ref: Ref, pair: str) -> ResourceQuota | None:
     node = forest.node(ref)
-    quotas = node.quotas() if isinstance(node, QuotaNode) else ()
+    quotas = node.quotas() if isinstance(node, KueueNode) else ()
     return next((quota for flavor, quota in quotas if flavor_resource(flavor.name, quota.name) == pair), None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import REPLACES, Workload
+from policies.dialects.kueue_workload import REPLACES, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -25,7 +25,7 @@ def cluster_not_nominated(proposal: Proposal) -> Iterator[Finding]:
     Fix: nominate the cluster first, or choose a nominated one.
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
-    for before, workload in proposal.changed(Workload):
+    for before, workload in proposal.changed(WrittenWorkload):
         if before is None or before.cluster is not None or workload.cluster is None:
             continue
         if slicing and REPLACES in workload.annotations:

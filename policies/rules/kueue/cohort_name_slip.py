@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode, cohort_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
@@ -27,7 +27,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Fix: correct the name. Where a new cohort is meant, create the Cohort object before, or in the same change set.
     """
     unknown = proposal.unknown(COHORT, CLUSTER_QUEUE)
-    for before, node in proposal.changed(QuotaNode):
+    for before, node in proposal.changed(KueueNode):
         parent = node.parent
         if parent is None or (before is not None and before.parent == parent):
             continue

@@ -15,7 +15,7 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.model.suggestion import Names
+from policies.model.suggestion import KnownNames
 from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
 
 _LISTED = 4
@@ -191,6 +191,6 @@ def _meant(excluded: tuple[_Excluded, ...]) -> str | None:
         requirement = each.clash.requirement if each.clash else None
         if requirement and requirement.operator == "In" and len(requirement.values) == 1:
             (value,) = requirement.values
-            if near := Names([each.flavor.labels[requirement.key]]).nearest(value):
+            if near := KnownNames([each.flavor.labels[requirement.key]]).nearest(value):
                 return f"{requirement.key}={near}"
     return None

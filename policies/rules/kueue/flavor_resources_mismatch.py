@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.cel.expression import Expression
 from policies.cel.kueue import GROUPS, each_quota
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, QuotaNode, ResourceGroup
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, KueueNode, ResourceGroup
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -44,7 +44,7 @@ def flavor_resources_mismatch(proposal: Proposal) -> Iterator[Finding]:
     Example: the group covers `cpu, memory`; flavor `spot` lists `memory, cpu`, or only `cpu`.
     Fix: under each flavor, list the coveredResources of its group in their order; a quota may be 0.
     """
-    for _, node in proposal.changed(QuotaNode):
+    for _, node in proposal.changed(KueueNode):
         for group in node.groups:
             for flavor in group.flavors:
                 if _is_readable(group, flavor):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kubeconfig import PREFIX, path_fault
-from policies.dialects.kueue_checks import PATH, MultiKueueCluster
+from policies.dialects.kueue_checks import PATH, MultiKueueClusterObject
 from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -25,7 +25,7 @@ def kubeconfig_path_unsafe(proposal: Proposal) -> Iterator[Finding]:
     Example: `kubeConfig: {locationType: Path, location: /var/run/secrets/kubernetes.io/serviceaccount/token}`.
     Fix: mount the kubeconfig below /etc/multikueue/kubeconfigs and name it there, or keep it in a Secret.
     """
-    for _, cluster in proposal.changed(MultiKueueCluster):
+    for _, cluster in proposal.changed(MultiKueueClusterObject):
         fault = path_fault(cluster.location) if cluster.kind == PATH else None
         if fault is not None:
             yield Finding(

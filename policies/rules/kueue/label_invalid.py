@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_flavor import ResourceFlavor
-from policies.dialects.kueue_workload import Workload
+from policies.dialects.kueue_workload import WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import apart
@@ -33,14 +33,14 @@ def label_invalid(proposal: Proposal) -> Iterator[Finding]:
     for _, flavor in proposal.changed(ResourceFlavor):
         yield from _findings(flavor, flavor.label_faults)
     templates = proposal.configuration.kueue.enabled("WorkloadValidationForPodSetMetadata")
-    for _, workload in proposal.changed(Workload):
+    for _, workload in proposal.changed(WrittenWorkload):
         for pod_set in workload.pod_sets if templates else ():
             yield from _findings(workload, pod_set.metadata_faults)
         for check in workload.checks:
             yield from _findings(workload, check.faults)
 
 
-def _findings(obj: ClusterQueue | ResourceFlavor | Workload, faults: Iterable[Defect]) -> Iterator[Finding]:
+def _findings(obj: ClusterQueue | ResourceFlavor | WrittenWorkload, faults: Iterable[Defect]) -> Iterator[Finding]:
     for fault in faults:
         message, fix = apart(fault.message, "write a value that Kubernetes accepts for labels, or remove it")
         yield Finding(obj.ref, fault.field, message, fix=fix, subject=fault.message)

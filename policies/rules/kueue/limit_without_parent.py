@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.cel.expression import Expression, amount, joined
 from policies.cel.kueue import GROUPS, each_quota, same_before
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, ResourceQuota, flavor_resource
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode, ResourceQuota, flavor_resource
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -51,7 +51,7 @@ def limit_without_parent(proposal: Proposal) -> Iterator[Finding]:
     Fix: name the parent (ClusterQueue: `cohortName`, in v1beta1 `cohort`; Cohort: `parentName`, in v1alpha1 `parent`),
     or remove the limit.
     """
-    for _, node in proposal.changed(QuotaNode):
+    for _, node in proposal.changed(KueueNode):
         if node.parent is None:
             for flavor, quota in node.quotas():
                 for key, limit in (("borrowingLimit", quota.borrowing_limit), ("lendingLimit", quota.lending_limit)):
@@ -59,7 +59,7 @@ def limit_without_parent(proposal: Proposal) -> Iterator[Finding]:
                         yield _finding(node, flavor.name, quota, key, limit)
 
 
-def _finding(node: QuotaNode, flavor: str, quota: ResourceQuota, key: str, limit: Quantity) -> Finding:
+def _finding(node: KueueNode, flavor: str, quota: ResourceQuota, key: str, limit: Quantity) -> Finding:
     return Finding(
         node.ref,
         quota.field(key),

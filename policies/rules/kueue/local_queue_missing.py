@@ -11,7 +11,7 @@ from policies.model import fields
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.suggestion import Names, did_you_mean
+from policies.model.suggestion import KnownNames, did_you_mean
 from policies.rules.kueue._submissions import NamedQueues
 
 _FIELD = fields.join("metadata.labels", QUEUE_NAME)
@@ -77,5 +77,5 @@ def _missing(known: NamedQueues, job: Ref, queue: str) -> Finding:
 def _near(known: NamedQueues, job: Ref, queue: str) -> list[str]:
     near = known.proposal.near(local_queue_ref(job.namespace, queue))
     if not near and known.may_be_elsewhere(job.namespace):
-        return Names(known.namespaces).near(queue)
+        return KnownNames(known.namespaces).near(queue)
     return near

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.cel.expression import Expression, list_of_spec
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import Workload
+from policies.dialects.kueue_workload import WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -31,7 +31,7 @@ def min_count_conflict(proposal: Proposal) -> Iterator[Finding]:
     Fix: keep minCount in one pod set; remove it from elastic jobs.
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
-    for _, workload in proposal.changed(Workload):
+    for _, workload in proposal.changed(WrittenWorkload):
         reducible = [pod_set.name for pod_set in workload.pod_sets if pod_set.min_count is not None]
         if len(reducible) > 1:
             yield Finding(

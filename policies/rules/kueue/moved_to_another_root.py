@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.amounts import quota as arithmetic
-from policies.dialects.kueue import QuotaNode
+from policies.dialects.kueue import KueueNode
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
@@ -23,7 +23,7 @@ def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated
     Example: ClusterQueue `ml` with 10 cpu goes from cohort `research` to `production`; `research` had 31 cpu.
     Fix: make sure that the tree can do without, or lower the node's quota first and leave the rest in the tree.
     """
-    for before, node in proposal.changed(QuotaNode):
+    for before, node in proposal.changed(KueueNode):
         if before is None or before.parent == node.parent or before.parent is None:
             continue
         if not all(arithmetic.countable(forest, node.ref) for forest in (proposal.before, proposal.after)):
@@ -36,7 +36,7 @@ def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             yield from _findings(proposal, node, old, new)
 
 
-def _findings(proposal: Proposal, node: QuotaNode, old: Ref, new: Ref) -> Iterator[Finding]:
+def _findings(proposal: Proposal, node: KueueNode, old: Ref, new: Ref) -> Iterator[Finding]:
     for pair, pool in sorted(proposal.before.share_of(node.ref).pools.items()):
         work = held(proposal.before, node.ref, pair)
         if not pool.lent and not work:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import Amount, Workload
+from policies.dialects.kueue_workload import PodAmount, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -28,7 +28,7 @@ def pod_amount_invalid(proposal: Proposal) -> Iterator[Finding]:
     Fix: write 0 or more, and leave `pods` out of requests and limits.
     """
     signed = not proposal.configuration.kueue.enabled("WorkloadValidateResourcesAreNonNegative")
-    for _, workload in proposal.changed(Workload):
+    for _, workload in proposal.changed(WrittenWorkload):
         for pod_set in workload.pod_sets:
             for amount in pod_set.amounts:
                 if message := _fault(amount, signed):
@@ -36,7 +36,7 @@ def pod_amount_invalid(proposal: Proposal) -> Iterator[Finding]:
                     yield Finding(workload.ref, amount.field, message, fix=fix)
 
 
-def _fault(amount: Amount, signed: bool) -> str:
+def _fault(amount: PodAmount, signed: bool) -> str:
     if amount.resource == _RESERVED:
         return f"{_RESERVED} cannot be requested: Kueue counts it itself, one for each pod"
     if amount.quantity < Quantity.ZERO and not signed:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import Workload
+from policies.dialects.kueue_workload import WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -28,7 +28,7 @@ def pod_set_update_invalid(proposal: Proposal) -> Iterator[Finding]:
     Fix: name pod sets of the Workload; to change the updates, set the check to Retry, so that the Workload starts
     again.
     """
-    for before, workload in proposal.changed(Workload):
+    for before, workload in proposal.changed(WrittenWorkload):
         names = [pod_set.name for pod_set in workload.pod_sets]
         for check in workload.checks:
             for index, name in enumerate(check.updated):
@@ -45,7 +45,7 @@ def pod_set_update_invalid(proposal: Proposal) -> Iterator[Finding]:
             yield from _changed(before, workload)
 
 
-def _changed(before: Workload, workload: Workload) -> Iterator[Finding]:
+def _changed(before: WrittenWorkload, workload: WrittenWorkload) -> Iterator[Finding]:
     now = {check.name: check for check in workload.checks}
     for old in before.checks:
         new = now.get(old.name)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import PRIORITY_BOOST, Workload
+from policies.dialects.kueue_workload import PRIORITY_BOOST, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -31,7 +31,7 @@ def priority_boost_invalid(proposal: Proposal) -> Iterator[Finding]:
     """
     if not proposal.configuration.kueue.enabled("PriorityBoost"):
         return
-    for _, workload in proposal.changed(Workload):
+    for _, workload in proposal.changed(WrittenWorkload):
         text = workload.annotations.get(PRIORITY_BOOST)
         if text is not None and not (_WHOLE(text) and _LEAST <= int(text) <= _MOST):
             yield Finding(

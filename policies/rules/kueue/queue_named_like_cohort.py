@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode, cluster_queue_ref, cohort_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
@@ -24,7 +24,7 @@ def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluat
     Example: Cohort `ml`, and a ClusterQueue `ml` in it.
     Fix: give the new object another name.
     """
-    for before, node in proposal.changed(QuotaNode):
+    for before, node in proposal.changed(KueueNode):
         other = (cohort_ref if node.ref.group_kind == CLUSTER_QUEUE else cluster_queue_ref)(node.ref.name)
         if before is not None:
             continue

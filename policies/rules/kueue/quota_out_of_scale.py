@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.amounts.quota import terms
-from policies.dialects.kueue import QuotaNode, ResourceQuota
+from policies.dialects.kueue import KueueNode, ResourceQuota
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
@@ -26,7 +26,7 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     beside `cpu: 1`, where 1000m was meant.
     Fix: write the unit. If the quotas are meant that way, leave them: this is a warning.
     """
-    for before, node in proposal.changed(QuotaNode):
+    for before, node in proposal.changed(KueueNode):
         if node.parent is None:
             continue
         if missing := incomplete(proposal):
@@ -47,7 +47,7 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 yield _finding(proposal.after, node, quota, pair, others.largest)
 
 
-def _finding(forest: Forest, node: QuotaNode, quota: ResourceQuota, pair: str, other: int) -> Finding:
+def _finding(forest: Forest, node: KueueNode, quota: ResourceQuota, pair: str, other: int) -> Finding:
     own = quota.terms().nominal
     relation = f"{own // other} times" if own > other else f"1/{other // own} of"
     sibling = _sibling(forest, node, pair, other)
@@ -65,7 +65,7 @@ def _finding(forest: Forest, node: QuotaNode, quota: ResourceQuota, pair: str, o
     )
 
 
-def _sibling(forest: Forest, node: QuotaNode, pair: str, nominal: int) -> Ref:
+def _sibling(forest: Forest, node: KueueNode, pair: str, nominal: int) -> Ref:
     """The first sibling with this quota. Walks all siblings: for the message only."""
     assert node.parent is not None
     near = (ref for ref, _ in forest.shares(node.parent) if ref != node.ref)

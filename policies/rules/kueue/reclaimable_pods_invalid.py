@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import Reclaimable, Workload
+from policies.dialects.kueue_workload import ReclaimablePods, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -29,14 +29,14 @@ def reclaimable_pods_invalid(proposal: Proposal) -> Iterator[Finding]:
     Fix: name pod sets of the Workload, with a count between the last one and the size of the set.
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
-    for before, workload in proposal.changed(Workload):
+    for before, workload in proposal.changed(WrittenWorkload):
         elastic = slicing and workload.elastic
         yield from _beyond(before, workload, elastic)
         if before is not None and before.reserved and workload.reserved:
             yield from _taken_back(before, workload, elastic)
 
 
-def _beyond(before: Workload | None, workload: Workload, elastic: bool) -> Iterator[Finding]:
+def _beyond(before: WrittenWorkload | None, workload: WrittenWorkload, elastic: bool) -> Iterator[Finding]:
     sizes = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     stood = {entry.name: entry.pods for entry in before.reclaimable} if before is not None and elastic else {}
     for entry in workload.reclaimable:
@@ -57,7 +57,7 @@ def _beyond(before: Workload | None, workload: Workload, elastic: bool) -> Itera
             )
 
 
-def _taken_back(before: Workload, workload: Workload, elastic: bool) -> Iterator[Finding]:
+def _taken_back(before: WrittenWorkload, workload: WrittenWorkload, elastic: bool) -> Iterator[Finding]:
     now = {entry.name: entry for entry in workload.reclaimable}
     for old in before.reclaimable:
         if elastic and _shrunk(before, workload, old.name):
@@ -82,7 +82,7 @@ def _taken_back(before: Workload, workload: Workload, elastic: bool) -> Iterator
             )
 
 
-def _shrunk(before: Workload, workload: Workload, name: str) -> bool:
+def _shrunk(before: WrittenWorkload, workload: WrittenWorkload, name: str) -> bool:
     """Whether the pod set has fewer pods than were admitted: then its old numbers mean nothing."""
     assignments = workload.admission.assignments if workload.admission else ()
     admitted = next(
@@ -94,5 +94,5 @@ def _shrunk(before: Workload, workload: Workload, name: str) -> bool:
     return sizes[1].get(name, 0) < held
 
 
-def _at(entry: Reclaimable, key: str) -> str:
+def _at(entry: ReclaimablePods, key: str) -> str:
     return fields.join(_FIELD, entry.at, key)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import PodSet, Workload
+from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -25,7 +25,7 @@ def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
     Example: `count: 10` in a pod set that was admitted with 1.
     Fix: let the Workload give up its quota first (set `active: false`, or clear status.admission), or create a new one.
     """
-    for before, workload in proposal.changed(Workload):
+    for before, workload in proposal.changed(WrittenWorkload):
         if before is None:
             continue
         if before.reserved:
@@ -38,7 +38,7 @@ def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(workload.ref, "status.admission", message, fix="clear status.admission, then admit again")
 
 
-def _pod_sets(proposal: Proposal, before: Workload, workload: Workload) -> Iterator[Finding]:
+def _pod_sets(proposal: Proposal, before: WrittenWorkload, workload: WrittenWorkload) -> Iterator[Finding]:
     if len(before.pod_sets) != len(workload.pod_sets):
         yield Finding(
             workload.ref,
@@ -62,5 +62,5 @@ def _pod_sets(proposal: Proposal, before: Workload, workload: Workload) -> Itera
             )
 
 
-def _compared(new: PodSet, counted: PodSet) -> Mapping[str, Any]:
+def _compared(new: WrittenPodSet, counted: WrittenPodSet) -> Mapping[str, Any]:
     return {**new.content, "count": counted.count}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.cel.expression import Expression, joined, joined_list
 from policies.cel.kueue import GROUPS
-from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, KueueNode
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -43,24 +43,24 @@ def resource_in_two_groups(proposal: Proposal) -> Iterator[Finding]:
     Example: `memory` in the coveredResources of both groups; flavor `spot` in both groups.
     Fix: keep the entry that counts and remove the other; resources that must share flavors belong in one group.
     """
-    for _, node in proposal.changed(QuotaNode):
+    for _, node in proposal.changed(KueueNode):
         yield from _repeated(node, "resource", _resources(node))
         yield from _repeated(node, "flavor", _flavors(node))
 
 
-def _resources(node: QuotaNode) -> Iterator[tuple[str, str]]:
+def _resources(node: KueueNode) -> Iterator[tuple[str, str]]:
     for group in node.groups:
         for index, name in enumerate(group.covered_resources):
             yield name, group.covered_field(index)
 
 
-def _flavors(node: QuotaNode) -> Iterator[tuple[str, str]]:
+def _flavors(node: KueueNode) -> Iterator[tuple[str, str]]:
     for group in node.groups:
         for flavor in group.flavors:
             yield flavor.name, flavor.field("name")
 
 
-def _repeated(node: QuotaNode, what: str, places: Iterator[tuple[str, str]]) -> Iterator[Finding]:
+def _repeated(node: KueueNode, what: str, places: Iterator[tuple[str, str]]) -> Iterator[Finding]:
     first: dict[str, str] = {}
     for name, field in places:
         if not name:

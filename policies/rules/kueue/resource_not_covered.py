@@ -7,7 +7,7 @@ from policies.dialects.kueue_jobs import KINDS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
-from policies.model.suggestion import Names
+from policies.model.suggestion import KnownNames
 from policies.rules.kueue._submissions import Submission, queue_of, submissions
 
 _COUNTED = "pods"
@@ -43,7 +43,7 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
     covered = {resource for group in queue.groups for resource in group.covered_resources}
     for asking in submitted.asking:
         for resource in sorted(asking.requests.keys() - covered - {_COUNTED}):
-            near = Names(covered).nearest(resource)
+            near = KnownNames(covered).nearest(resource)
             if near is None and _is_made_of(resource, covered - asking.requests.keys()):
                 continue
             yield Finding(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
-from policies.dialects.kueue_workload import PodSet, Workload
+from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -26,7 +26,7 @@ def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
     Fix: write both podSetSliceRequiredTopology and a podSetSliceSize above 0, or neither.
     """
     sized = proposal.configuration.kueue.enabled("TASValidateWorkloadSliceSize")
-    for _, workload in proposal.changed(Workload):
+    for _, workload in proposal.changed(WrittenWorkload):
         for pod_set in workload.pod_sets:
             for field, message, fix in _faults(pod_set) if sized else ():
                 yield Finding(workload.ref, field, message, fix=fix)
@@ -40,7 +40,7 @@ def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
                 )
 
 
-def _faults(pod_set: PodSet) -> Iterator[tuple[str, str, str]]:
+def _faults(pod_set: WrittenPodSet) -> Iterator[tuple[str, str, str]]:
     """(field, message, fix) of each invalid size."""
     slices = pod_set.slices
     field = f"{slices.field}.podSetSliceSize"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue_checks import MultiKueueConfig
+from policies.dialects.kueue_checks import MultiKueueConfigObject
 from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, multikueue_cluster_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -25,7 +25,7 @@ def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
     Example: `clusters: [europe, amreica]` where the MultiKueueCluster is called `america`.
     Fix: create the MultiKueueCluster, or correct the name.
     """
-    for _, config in proposal.changed(MultiKueueConfig):
+    for _, config in proposal.changed(MultiKueueConfigObject):
         for index, name in enumerate(config.clusters):
             ref = multikueue_cluster_ref(name)
             if not name or proposal.after.get(ref) is not None:

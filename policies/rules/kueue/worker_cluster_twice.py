@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.kueue_checks import MultiKueueCluster, MultiKueueConfig
+from policies.dialects.kueue_checks import MultiKueueClusterObject, MultiKueueConfigObject
 from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, multikueue_cluster_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -25,12 +25,12 @@ def worker_cluster_twice(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Fix: take one of the two out of the config, or correct the location of its kubeconfig.
     """
     for config in _concerned(proposal):
-        first: dict[tuple[str, str], MultiKueueCluster] = {}
+        first: dict[tuple[str, str], MultiKueueClusterObject] = {}
         for index, name in enumerate(config.clusters):
             cluster = proposal.after.get(multikueue_cluster_ref(name))
             if cluster is None and name and proposal.unknown(MULTIKUEUE_CLUSTER):
                 yield NotEvaluated("not all objects of MultiKueueCluster are known")
-            if not isinstance(cluster, MultiKueueCluster) or not cluster.location:
+            if not isinstance(cluster, MultiKueueClusterObject) or not cluster.location:
                 continue
             other = first.setdefault(cluster.place, cluster)
             if other.ref == cluster.ref:
@@ -51,12 +51,12 @@ def worker_cluster_twice(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
             )
 
 
-def _concerned(proposal: Proposal) -> Iterator[MultiKueueConfig]:
+def _concerned(proposal: Proposal) -> Iterator[MultiKueueConfigObject]:
     """The changed configs, and those that name a changed cluster; each once."""
-    refs: dict[Ref, None] = {config.ref: None for _, config in proposal.changed(MultiKueueConfig)}
-    for _, cluster in proposal.changed(MultiKueueCluster):
+    refs: dict[Ref, None] = {config.ref: None for _, config in proposal.changed(MultiKueueConfigObject)}
+    for _, cluster in proposal.changed(MultiKueueClusterObject):
         refs |= dict.fromkeys(sorted(proposal.after.users(cluster.ref)))
     for ref in refs:
         config = proposal.after.get(ref)
-        if isinstance(config, MultiKueueConfig):
+        if isinstance(config, MultiKueueConfigObject):
             yield config

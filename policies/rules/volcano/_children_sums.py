@@ -12,9 +12,9 @@ from policies.judging.proposal import Proposal
 from policies.model import fields
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, PlaceOf, Profile, reading
 from policies.model.forest import Forest
-from policies.model.objects import Ref, Share
+from policies.model.objects import Ref, SubtreeShare
 from policies.model.quantity import Quantity
-from policies.model.suggestion import Names
+from policies.model.suggestion import KnownNames
 from policies.rules.volcano._volcano_resources import counted
 
 _NAMED = 10  # children that a finding lists, the largest first
@@ -32,7 +32,7 @@ class Promise:
     def of(self, queue: Queue) -> Mapping[str, Quantity]:
         return queue.guarantee if self.amount == "guarantee" else queue.deserved
 
-    def total(self, share: Share) -> Mapping[str, int]:
+    def total(self, share: SubtreeShare) -> Mapping[str, int]:
         return share.kept if self.amount == "guarantee" else share.nominal
 
 
@@ -107,7 +107,7 @@ def on_cycle(forest: Forest, queue: Queue) -> tuple[PlaceOf, ...]:
 def _slip(proposal: Proposal, promise: Promise, queue: Queue, resource: str) -> str | None:
     """A resource that only the queue names, and none of its children, with nearly the name of one that they have."""
     below = promise.total(proposal.after.below(queue.ref))
-    return Names(name for name in promise.of(queue) if name not in below).nearest(resource)
+    return KnownNames(name for name in promise.of(queue) if name not in below).nearest(resource)
 
 
 def _largest(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from policies.dialects.volcano import JOB, Job
+from policies.dialects.volcano import JOB, VolcanoJob
 from policies.dialects.volcano_job import Policy, Volume
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -35,7 +35,7 @@ def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
     Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
     Fix: change what the message names.
     """
-    for before, job in proposal.changed(Job):
+    for before, job in proposal.changed(VolcanoJob):
         if before is None:
             yield from _tasks(job)
             for policies in job.spec.policies:
@@ -44,7 +44,7 @@ def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
             yield from _plugins(job, Action.WARN if proposal.configuration.profile is Profile.STRICT else None)
 
 
-def _tasks(job: Job) -> Iterator[Finding]:
+def _tasks(job: VolcanoJob) -> Iterator[Finding]:
     if not job.spec.tasks:
         yield Finding(job.ref, "spec.tasks", "it has no task", fix="give it at least one task")
     names = Counter(task.name for task in job.spec.tasks)
@@ -66,7 +66,7 @@ def _tasks(job: Job) -> Iterator[Finding]:
             )
 
 
-def _policies(job: Job, policies: tuple[Policy, ...]) -> Iterator[Finding]:
+def _policies(job: VolcanoJob, policies: tuple[Policy, ...]) -> Iterator[Finding]:
     events: set[str] = set()
     codes: set[int] = set()
     for policy in policies:
@@ -102,7 +102,7 @@ def _policy(policy: Policy, events: set[str], codes: set[int]) -> Iterator[tuple
         yield f"{policy.action!r} is not an action that a policy may name", f"name one of {', '.join(ACTIONS)}"
 
 
-def _volumes(job: Job) -> Iterator[Finding]:
+def _volumes(job: VolcanoJob) -> Iterator[Finding]:
     seen: set[str] = set()
     for volume in job.spec.volumes:
         for message, fix in _volume(volume, seen):
@@ -121,7 +121,7 @@ def _volume(volume: Volume, seen: set[str]) -> Iterator[tuple[str, str]]:
         yield "it has neither a volumeClaim nor a volumeClaimName", "name an existing claim, or describe a new one"
 
 
-def _plugins(job: Job, action: Action | None) -> Iterator[Finding]:
+def _plugins(job: VolcanoJob, action: Action | None) -> Iterator[Finding]:
     names = [task.name for task in job.spec.tasks]
     for role, name in zip(("master", "worker"), job.spec.mpi, strict=False):
         if name not in names:

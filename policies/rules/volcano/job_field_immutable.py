@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.volcano import JOB, Job
+from policies.dialects.volcano import JOB, VolcanoJob
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -19,7 +19,7 @@ def job_field_immutable(proposal: Proposal) -> Iterator[Finding]:
     Example: `queue: eng` becomes `queue: web`; a task is added; the image of a task changes.
     Fix: change only the number of pods, or delete and recreate the Job.
     """
-    for before, job in proposal.changed(Job):
+    for before, job in proposal.changed(VolcanoJob):
         if before is None:
             continue
         old, new = dict(before.spec.fixed), dict(job.spec.fixed)

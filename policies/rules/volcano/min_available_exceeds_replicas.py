@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.volcano import JOB, Job
+from policies.dialects.volcano import JOB, VolcanoJob
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -17,7 +17,7 @@ def min_available_exceeds_replicas(proposal: Proposal) -> Iterator[Finding]:
     Example: `minAvailable: 5` with two tasks of 2 replicas each.
     Fix: lower `minAvailable` to the sum of the replicas, or raise the replicas.
     """
-    for _, job in proposal.changed(Job):
+    for _, job in proposal.changed(VolcanoJob):
         for task in job.spec.tasks:
             if task.min_available is not None and task.min_available > task.replicas:
                 of = f"task {task.name} creates {_pods(task.replicas)}"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.core import POD
-from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, PodGroup, Queue, exists
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, WrittenPodGroup, exists
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile
@@ -43,7 +43,11 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 def _profiles(work: Attached, created: bool) -> frozenset[Profile]:
     """Volcano checks only new Jobs and PodGroups, and no PodGroup that names no queue."""
-    asked = created and work.ref.group_kind != POD and not (isinstance(work, PodGroup) and work.written_queue is None)
+    asked = (
+        created
+        and work.ref.group_kind != POD
+        and not (isinstance(work, WrittenPodGroup) and work.written_queue is None)
+    )
     return BOTH if asked else STRICT_ONLY
 
 

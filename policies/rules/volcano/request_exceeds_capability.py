@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from policies.amounts.requests import pod_requests
-from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Job, PodGroup, Queue
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup
 from policies.dialects.volcano_job import JobSpec
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -41,10 +41,10 @@ def request_exceeds_capability(proposal: Proposal) -> Iterator[Finding | NotEval
 
 def _new(proposal: Proposal) -> Iterator[tuple[Attached, str, Amounts]]:
     """The work whose need or queue is new, the field that says the need, and the need."""
-    for old, group in proposal.changed(PodGroup):
+    for old, group in proposal.changed(WrittenPodGroup):
         if old is None or (old.minimum, old.queue) != (group.minimum, group.queue):
             yield group, "spec.minResources", group.minimum
-    for before, job in proposal.changed(Job):
+    for before, job in proposal.changed(VolcanoJob):
         if before is None or (before.spec, before.queue) != (job.spec, job.queue):
             yield job, "spec.minAvailable", _least(job.spec)
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from policies.dialects.volcano import JOB, Job
-from policies.dialects.volcano_job import Task
+from policies.dialects.volcano import JOB, VolcanoJob
+from policies.dialects.volcano_job import WrittenTask
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding
@@ -17,7 +17,7 @@ def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
     Example: `dependsOn: {name: [worker]}` in task `master`, and `dependsOn: {name: [master]}` in task `worker`.
     Fix: remove one of the dependencies, or correct the name.
     """
-    for before, job in proposal.changed(Job):
+    for before, job in proposal.changed(VolcanoJob):
         if before is not None:
             continue  # the dependencies of a stored Job cannot change
         tasks = {task.name: task for task in job.spec.tasks}
@@ -42,7 +42,7 @@ def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
             )
 
 
-def _cycle(tasks: Mapping[str, Task]) -> list[str]:
+def _cycle(tasks: Mapping[str, WrittenTask]) -> list[str]:
     """Names of tasks that each depend on the next, and the last on the first; empty where there is no cycle."""
     waiting = {name: {other for other in task.depends_on if other in tasks} for name, task in tasks.items()}
     needed_by: dict[str, list[str]] = {}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.volcano import JOB, POD_GROUP, Job, PodGroup
+from policies.dialects.volcano import JOB, POD_GROUP, VolcanoJob, WrittenPodGroup
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import BOTH, STRICT_ONLY, Finding
@@ -18,7 +18,7 @@ def topology_tier_contradiction(proposal: Proposal) -> Iterator[Finding]:
     Fix: keep one of the two.
     """
     for before, work in proposal.changed(KubeObject):
-        if isinstance(work, (PodGroup, Job)):
+        if isinstance(work, (WrittenPodGroup, VolcanoJob)):
             for field in work.two_tiers:
                 yield Finding(
                     work.ref,

@@ -12,16 +12,16 @@ from functools import lru_cache
 from heapq import nsmallest
 
 from policies.dialects.core import NAMESPACE
-from policies.dialects.yunikorn_config import Application, Partition, Queue
+from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, ReportedApplication
 from policies.dialects.yunikorn_config.checking import remember, remembered
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import ROOT, amounts
-from policies.dialects.yunikorn_config.placement import Placement, placed
+from policies.dialects.yunikorn_config.placement import QueuePlacement, placed
 from policies.dialects.yunikorn_config.quotas import promised, promised_below
 from policies.dialects.yunikorn_config.resources import Amounts, least, minus, plus
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.model.forest import Children, Forest
-from policies.model.objects import Ref, Share
+from policies.model.objects import Ref, SubtreeShare
 from policies.rules.yunikorn._yunikorn_tree import config, unfiltered
 
 _ANYONE = "@namespace@"
@@ -36,7 +36,7 @@ class Declared:
     """
 
     partition: Partition
-    queues: Mapping[str, Queue]
+    queues: Mapping[str, ConfiguredQueue]
     promised: Mapping[str, Amounts]
     most: Mapping[str, Amounts]
 
@@ -47,16 +47,16 @@ class Declared:
         queue = self.partition.root if path.lower() == ROOT else self.queues.get(path.lower())
         return queue is not None and queue.is_leaf
 
-    def may_submit(self, path: str, application: Application) -> bool:
+    def may_submit(self, path: str, application: ReportedApplication) -> bool:
         """Everyone may: no user is considered here."""
         del path, application
         return True
 
-    def placement(self, application: Application) -> Placement:
+    def placement(self, application: ReportedApplication) -> QueuePlacement:
         """The placement for users who pass the filters of the rules."""
         return placed([unfiltered(rule) for rule in self.partition.rules], self, application)
 
-    def above(self, path: str) -> list[Queue]:
+    def above(self, path: str) -> list[ConfiguredQueue]:
         """The declared queues on the path, the nearest first, root left out."""
         found = []
         while "." in path:
@@ -75,20 +75,20 @@ def declared(text: str) -> Declared | None:
     below: dict[str, Amounts] = {}
     promised_below(promised(partition.root), below)
     most: dict[str, Amounts] = {}
-    queues: dict[str, Queue] = {}
+    queues: dict[str, ConfiguredQueue] = {}
     for child in partition.root.queues:
         _note(child, queues)
         _note_most(child, {}, most)
     return Declared(partition, queues, below, most)
 
 
-def _note(queue: Queue, queues: dict[str, Queue]) -> None:
+def _note(queue: ConfiguredQueue, queues: dict[str, ConfiguredQueue]) -> None:
     queues[queue.path.lower()] = queue
     for child in queue.queues:
         _note(child, queues)
 
 
-def _note_most(queue: Queue, above: Amounts, most: dict[str, Amounts]) -> None:
+def _note_most(queue: ConfiguredQueue, above: Amounts, most: dict[str, Amounts]) -> None:
     known: tuple[Amounts, dict[str, Amounts]] | None = remembered(queue, "most", above)
     if known is None:
         here = _most(queue, above)
@@ -102,7 +102,7 @@ def _note_most(queue: Queue, above: Amounts, most: dict[str, Amounts]) -> None:
             _note_most(child, here, most)
 
 
-def _most(queue: Queue, above: Amounts) -> Amounts:
+def _most(queue: ConfiguredQueue, above: Amounts) -> Amounts:
     own = amounts(queue.maximum)
     return least(own, above) if any(own.values()) else above  # all zero is no max at all
 
@@ -134,8 +134,8 @@ def _group(text: str, parent_queue: str) -> _Group:
     return _Group(parent.lower(), tuple(sorted(looked)))
 
 
-def _application(namespace: str, parent_queue: str) -> Application:
-    return Application(
+def _application(namespace: str, parent_queue: str) -> ReportedApplication:
+    return ReportedApplication(
         tags={"namespace": namespace} | ({"namespace.parentqueue": parent_queue} if parent_queue else {})
     )
 
@@ -156,7 +156,7 @@ def parent_of(text: str, parent_queue: str, namespace: str) -> str:
     return found.parent if found.parent and _is_in(text, found, parent_queue, namespace) else ""
 
 
-def had(forest: Forest, namespace: str, queue: Queue, key: str) -> Amounts:
+def had(forest: Forest, namespace: str, queue: ConfiguredQueue, key: str) -> Amounts:
     """What this queue had by its key, guaranteed or max, in the tree of that namespace: before a change."""
     text = tree(forest, namespace).text
     known = declared(text) if text else None
@@ -185,7 +185,7 @@ def _guaranteed(text: str, parent_queue: str, members: Children) -> Amounts:
     return {name: amount for name, amount in sums.items() if amount}
 
 
-def _with_a_queue(text: str, group: _Group, members: Children) -> Iterator[tuple[Ref, Share]]:
+def _with_a_queue(text: str, group: _Group, members: Children) -> Iterator[tuple[Ref, SubtreeShare]]:
     """Namespaces that a queue may be declared for: found by queues or by namespaces, whichever are fewer."""
     known = declared(text)
     assert known is not None
@@ -227,7 +227,7 @@ def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
             yield found.parent, forest.members(key).total.limit
 
 
-def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Share]]:
+def members(forest: Forest, text: str, queue: ConfiguredQueue) -> Iterator[tuple[Ref, SubtreeShare]]:
     """All namespaces below the queue at any depth, with what each has: for messages, not for checks."""
     path = queue.path.lower()
     for parent_queue, parent, _ in groups(forest, text):
@@ -238,7 +238,9 @@ def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Shar
                     yield ref, share
 
 
-def largest(forest: Forest, text: str, queue: Queue, kind: str, most: int) -> tuple[int, list[tuple[Ref, int]]]:
+def largest(
+    forest: Forest, text: str, queue: ConfiguredQueue, kind: str, most: int
+) -> tuple[int, list[tuple[Ref, int]]]:
     """How many namespaces below the queue are guaranteed any of this type, and those that are guaranteed the most."""
     guaranteed = [(-share.nominal[kind], ref) for ref, share in members(forest, text, queue) if share.nominal.get(kind)]
     return len(guaranteed), [(ref, -amount) for amount, ref in nsmallest(most, guaranteed)]

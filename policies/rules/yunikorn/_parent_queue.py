@@ -8,9 +8,9 @@ from heapq import nsmallest
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_config import Partition, PlacementRule
-from policies.dialects.yunikorn_config.configmap import Tree, tree
+from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Problem
-from policies.dialects.yunikorn_config.placement import Application, Queues, Rejected, candidate
+from policies.dialects.yunikorn_config.placement import ExistingQueues, Rejected, ReportedApplication, candidate
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
 from policies.judging.proposal import Proposal
@@ -35,10 +35,12 @@ def named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] |
         yield queues
     elif queues is not None:
         for namespace in named:
-            yield namespace, _parents(queues, opened(queues), Application(tags=tags(namespace)))
+            yield namespace, _parents(queues, opened(queues), ReportedApplication(tags=tags(namespace)))
 
 
-def parents_of_others(proposal: Proposal) -> Iterator[tuple[Tree, str, list[Ref], Candidates] | NotEvaluated]:
+def parents_of_others(
+    proposal: Proposal,
+) -> Iterator[tuple[ConfiguredQueues, str, list[Ref], Candidates] | NotEvaluated]:
     """(tree as written, value of `parentqueue`, Namespaces with it, candidates) for each value.
 
     Only where the queues change, and for Namespaces that do not. A parent that was declared before the change is left
@@ -55,7 +57,7 @@ def parents_of_others(proposal: Proposal) -> Iterator[tuple[Tree, str, list[Ref]
         if known is None or written.ref.namespace != namespace:
             continue
         for key in proposal.after.groups(PARENT_QUEUE):
-            application = Application(tags={_TAG: key.name})
+            application = ReportedApplication(tags={_TAG: key.name})
             found = _parents(known.partition, known, application) if key.name else []
             if any(fault for _, fault in found) and not _lost(stood, known, application):
                 members = [ref for ref, _ in proposal.after.members(key).items() if ref not in changing]
@@ -80,7 +82,7 @@ def problem(parent: str, members: list[Ref], fault: str) -> Problem:
     )
 
 
-def _lost(stood: Declared | None, known: Declared, application: Application) -> bool:
+def _lost(stood: Declared | None, known: Declared, application: ReportedApplication) -> bool:
     """Whether the queue was declared and usable before, so that this change removes it."""
     if stood is None or stood is known:
         return False
@@ -88,7 +90,7 @@ def _lost(stood: Declared | None, known: Declared, application: Application) -> 
     return any(stood.exists(path) for path in usable)
 
 
-def _parents(known: Partition, queues: Queues, application: Application) -> Candidates:
+def _parents(known: Partition, queues: ExistingQueues, application: ReportedApplication) -> Candidates:
     """For each rule that puts queues below the named one: its path, and why it cannot be used; empty where it can.
 
     The path is empty where the rule gives none.

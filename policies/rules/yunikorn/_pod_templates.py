@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
 from policies.dialects.kueue_jobs import QueuedJob
-from policies.dialects.yunikorn_work import KINDS, PodTemplate, Work
+from policies.dialects.yunikorn_work import KINDS, OtherWork, WrittenTemplate
 from policies.judging.proposal import Proposal
 from policies.model.objects import KubeObject, Ref
 
@@ -14,16 +14,16 @@ MAKERS = (POD, *KINDS)
 """Pods, and the kinds of workloads that YuniKorn's admission controller looks into."""
 
 
-def template(obj: KubeObject | None) -> PodTemplate | None:
+def template(obj: KubeObject | None) -> WrittenTemplate | None:
     """None for objects of other kinds. The template of a Pod is the Pod."""
     if isinstance(obj, Pod):
-        return PodTemplate("", obj.labels, obj.annotations, obj.scheduler_name)
-    if isinstance(obj, QueuedJob | Work) and obj.ref.group_kind in KINDS:
+        return WrittenTemplate("", obj.labels, obj.annotations, obj.scheduler_name)
+    if isinstance(obj, QueuedJob | OtherWork) and obj.ref.group_kind in KINDS:
         return obj.template
     return None
 
 
-def templates(proposal: Proposal) -> Iterator[tuple[KubeObject, PodTemplate | None, PodTemplate]]:
+def templates(proposal: Proposal) -> Iterator[tuple[KubeObject, WrittenTemplate | None, WrittenTemplate]]:
     """(object, template before, template after) of each Pod and workload that is created or updated."""
     for before, obj in proposal.changed(KubeObject):
         after = template(obj)

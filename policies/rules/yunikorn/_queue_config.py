@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from policies.dialects.yunikorn_config.configmap import QueueConfigMap, Tree, tree
+from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.judging.proposal import Proposal
 from policies.model.cures import apart
@@ -13,7 +13,7 @@ from policies.model.findings import BOTH, STRICT_ONLY, Finding, PlaceOf
 _CORRECT = "correct that line"
 
 
-def trees(proposal: Proposal) -> Iterator[Tree]:
+def trees(proposal: Proposal) -> Iterator[ConfiguredQueues]:
     """The tree after the change, for each namespace where one of the two ConfigMaps was written."""
     namespaces = {config_map.ref.namespace for _, config_map in proposal.changed(QueueConfigMap)}
     namespaces |= {config_map.ref.namespace for config_map in proposal.deleted(QueueConfigMap)}
@@ -29,7 +29,7 @@ def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -
                 yield finding(written, problem)
 
 
-def finding(written: Tree, problem: Problem) -> Finding:
+def finding(written: ConfiguredQueues, problem: Problem) -> Finding:
     message, fix = (problem.message, problem.fix) if problem.fix else apart(problem.message, _CORRECT)
     return Finding(
         *place_in(written, problem.field),
@@ -43,7 +43,7 @@ def finding(written: Tree, problem: Problem) -> Finding:
     )
 
 
-def place_in(written: Tree, field: str) -> PlaceOf:
+def place_in(written: ConfiguredQueues, field: str) -> PlaceOf:
     """Where a field of the text stands."""
     assert written.setting is not None
     step = "" if not field or field.startswith("[") else "."

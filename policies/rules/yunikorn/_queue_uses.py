@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from policies.dialects.core import NAMESPACE, SUBMISSION, Namespace
-from policies.dialects.yunikorn_config import Application
+from policies.dialects.yunikorn_config import ReportedApplication
 from policies.dialects.yunikorn_shares import group
 from policies.model.findings import Cause
 from policies.model.forest import Forest
@@ -69,7 +69,7 @@ def _submissions(forest: Forest, known: Declared) -> Iterator[tuple[str, Ref]]:
     for submission in forest.groups(SUBMISSION):
         namespace = forest.get(Ref(*NAMESPACE, "", submission.namespace))
         labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": submission.namespace}
-        path = known.placement(Application(queue=submission.name, tags=labels)).queue.lower()
+        path = known.placement(ReportedApplication(queue=submission.name, tags=labels)).queue.lower()
         above = known.above(path)
         if above:
             yield above[0].path.lower(), submission

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from policies.dialects.yunikorn_config.configmap import Tree, tree
+from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, tree
 from policies.judging.proposal import Proposal
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._queue_config import trees
 from policies.rules.yunikorn._queue_uses import Uses, uses
 
 
-def reshaped(proposal: Proposal) -> Iterator[tuple[Tree, Declared, Declared, Mapping[str, Uses]]]:
+def reshaped(proposal: Proposal) -> Iterator[tuple[ConfiguredQueues, Declared, Declared, Mapping[str, Uses]]]:
     """(tree as written, queues before, queues after, uses by the rules before) where both have queues at all.
 
     The uses are those that the change leaves, so that a pod that is deleted in it does not count.

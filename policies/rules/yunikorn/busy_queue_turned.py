@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.core import NAMESPACE, POD
 from policies.dialects.yunikorn_config import Problem
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.dialects.yunikorn_config.model import Queue
+from policies.dialects.yunikorn_config.model import ConfiguredQueue
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import Finding, NotEvaluated
@@ -42,7 +42,7 @@ def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 yield finding(written, _problem(queue, use))
 
 
-def _problem(queue: Queue, use: Uses) -> Problem:
+def _problem(queue: ConfiguredQueue, use: Uses) -> Problem:
     became, was = ("a leaf", "a parent") if queue.is_leaf else ("a parent", "a leaf")
     lost = "no queue can be created below a leaf" if queue.is_leaf else "a parent takes no applications"
     return Problem(

@@ -5,8 +5,8 @@ from heapq import nsmallest
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import Application, Partition, Problem, Queue
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, Tree, tree
+from policies.dialects.yunikorn_config import ConfiguredQueue, Partition, Problem, ReportedApplication
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import placed
 from policies.dialects.yunikorn_config.quotas import shown, written
@@ -70,7 +70,7 @@ def _of_queues(proposal: Proposal) -> Iterator[Finding]:
         known = declared(written_tree.text) if written_tree.text else None
         if known is None or written_tree.ref.namespace != proposal.configuration.yunikorn.namespace:
             continue
-        excessive: dict[tuple[str, str], Queue] = {}
+        excessive: dict[tuple[str, str], ConfiguredQueue] = {}
         for path, quotas in highest_quotas(proposal.after, written_tree.text or ""):
             for queue in known.above(path):
                 most = amounts(queue.maximum)
@@ -82,7 +82,9 @@ def _of_queues(proposal: Proposal) -> Iterator[Finding]:
                 yield finding(written_tree, problem)
 
 
-def _below_quotas(proposal: Proposal, written_tree: Tree, queue: Queue, kind: str) -> Problem | None:
+def _below_quotas(
+    proposal: Proposal, written_tree: ConfiguredQueues, queue: ConfiguredQueue, kind: str
+) -> Problem | None:
     text = written_tree.text or ""
     limit = (queue.maximum or {})[kind]
     legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
@@ -120,10 +122,10 @@ def _key(namespace: Namespace, resource: str) -> str:
     return next(key for key, name in yunikorn.LEGACY.items() if name == resource)
 
 
-def _above(queues: Partition, namespace: Namespace) -> list[Queue]:
+def _above(queues: Partition, namespace: Namespace) -> list[ConfiguredQueue]:
     """The declared queues above the one that the rules create for the namespace, without root, the nearest last."""
     rules = [unfiltered(rule) for rule in queues.rules]
-    placement = placed(rules, opened(queues), Application(tags=tags(namespace)))
+    placement = placed(rules, opened(queues), ReportedApplication(tags=tags(namespace)))
     if not placement.created:
         return []
     steps = placement.queue.split(".")
@@ -136,10 +138,10 @@ def _over(
     key: str | None,
     wanted: yunikorn.Resource | None,
     texts: dict[str, tuple[str, str]],
-    queue: Queue,
+    queue: ConfiguredQueue,
     limit: Resources | None,
     what: str,
-    source: Tree,
+    source: ConfiguredQueues,
 ) -> Iterator[Finding]:
     most = amounts(limit)
     if not wanted or not any(most.values()):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import Problem, Queue
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, Tree, tree
+from policies.dialects.yunikorn_config import ConfiguredQueue, Problem
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, ConfiguredQueues, tree
 from policies.dialects.yunikorn_config.model import amounts
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.judging.proposal import Proposal
@@ -57,7 +57,7 @@ def namespaces_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding |
 class _Excess:
     """`queue` holds `limit` of this type by its `key`, which is guaranteed or max; `wanted` is promised."""
 
-    queue: Queue
+    queue: ConfiguredQueue
     kind: str
     key: str
     wanted: int
@@ -77,7 +77,7 @@ class _Excess:
 
 
 class _Sums:
-    def __init__(self, proposal: Proposal, source: Tree, known: Declared):
+    def __init__(self, proposal: Proposal, source: ConfiguredQueues, known: Declared):
         self._forest, self._before, self._known = proposal.after, proposal.before, known
         self._source, self._text = source, source.text or ""
         self._below = guaranteed_below(proposal.after, self._text)
@@ -98,7 +98,7 @@ class _Sums:
                 if self._known.promised[path].get(excess.kind, 0) <= excess.limit:
                     yield self._problem(excess)
 
-    def _excesses(self, queue: Queue) -> Iterator[_Excess]:
+    def _excesses(self, queue: ConfiguredQueue) -> Iterator[_Excess]:
         path = queue.path.lower()
         for kind, amount in sorted(self._below.get(path, {}).items()):
             wanted = amount + self._known.promised[path].get(kind, 0)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
-from policies.dialects.yunikorn_config import Application, Partition
-from policies.dialects.yunikorn_config.placement import Configured, Placement, placed
+from policies.dialects.yunikorn_config import Partition, ReportedApplication
+from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
 from policies.dialects.yunikorn_config.structure import name_fits
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -52,7 +52,7 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
         return
     labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": pod.ref.namespace}
     asked = yunikorn.queue_of(pod) or ""
-    placement = placed(queues.rules, Configured(queues), Application(asked, user, groups, labels))
+    placement = placed(queues.rules, ConfiguredPartition(queues), ReportedApplication(asked, user, groups, labels))
     if placement.queue:
         return
     if not placement.decided:
@@ -82,7 +82,7 @@ def _may_be_dynamic(queues: Partition, asked: str) -> bool:
     return possible and creating and queues.queue(path) is None
 
 
-def _finding(pod: Pod, placement: Placement, asked: str, user: str) -> Finding:
+def _finding(pod: Pod, placement: QueuePlacement, asked: str, user: str) -> Finding:
     reasons = "; ".join([*placement.passed, placement.reason])
     named = f" in {asked}" if asked else ""
     return Finding(

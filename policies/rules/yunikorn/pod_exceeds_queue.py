@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
-from policies.dialects.yunikorn_config import Application
+from policies.dialects.yunikorn_config import ReportedApplication
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import amounts
-from policies.dialects.yunikorn_config.placement import Configured, placed
+from policies.dialects.yunikorn_config.placement import ConfiguredPartition, placed
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.dialects.yunikorn_config.resources import Amounts, over
 from policies.judging.proposal import Proposal
@@ -55,8 +55,8 @@ def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str
     namespace = found if isinstance(found, Namespace) else None
     user, groups = submitter(proposal, pod)
     labels = tags(namespace) if namespace else {"namespace": pod.ref.namespace}
-    application = Application(yunikorn.queue_of(pod) or "", user, groups, labels)
-    placement = placed(known.partition.rules, Configured(known.partition), application)
+    application = ReportedApplication(yunikorn.queue_of(pod) or "", user, groups, labels)
+    placement = placed(known.partition.rules, ConfiguredPartition(known.partition), application)
     for queue in known.above(placement.queue.lower()):
         most = amounts(queue.maximum)
         if any(most.values()):

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, CONFIGS, DEFAULTS, QueueConfigMap, Tree, tree
+from policies.dialects.yunikorn_config.configmap import (
+    CONFIG_MAP,
+    CONFIGS,
+    DEFAULTS,
+    ConfiguredQueues,
+    QueueConfigMap,
+    tree,
+)
 from policies.dialects.yunikorn_config.model import DEFAULT_PARTITION
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -28,7 +35,7 @@ def queue_config_destructive(proposal: Proposal) -> Iterator[Finding]:
         yield from _lost(proposal, written)
 
 
-def _text(written: Tree) -> Iterator[Finding]:
+def _text(written: ConfiguredQueues) -> Iterator[Finding]:
     """Faults of the text, or a text that cannot be read."""
     setting = written.setting
     if setting is None:
@@ -48,7 +55,7 @@ def _text(written: Tree) -> Iterator[Finding]:
         yield _finding(written, setting.field, message, f"add the partition {DEFAULT_PARTITION} with its queues")
 
 
-def _lost(proposal: Proposal, written: Tree) -> Iterator[Finding]:
+def _lost(proposal: Proposal, written: ConfiguredQueues) -> Iterator[Finding]:
     """The tree was there before and is gone, as far as the two ConfigMaps are known."""
     if written.setting is not None:
         return
@@ -70,9 +77,9 @@ def _lost(proposal: Proposal, written: Tree) -> Iterator[Finding]:
     )
 
 
-def _is_changed(proposal: Proposal, stood: Tree) -> bool:
+def _is_changed(proposal: Proposal, stood: ConfiguredQueues) -> bool:
     return any(change.ref == stood.ref and isinstance(change.before, QueueConfigMap) for change in proposal.changes)
 
 
-def _finding(written: Tree, field: str, message: str, fix: str) -> Finding:
+def _finding(written: ConfiguredQueues, field: str, message: str, fix: str) -> Finding:
     return Finding(written.ref, field, message, fix=fix, profiles=STRICT_ONLY)

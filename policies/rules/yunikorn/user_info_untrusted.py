@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policies.dialects import yunikorn
 from policies.dialects.core import POD
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
-from policies.dialects.yunikorn_work import PodTemplate
+from policies.dialects.yunikorn_work import WrittenTemplate
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -14,7 +14,7 @@ from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated, Pr
 from policies.model.objects import KubeObject
 from policies.mutation.yunikorn_admission import (
     Filters,
-    Request,
+    PodAdmission,
     concerns_workload,
     refused_pod_update,
     refused_user_info,
@@ -43,7 +43,7 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             continue
         if filters is None:
             filters = Filters.of(proposal.after, settings.namespace)
-        request = Request.of(obj.ref.namespace, proposal.circumstances.user, proposal.after)
+        request = PodAdmission.of(obj.ref.namespace, proposal.circumstances.user, proposal.after)
         reason = _reason(obj, before, after, request, filters)
         if reason is None:
             continue
@@ -56,7 +56,7 @@ def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _reason(
-    obj: KubeObject, before: PodTemplate | None, after: PodTemplate, request: Request, filters: Filters
+    obj: KubeObject, before: WrittenTemplate | None, after: WrittenTemplate, request: PodAdmission, filters: Filters
 ) -> str | None:
     written, kind = after.annotations.get(yunikorn.USER_INFO), obj.ref.kind
     if kind == POD.kind and before is not None:
@@ -76,7 +76,7 @@ def _is_readable(written: str | None) -> bool:
     return written is None or yunikorn.read_user_info(written) is not None
 
 
-def _finding(obj: KubeObject, after: PodTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:
+def _finding(obj: KubeObject, after: WrittenTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:
     return Finding(
         obj.ref,
         fields.join(after.at, "metadata", "annotations", yunikorn.USER_INFO),

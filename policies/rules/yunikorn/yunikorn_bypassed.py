@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, Namespace
-from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate
+from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -63,7 +63,7 @@ def yunikorn_bypassed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             )
 
 
-def _fault(obj: KubeObject, pod: PodTemplate) -> tuple[tuple[str, ...], str, str] | None:
+def _fault(obj: KubeObject, pod: WrittenTemplate) -> tuple[tuple[str, ...], str, str] | None:
     """(path, message, fix); the scheduler in a template may still be replaced when the pod is created."""
     if pod.scheduler_name == yunikorn.SCHEDULER:
         return None

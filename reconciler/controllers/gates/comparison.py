@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from cluster.stream import Manifest
 from policies.dialects.reading import listing, mapping, text
 from reconciler.objects.observed import Observed
-from reconciler.observer.comparison import PATIENCE, Difference, Kind, Report, Result
+from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
 from scheduling.objects.times import SECOND
 from scheduling.world.decisions import Decision
 
@@ -23,7 +23,7 @@ EVERYWHERE = ""
 """Stands for the quota of all namespaces."""
 
 
-class Verdict(NamedTuple):
+class GateVerdict(NamedTuple):
     """Why a Pod would wait here, empty where it has room. `stands`: whether what was short is still exceeded."""
 
     why: str
@@ -36,7 +36,7 @@ class LetIn(NamedTuple):
     what: str
     name: str
     queue: str
-    verdict: Verdict
+    verdict: GateVerdict
 
 
 class Judge(Protocol):
@@ -57,7 +57,7 @@ class Judge(Protocol):
     def refresh(self) -> None:
         """Take in what was observed."""
 
-    def verdict(self, name: str) -> Verdict | None:
+    def verdict(self, name: str) -> GateVerdict | None:
         """None for a Pod that does not wait."""
 
     def queue_of(self, name: str) -> str:
@@ -74,7 +74,7 @@ class _Suspected(NamedTuple):
     name: str
     shown: str
     theirs: str
-    verdict: Verdict
+    verdict: GateVerdict
 
 
 class PodComparison:
@@ -140,18 +140,21 @@ class PodComparison:
 
     def _weigh(self, each: _Suspected) -> None:
         if not each.verdict.why:
-            self._report(Result.SAME, None)
+            self._report(ComparisonResult.SAME, None)
         elif self._changed_since(each.since - PATIENCE, each.name):
-            self._report(Result.UNSURE, None)
+            self._report(ComparisonResult.UNSURE, None)
         else:
             self._suspected.append(each)
 
     def _conclude(self, each: _Suspected) -> None:
         if self._changed_since(each.since, each.name) or not each.verdict.stands():
-            self._report(Result.UNSURE, None)
+            self._report(ComparisonResult.UNSURE, None)
             return
         why = each.verdict.why
-        self._report(Result.DIFFERENT, Difference(Kind.OVER_ADMITTED, each.shown, each.theirs, "it waits", why))
+        self._report(
+            ComparisonResult.DIFFERENT,
+            DecisionDifference(DifferenceKind.OVER_ADMITTED, each.shown, each.theirs, "it waits", why),
+        )
 
     def _changed_since(self, moment: int, name: str) -> bool:
         """Whether the quota that holds in its namespace changed then or later."""
@@ -166,7 +169,9 @@ class PodComparison:
         for name in sorted(news):
             said = ": ".join(filter(None, ("it waits", self._said.get(name))))
             ours = f"there is room for it in {found[name]}"
-            self._report(Result.DIFFERENT, Difference(Kind.NOT_ADMITTED, name, said, ours, ""))
+            self._report(
+                ComparisonResult.DIFFERENT, DecisionDifference(DifferenceKind.NOT_ADMITTED, name, said, ours, "")
+            )
         self._fitting = set(found)
         self._named = (self._named | news) & self._fitting
 

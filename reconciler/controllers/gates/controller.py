@@ -21,7 +21,7 @@ PERIOD = 10 * SECOND
 """How often, in nanoseconds, all that wait are asked anew why."""
 
 
-class Keeper(Protocol):
+class GateDecider(Protocol):
     """Who decides, by what it was shown."""
 
     def waiting(self) -> list[str]:
@@ -34,7 +34,7 @@ class Keeper(Protocol):
 class GatesController(Controller):
     """`records` has Pods as they are stored, as objects of the kind `pods`."""
 
-    def __init__(self, records: Records, keeper: Keeper, pods: WatchedKind) -> None:
+    def __init__(self, records: Records, keeper: GateDecider, pods: WatchedKind) -> None:
         self._records = records
         self._keeper = keeper
         self._pods = pods.kind

@@ -19,7 +19,7 @@ _GRACE = 30
 _NOTHING: Mapping[str, str] = {}
 
 
-class AtGate(Protocol):
+class GatedPodObject(Protocol):
     """What all projects keep of a Pod. `gates` are its scheduling gates, `waits` what it says of why it waits."""
 
     @property
@@ -32,13 +32,13 @@ class AtGate(Protocol):
     def waits(self) -> str: ...
 
 
-def about(pod: AtGate) -> ObjectReference | None:
+def about(pod: GatedPodObject) -> ObjectReference | None:
     return refer("v1", "Pod", pod.key, pod.uid)
 
 
 def passes(observed: Observed, queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
     """Without the gate, and with the queue in which it counts from now on; `noted` are more annotations."""
-    pod: AtGate = observed.value
+    pod: GatedPodObject = observed.value
     left = [{"name": gate} for gate in pod.gates if gate != MARK]
     notes = {ADMITTED: queue, **noted, **({WAITS: None} if pod.waits else {})}
     patch = _patch(observed, {"metadata": {"annotations": notes}, "spec": {"schedulingGates": left}})
@@ -48,7 +48,7 @@ def passes(observed: Observed, queue: str, noted: Mapping[str, str] = _NOTHING) 
 def waits(observed: Observed, reason: str, text: str, *, amounts: bool, warning: bool) -> WantedWrite | None:
     """The Pod says why it waits; None where it says so already. `amounts`: the text has amounts after `=`, which alone
     are no news, since they change all the time."""
-    pod: AtGate = observed.value
+    pod: GatedPodObject = observed.value
     said = plain(text)[:_LONGEST]
     if pod.waits == said or (amounts and places(pod.waits) == places(said)):
         return None
@@ -58,7 +58,7 @@ def waits(observed: Observed, reason: str, text: str, *, amounts: bool, warning:
 
 def preempted(observed: Observed, queue: str) -> WantedWrite:
     """It ends in its own time, for a queue that uses less than it is guaranteed."""
-    pod: AtGate = observed.value
+    pod: GatedPodObject = observed.value
     namespace, _, name = pod.key.partition("/")
     delete = Delete(PODS, namespace, name, observed.version, uid=pod.uid)
     return WantedWrite(
@@ -67,7 +67,7 @@ def preempted(observed: Observed, queue: str) -> WantedWrite:
 
 
 def cut_off(observed: Observed) -> WantedWrite:
-    pod: AtGate = observed.value
+    pod: GatedPodObject = observed.value
     namespace, _, name = pod.key.partition("/")
     message = f"Somebody took the scheduling gate {MARK} off; it had no quota"
     delete = Delete(PODS, namespace, name, uid=pod.uid, grace_seconds=_GRACE)

@@ -18,7 +18,7 @@ from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.jobs.halting import Halting
 from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, awaited
-from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, Surroundings, WorkloadLook
+from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, JobSurroundings, WorkloadLook
 from reconciler.controllers.jobs.orphans import disowned
 from reconciler.controllers.jobs.owners import Owners
 from reconciler.controllers.jobs.record import Event, JobId, JobRecord, ShownJob, State
@@ -67,7 +67,7 @@ class JobsController(Controller):
         self._owners, self._questions, self._errors = Owners(self.store), JobQuestions(), InternalErrors()
         self._slicing = Slicing(self._workloads, self.store, enabled=elastic)
         self._halting = Halting(Bypasses() if bypasses is None else bypasses)
-        self._around = Surroundings(
+        self._around = JobSurroundings(
             self._kinds,
             frozenset(others),
             self.store,

@@ -7,7 +7,7 @@ import logging
 from cluster.actions import Delete
 from reconciler.controllers.jobs.record import JobId, ShownJob
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.step import Step
+from reconciler.jobs.step import JobStep
 from reconciler.jobs.superseded import idle
 from reconciler.objects.observed import Key
 from reconciler.objects.patches import WORKLOADS
@@ -25,7 +25,7 @@ def awaited(job: Key, shown: ShownJob, *, there: bool) -> tuple[Key, ...]:
     return job, (WORKLOAD, shown.workload), *(() if there else ((WORK_AT, shown.local_queue),))
 
 
-def wanted(kind: JobKind, job: Key, uid: str, workload: str, step: Step) -> WantedWrite:
+def wanted(kind: JobKind, job: Key, uid: str, workload: str, step: JobStep) -> WantedWrite:
     """What is written is the job or its Workload; the Event is about the job, which has this `uid`."""
     of_job = step.action is not None and step.action.resource == kind.resource
     key = job if of_job else (WORKLOAD, workload)

@@ -26,7 +26,7 @@ from reconciler.jobs.elastic import grown
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, managed, orphaned, owner_not_found, steps
 from reconciler.jobs.life import held as holds_finalizer
-from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
 from reconciler.objects.moments import whole_second
 from reconciler.objects.wanted import WantedWrite, reference
@@ -37,7 +37,7 @@ GONE = (State.MISSING, State.REPLACED)
 
 
 @dataclass(slots=True, eq=False)
-class Surroundings:
+class JobSurroundings:
     """What is the same for all looks. `kinds` are by their name; `others`: owners of these kinds another controller
     looks after.
     """
@@ -74,7 +74,7 @@ class Surroundings:
 class JobLook:
     """A job that a watch shows. `now` is in nanoseconds."""
 
-    around: Surroundings
+    around: JobSurroundings
     record: JobRecord
     busy: Busy
     now: int
@@ -197,11 +197,11 @@ class JobLook:
             yield wanted(self.kind, self.record.id.key, self.record.id.uid, name, step)
         yield from self._superseded()
 
-    def _reported(self, found: list[Step]) -> Iterator[WantedWrite]:
+    def _reported(self, found: list[JobStep]) -> Iterator[WantedWrite]:
         self.around.halting.looked(self.record.id.key, any(step.undoes for step in found), self.now)
         yield from map(self._wanted, (*found, *self.around.owners.warnings(self.record)))
 
-    def _wanted(self, step: Step) -> WantedWrite:
+    def _wanted(self, step: JobStep) -> WantedWrite:
         return wanted(self.kind, self.record.id.key, self.record.id.uid, self.shown.workload, step)
 
     def _superseded(self) -> Iterator[WantedWrite]:
@@ -223,7 +223,7 @@ class JobLook:
 class HiddenLook:
     """A job that no watch shows."""
 
-    around: Surroundings
+    around: JobSurroundings
     record: JobRecord
 
     # --- guards
@@ -266,7 +266,7 @@ class HiddenLook:
 class WorkloadLook:
     """A Workload for which no job in sight may stand. `now` is in nanoseconds."""
 
-    around: Surroundings
+    around: JobSurroundings
     name: str
     now: int
 
@@ -360,7 +360,7 @@ class WorkloadLook:
     def releases(self) -> Iterator[WantedWrite]:
         yield from self._written(orphaned(self.whole, self.read))
 
-    def _written(self, found: list[Step]) -> Iterator[WantedWrite]:
+    def _written(self, found: list[JobStep]) -> Iterator[WantedWrite]:
         yield from (WantedWrite((WORKLOAD, self.name), step.action) for step in found)
 
     # --- what they depend on

@@ -12,14 +12,14 @@ from policies.amounts.ancestry import DEEPEST
 from policies.amounts.requests import total
 from reconciler.controllers.jobs.record import JobRecord, ShownJob
 from reconciler.controllers.jobs.store import JobStore
-from reconciler.jobs.step import Step
+from reconciler.jobs.step import JobStep
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import OWNER_NOT_FOUND
 
 PATIENCE = 2 * SECOND
 """Kinds are watched one by one, so that a child may be seen before the job that it belongs to."""
 
-_TOO_DEEP = Step(
+_TOO_DEEP = JobStep(
     None,
     "JobNestingTooDeep",
     f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}",
@@ -92,7 +92,7 @@ class Owners:
         way = self._way(record)
         return way[-1] if len(way) > 1 and self._fits(record, way) else None
 
-    def warnings(self, record: JobRecord) -> list[Step]:
+    def warnings(self, record: JobRecord) -> list[JobStep]:
         """What is reported of a job with more jobs above it than are looked at, or with an owner that is missing."""
         owner = self.above(record)
         if owner is None:
@@ -100,7 +100,7 @@ class Owners:
         if owner.shown is None:
             missing = f"{owner.id.kind.partition('.')[0]} {owner.id.name.partition('/')[2]}"
             message = f"workload owner not found: {missing}"
-            return [Step(None, OWNER_NOT_FOUND, message, warning=True)] if owner.exists is False else []
+            return [JobStep(None, OWNER_NOT_FOUND, message, warning=True)] if owner.exists is False else []
         seen, above = {record.id}, self._shown_above(record)
         while above is not None and above.id not in seen and len(seen) <= DEEPEST:
             seen.add(above.id)

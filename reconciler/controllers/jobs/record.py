@@ -93,7 +93,7 @@ class Event(Enum):
     STILL_IN_USE = "StillInUse"
 
 
-class Change(NamedTuple):
+class JobChange(NamedTuple):
     """One change of state. `at` is in nanoseconds, 0 until the next turn of the controller says which moment it is."""
 
     at: int
@@ -155,7 +155,7 @@ class JobRecord:
     confirmed: bool = False
     idle: bool = False
     used: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[JobChange, ...] = ()
 
     @property
     def unreferenced(self) -> bool:
@@ -165,7 +165,7 @@ class JobRecord:
         """Whether that is another state than before."""
         if state is self.state:
             return False
-        self.changes = (*self.changes[1 - _KEPT_CHANGES :], Change(0, self.state, event, state))
+        self.changes = (*self.changes[1 - _KEPT_CHANGES :], JobChange(0, self.state, event, state))
         self.state = state
         return True
 

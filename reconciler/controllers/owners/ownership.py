@@ -9,7 +9,7 @@ from reconciler.objects.observed import Key
 from scheduling.objects.workload import Owner, Workload
 
 
-class Named:
+class JobsByWorkload:
     """The jobs of a Workload: most have one of their own, but several may name the same."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Named:
             self._jobs.pop(workload, None)
 
 
-class Owned:
+class WorkloadsByOwner:
     """The Workloads that have an owner of one of `kinds`, by the uid of that."""
 
     def __init__(self, kinds: Container[GroupKind]) -> None:

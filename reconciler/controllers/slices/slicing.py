@@ -17,7 +17,7 @@ from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.elastic import chain_of, resizable, sliced
 from reconciler.jobs.kind import JobKind, notes, prebuilt
 from reconciler.jobs.slices import Chain, chain, steps
-from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.step import JobInputs, JobStep
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import kind_of
 from scheduling.objects.workload import Workload
@@ -65,7 +65,7 @@ class Slicing:
 
     def steps(
         self, kind: JobKind, job: Manifest, inputs: JobInputs, busy: Busy, now: int
-    ) -> Iterator[tuple[str, Step]]:
+    ) -> Iterator[tuple[str, JobStep]]:
         """What is to be written of slices that are not busy, beside the life of the one that stands for the job."""
         if not (self.enabled and sliced(kind, job)) or kind.ending(job):
             return

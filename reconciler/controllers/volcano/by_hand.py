@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from cluster.actions import Create
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import ClusterError, Conflict, NotFound
 from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.contents import Contents
@@ -24,23 +24,23 @@ from reconciler.objects.stored import Stored, read_stored
 from scheduling.volcano_queues.operations import (
     Close,
     Follow,
-    Kind,
     Open,
-    Operation,
-    Record,
+    OperationKind,
+    OperationRecord,
+    QueueOperation,
     Reparent,
     Step,
     read_operation,
 )
 from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_queue_object
-from scheduling.volcano_queues.states import Action
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import QueueAction
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 _LOOK = 0.3
 """Seconds between two looks at what a controller has done."""
 
 
-class TooLong(ClusterError):
+class CommandIgnored(ClusterError):
     """No controller carries Commands out."""
 
 
@@ -52,7 +52,7 @@ class ByHand:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ClusterClient,
         configuration: Configuration,
         namespace: str,
         longest: float,
@@ -69,9 +69,9 @@ class ByHand:
         self._clock = clock
         self._stored: Mapping[str, Stored] = {}
 
-    def read(self, *, work: bool = True) -> QueueTree:
+    def read(self, *, work: bool = True) -> VolcanoQueueTree:
         """All queues as they are now, and the PodGroups in them if `work` is asked for."""
-        tree, stored = QueueTree(), {}
+        tree, stored = VolcanoQueueTree(), {}
         contents = Contents(tree)
         for manifest in self._cluster.list(QUEUES):
             queue = read_queue_object(manifest)
@@ -83,7 +83,7 @@ class ByHand:
         self._stored = stored
         return tree
 
-    def command(self, queue: QueueObject, action: Action) -> None:
+    def command(self, queue: QueueObject, action: QueueAction) -> None:
         """Have a controller do this, and wait until it has taken the Command."""
         name = self.give(queue, action)
         since = self._clock()
@@ -92,10 +92,10 @@ class ByHand:
                 self._check(since, f"{action} of {queue.name}")
                 self._rest(_LOOK)
 
-    def carry_out(self, name: str, operation: Operation) -> Operation | None:
+    def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
         """Record the operation and do what is left of it; returns what is recorded in the end.
 
-        Raises TooLong where nothing moves, and other ClusterErrors; what was done stays.
+        Raises CommandIgnored where nothing moves, and other ClusterErrors; what was done stays.
         """
         tree = self.read(work=False)
         if read_operation(tree.queues[name].operation) != operation:
@@ -104,7 +104,7 @@ class ByHand:
         done: set[Step] = set()
         since = self._clock()
         while True:
-            tree = self.read(work=operation.kind is Kind.MOVE)
+            tree = self.read(work=operation.kind is OperationKind.MOVE)
             queue = tree.queues.get(name)
             recorded = read_operation(queue.operation) if queue is not None else None
             if recorded is None or recorded.rests:
@@ -120,24 +120,24 @@ class ByHand:
                     self._do(step, tree)
                     done.add(step)
 
-    def _do(self, step: Step, tree: QueueTree) -> None:
-        if not isinstance(step, Record):
+    def _do(self, step: Step, tree: VolcanoQueueTree) -> None:
+        if not isinstance(step, OperationRecord):
             self._begun(in_words(step))
         stored = self._stored[step.queue]
         match step:
             case Close(queue):
-                self.give(tree.queues[queue], Action.CLOSE, step=True)
+                self.give(tree.queues[queue], QueueAction.CLOSE, step=True)
             case Open(queue):
-                self.give(tree.queues[queue], Action.OPEN, step=True)
+                self.give(tree.queues[queue], QueueAction.OPEN, step=True)
             case Follow(queue):
                 perform(self._cluster, follow_patch(tree.queues[queue], stored))
             case Reparent(queue, parent):
                 perform(self._cluster, parent_patch(queue, stored, parent))
-            case Record(queue, operation):
+            case OperationRecord(queue, operation):
                 text = operation.text() if operation is not None else None
                 perform(self._cluster, record_patch(queue, stored, text))
 
-    def give(self, queue: QueueObject, action: Action, *, step: bool = False) -> str:
+    def give(self, queue: QueueObject, action: QueueAction, *, step: bool = False) -> str:
         """The name of the Command; one that is there already, from a run that crashed, will do.
 
         `step`: for an operation. Our controller carries that out from its record, so it passes such a Command over.
@@ -159,7 +159,7 @@ class ByHand:
 
     def _check(self, since: float, what: str) -> None:
         if self._clock() - since > self._longest:
-            raise TooLong(
+            raise CommandIgnored(
                 f"waited {self._longest:g} s for {what}: no controller carries it out; see whether Volcano's controller"
                 " runs, or quotree serve reconciler with the dialect volcano. The same command goes on from here"
             )
@@ -175,5 +175,5 @@ def in_words(step: Step) -> str:
             return f"{queue} follows its parent"
         case Reparent(queue, parent):
             return f"move {queue} to {parent}"
-        case Record(queue):
+        case OperationRecord(queue):
             return f"the record of {queue}"

@@ -13,10 +13,10 @@ from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import Refused, wanted
+from scheduling.volcano_queues.life import OperationRefused, wanted
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import Action
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import QueueAction
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 from scheduling.world.decisions import Decision
 
 PATIENCE = 2 * SECOND
@@ -28,7 +28,7 @@ class _Doubt(NamedTuple):
     due: int
     before: QueueObject
     theirs: str
-    actions: tuple[Action, ...]
+    actions: tuple[QueueAction, ...]
 
 
 class QueueComparison:
@@ -36,9 +36,9 @@ class QueueComparison:
 
     def __init__(self, report: Callable[[str, str, str], None]) -> None:
         self._report = report
-        self._tree = QueueTree()
+        self._tree = VolcanoQueueTree()
         self._contents = Contents(self._tree)
-        self._actions: dict[str, dict[Action, None]] = {}
+        self._actions: dict[str, dict[QueueAction, None]] = {}
         self._doubts: list[_Doubt] = []
 
     def changing(self, before: Observed | None, after: Observed, now: int) -> None:
@@ -46,8 +46,8 @@ class QueueComparison:
         if kind == POD_GROUP.kind:
             self._contents.put_group(key, after.value)
         elif kind == COMMAND.kind and after.value is not None:
-            if after.value.action in (Action.OPEN, Action.CLOSE):
-                self._actions.setdefault(after.value.queue, {})[Action(after.value.action)] = None
+            if after.value.action in (QueueAction.OPEN, QueueAction.CLOSE):
+                self._actions.setdefault(after.value.queue, {})[QueueAction(after.value.action)] = None
         elif kind == QUEUE.kind and after.value is None:
             self._tree.drop(key)
             self._actions.pop(key, None)
@@ -71,18 +71,18 @@ class QueueComparison:
 
     def _compare(self, before: QueueObject, theirs: str, now: int) -> None:
         """Volcano deletes a Command before it acts, so all since the last change of the state may be meant."""
-        actions = (*self._actions.pop(before.name, {}), Action.SYNC)
+        actions = (*self._actions.pop(before.name, {}), QueueAction.SYNC)
         if theirs in self._ours(before, actions):
             self._report(before.name, theirs, theirs)
         else:
             self._doubts.append(_Doubt(now + PATIENCE, before, theirs, actions))
 
-    def _ours(self, queue: QueueObject, actions: Sequence[Action]) -> list[str]:
+    def _ours(self, queue: QueueObject, actions: Sequence[QueueAction]) -> list[str]:
         above, found = self._tree.above(queue.name), []
         work = bool(self._tree.pod_groups(queue.name)) or not self._tree.settled_below(queue.name)
         for action in actions:
             try:
                 found.append(wanted(queue, above, action, work=work).state.value)
-            except Refused:
+            except OperationRefused:
                 found.append(queue.state)
         return found

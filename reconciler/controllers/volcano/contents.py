@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from reconciler.controllers.volcano.kinds import BoundPod
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PODS = "pods"
 ONE = 10**9
@@ -15,7 +15,7 @@ ONE = 10**9
 class Contents:
     """Enters every change in the tree. PodGroups and Pods go by `namespace/name`, and may come in any order."""
 
-    def __init__(self, tree: QueueTree) -> None:
+    def __init__(self, tree: VolcanoQueueTree) -> None:
         self._tree = tree
         self._groups: dict[str, tuple[str, str]] = {}
         self._pods: dict[str, BoundPod] = {}

@@ -14,9 +14,9 @@ from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.gates.gate_queues import Waiting
-from scheduling.volcano.gates.gated_pod import GatedPod
-from scheduling.volcano.gates.gatekeeper import Gatekeeper
+from scheduling.volcano.gates.gate_queues import PodWait
+from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
+from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from scheduling.volcano.resources import written
 
 
@@ -26,7 +26,7 @@ class VolcanoGatesController(GatesController):
     watched = WATCHED
 
     def __init__(self, records: Records, others: frozenset[str] = frozenset()) -> None:
-        self.keeper = Gatekeeper(others)
+        self.keeper = VolcanoGatekeeper(others)
         super().__init__(records, self.keeper, GATED_POD)
         self._groups = GroupNews(records)
 
@@ -59,13 +59,13 @@ class VolcanoGatesController(GatesController):
 
     def write(self, observed: Observed, now: int) -> WantedWrite | None:
         del now
-        pod: GatedPod = observed.value
+        pod: VolcanoGatedPod = observed.value
         if pod.gated and not pod.leaving:
             return self._at_gate(observed, pod)
         slipped = pod.marked and not pod.gated and not pod.admitted and not pod.finished and not pod.leaving
         return cut_off(observed) if slipped else None
 
-    def _at_gate(self, observed: Observed, pod: GatedPod) -> WantedWrite | None:
+    def _at_gate(self, observed: Observed, pod: VolcanoGatedPod) -> WantedWrite | None:
         grant, waiting = self.keeper.granted.get(pod.key), self.keeper.why(pod.key)
         if grant is not None:
             self._groups.passes(pod.group, grant.queue, grant.together.pods)
@@ -77,7 +77,7 @@ class VolcanoGatesController(GatesController):
         return waits(observed, waiting.reason, said, amounts=bool(waiting.lacks), warning=warning)
 
 
-def reason_text(waiting: Waiting) -> str:
+def reason_text(waiting: PodWait) -> str:
     where = f" in {waiting.queue}" if waiting.queue else ""
     parts = [part for part in (waiting.message, *map(_lack, waiting.lacks)) if part]
     return f"{waiting.reason}{where}: {'; '.join(parts)}"

@@ -8,25 +8,25 @@ from typing import TypeAlias
 
 from cluster.actions import Patch
 from policies.configuration.settings import Configuration
-from reconciler.controllers.volcano.orders import Order
+from reconciler.controllers.volcano.orders import WantedOperation
 from reconciler.controllers.volcano.queue_writes import metadata_patch, parent_patch, record_patch
 from reconciler.objects.stored import Stored
 from scheduling.volcano_queues.moving import objections
 from scheduling.volcano_queues.operations import (
     Close,
     Follow,
-    Kind,
     Open,
-    Operation,
-    Record,
+    OperationKind,
+    OperationRecord,
+    QueueOperation,
     Reparent,
     Step,
     next_steps,
     read_operation,
 )
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import Action
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import QueueAction
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,16 @@ class QueueWrite:
     patch: Callable[[Stored], Patch]
 
 
-Operated: TypeAlias = Order | QueueWrite
+Operated: TypeAlias = WantedOperation | QueueWrite
 
 
 class Operating:
     """Operations that have something left to do, by their queue."""
 
-    def __init__(self, tree: QueueTree, configuration: Configuration) -> None:
+    def __init__(self, tree: VolcanoQueueTree, configuration: Configuration) -> None:
         self._tree = tree
         self._configuration = configuration
-        self._under_way: dict[str, Operation] = {}
+        self._under_way: dict[str, QueueOperation] = {}
 
     def observe(self, name: str, queue: QueueObject | None) -> None:
         operation = read_operation(queue.operation) if queue is not None else None
@@ -63,12 +63,12 @@ class Operating:
     def _written(self, step: Step) -> Operated:
         match step:
             case Close(queue):
-                return Order(queue, Action.CLOSE)
+                return WantedOperation(queue, QueueAction.CLOSE)
             case Open(queue):
-                return Order(queue, Action.OPEN)
+                return WantedOperation(queue, QueueAction.OPEN)
             case Reparent(queue, parent):
                 return QueueWrite(queue, lambda stored: parent_patch(queue, stored, parent))
-            case Record(queue, operation):
+            case OperationRecord(queue, operation):
                 text = operation.text() if operation is not None else None
                 return QueueWrite(queue, lambda stored: record_patch(queue, stored, text))
             case Follow(queue):
@@ -82,15 +82,17 @@ def follow_patch(queue: QueueObject, stored: Stored) -> Patch:
     return made
 
 
-def checked_steps(tree: QueueTree, name: str, operation: Operation, configuration: Configuration) -> list[Step]:
+def checked_steps(
+    tree: VolcanoQueueTree, name: str, operation: QueueOperation, configuration: Configuration
+) -> list[Step]:
     """The next steps. A move that is refused by now, before or after the queue has its new parent, goes back; where the
     way back is refused as well, the queue stays where it is.
     """
     steps = next_steps(tree, name, operation)
     source, target = operation.source, operation.target
-    if operation.kind is Kind.MOVE and steps and objections(tree, name, source, target, configuration):
-        return [Record(name, replace(operation, kind=Kind.BACK))]
-    goes_back = any(isinstance(step, Reparent) for step in steps) and operation.kind is Kind.BACK
+    if operation.kind is OperationKind.MOVE and steps and objections(tree, name, source, target, configuration):
+        return [OperationRecord(name, replace(operation, kind=OperationKind.BACK))]
+    goes_back = any(isinstance(step, Reparent) for step in steps) and operation.kind is OperationKind.BACK
     if goes_back and objections(tree, name, target, source, configuration):
-        return [Record(name, replace(operation, kind=Kind.RESUME))]
+        return [OperationRecord(name, replace(operation, kind=OperationKind.RESUME))]
     return steps

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import Refused, Wanted, wanted
+from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import Action, State
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PATIENCE = 30 * SECOND
 """So long a Command to open waits for a closed parent, in nanoseconds; Volcano tries 15 times in about that time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WantedOperation:
     """An operation wants this of a queue."""
 
     queue: str
-    action: Action
+    action: QueueAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class NextOrder:
     is dropped. `again`: when to look at it again, in nanoseconds; 0 for never.
     """
 
-    wish: Wanted
+    wish: WantedQueue
     done: Observed | None = None
     refused: str = ""
     again: int = 0
 
 
 def next_order(
-    tree: QueueTree,
+    tree: VolcanoQueueTree,
     queue: QueueObject,
     commands: Sequence[Observed],
-    ordered: Action,
+    ordered: QueueAction,
     now: int,
     *,
     work: bool,
@@ -52,24 +52,24 @@ def next_order(
         return NextOrder(_obeying(queue, above, ordered, work=work))
     command = commands[0]
     target: str = command.value.uid
-    if command.value.action not in (Action.OPEN, Action.CLOSE, Action.SYNC):
+    if command.value.action not in (QueueAction.OPEN, QueueAction.CLOSE, QueueAction.SYNC):
         refused = f"there is no action {command.value.action}"
     elif target and queue.uid and target != queue.uid:
         refused = "it was for an earlier queue of this name"
     else:
         try:
-            return NextOrder(wanted(queue, above, Action(command.value.action), work=work), done=command)
-        except Refused as error:
+            return NextOrder(wanted(queue, above, QueueAction(command.value.action), work=work), done=command)
+        except OperationRefused as error:
             refused = str(error)
             until = command.value.created + PATIENCE
-            waits = command.value.action == Action.OPEN and len(commands) == 1 and not queue.deleting
+            waits = command.value.action == QueueAction.OPEN and len(commands) == 1 and not queue.deleting
             if waits and (opening or now < until):
                 return NextOrder(wanted(queue, above, work=work), again=0 if opening else until)
     return NextOrder(wanted(queue, above, work=work), refused=refused)
 
 
-def _obeying(queue: QueueObject, above: State, ordered: Action, *, work: bool) -> Wanted:
+def _obeying(queue: QueueObject, above: VolcanoQueueState, ordered: QueueAction, *, work: bool) -> WantedQueue:
     try:
         return wanted(queue, above, ordered, work=work)
-    except Refused:
+    except OperationRefused:
         return wanted(queue, above, work=work)

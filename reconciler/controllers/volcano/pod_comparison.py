@@ -10,18 +10,25 @@ from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.core import VOLCANO_SCHEDULER
 from policies.dialects.quota_gates import MARK
-from reconciler.controllers.gates.comparison import EVERYWHERE, LetIn, Verdict, is_bound, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, is_bound, said_of
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
 from reconciler.controllers.volcano.gates import reason_text
 from reconciler.core.controller import Controller
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
-from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedPod, Need, read_gated_group, read_gated_pod
-from scheduling.volcano.gates.gatekeeper import GANG, NO_GROUP, Gatekeeper
+from scheduling.volcano.gates.gated_pod import (
+    ALONE,
+    GatedGroup,
+    Need,
+    VolcanoGatedPod,
+    read_gated_group,
+    read_gated_pod,
+)
+from scheduling.volcano.gates.gatekeeper import GANG, NO_GROUP, VolcanoGatekeeper
 from scheduling.volcano.reading import read_pod_group
 
 
-def read_scheduled_pod(manifest: Manifest) -> GatedPod:
+def read_scheduled_pod(manifest: Manifest) -> VolcanoGatedPod:
     """A Pod of Volcano's scheduler, as if it waited at our gate until it is bound; `waits` is what Volcano says.
 
     One that is being deleted uses nothing any more, as in Volcano. One with a scheduling gate is not looked at yet.
@@ -60,7 +67,7 @@ def read_scheduled_group(manifest: Manifest) -> ScheduledGroup:
 SCHEDULED_GROUP = WatchedKind("VolcanoPodGroup", GATED_GROUP.resource, read_scheduled_group, ignore, ignore)
 
 
-class ComparedPods(Controller):
+class VolcanoComparedPods(Controller):
     """Has that watched which is compared. It writes nothing."""
 
     watched = (GATED_CLASS, GATED_QUEUE, SCHEDULED_GROUP, SCHEDULED_POD)
@@ -74,10 +81,10 @@ class VolcanoJudge:
     pods = SCHEDULED_POD.kind
 
     def __init__(self) -> None:
-        self._keeper = Gatekeeper()
+        self._keeper = VolcanoGatekeeper()
 
     def put_pod(self, name: str, observed: Observed) -> str:
-        pod: GatedPod | None = observed.value
+        pod: VolcanoGatedPod | None = observed.value
         self._keeper.put_pod(name, pod)
         return pod.waits if pod is not None and pod.gated else ""
 
@@ -105,7 +112,7 @@ class VolcanoJudge:
             return None
         queue, queues = now.gated.group.queue, self._keeper.queues
         refusal = queues.refusal(queue, now.minimum)
-        verdict = Verdict(
+        verdict = GateVerdict(
             reason_text(refusal) if refusal is not None else "",
             lambda: not self._keeper.has_passed(name) and queues.refusal(queue, now.minimum) is not None,
         )
@@ -114,15 +121,15 @@ class VolcanoJudge:
     def refresh(self) -> None:
         self._keeper.refresh()
 
-    def verdict(self, name: str) -> Verdict | None:
+    def verdict(self, name: str) -> GateVerdict | None:
         if not self._keeper.is_waiting(name):
             return None
         waiting = self._keeper.why(name)
         if waiting is None:
-            return Verdict("", lambda: False)
+            return GateVerdict("", lambda: False)
         if waiting.lacks:
-            return Verdict(reason_text(waiting), lambda: any(map(self._keeper.queues.is_over, waiting.lacks)))
-        return Verdict(reason_text(waiting), lambda: waiting.reason not in (NO_GROUP, GANG))
+            return GateVerdict(reason_text(waiting), lambda: any(map(self._keeper.queues.is_over, waiting.lacks)))
+        return GateVerdict(reason_text(waiting), lambda: waiting.reason not in (NO_GROUP, GANG))
 
     def queue_of(self, name: str) -> str:
         return self._keeper.counted_in(name)

@@ -12,7 +12,7 @@ from reconciler.objects.observed import Observed
 from reconciler.objects.patches import differences
 from reconciler.objects.stored import Stored
 from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT, FINALIZER, OPERATION, QueueObject
-from scheduling.volcano_queues.states import State
+from scheduling.volcano_queues.states import VolcanoQueueState
 from scheduling.volcano_queues.tree import Sums
 from scheduling.volcano_queues.vcctl import PHASES
 
@@ -39,7 +39,9 @@ def metadata_patch(
     return patch(queue.name, body, stored.version) if body else None
 
 
-def status_patch(queue: QueueObject, stored: Stored, state: State, sums: Sums, *, allocates: bool) -> Patch | None:
+def status_patch(
+    queue: QueueObject, stored: Stored, state: VolcanoQueueState, sums: Sums, *, allocates: bool
+) -> Patch | None:
     """Its state, its counts and, unless somebody else `allocates`, what its Pods hold; both of the whole subtree."""
     before = {key: value for key, value in stored.status.items() if key in _WRITTEN}
     after = {**before, "state": state.value, **{phase.lower(): sums["phase", phase] for phase in PHASES}}

@@ -17,17 +17,17 @@ from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import BOUND_POD, COMMAND, MANAGER, POD_GROUP, QUEUE, SCHEDULER, WATCHED
 from reconciler.controllers.volcano.leases import Leases
 from reconciler.controllers.volcano.operating import Operating
-from reconciler.controllers.volcano.orders import Order, next_order
+from reconciler.controllers.volcano.orders import WantedOperation, next_order
 from reconciler.controllers.volcano.queue_writes import command_gone, metadata_patch, status_patch
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from scheduling.objects.times import SECOND
-from scheduling.volcano_queues.life import Wanted as Wish
+from scheduling.volcano_queues.life import WantedQueue as Wish
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import Action, State
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 log = logging.getLogger(__name__)
 PERIOD = SECOND
@@ -41,7 +41,7 @@ class VolcanoQueuesController(Controller):
     watched = WATCHED
 
     def __init__(self, look: Lookup, configuration: Configuration) -> None:
-        self.tree = QueueTree()
+        self.tree = VolcanoQueueTree()
         self._look = look
         self._contents = Contents(self.tree)
         self._commands = Commands()
@@ -92,19 +92,19 @@ class VolcanoQueuesController(Controller):
             return
         due = dict.fromkeys([*self._due, *self.tree.take_touched()])
         self._due = {}
-        orders: dict[str, Action] = {}
+        orders: dict[str, QueueAction] = {}
         if due:  # else nothing is new to what is under way either
             yield from self._operate(orders, busy)
         for name in dict.fromkeys([*due, *orders]):
             if busy(QUEUE.kind, name):
                 yield WaitFor((QUEUE.kind, name), (QUEUE.kind, name))
             else:
-                yield from self._one(name, orders.get(name, Action.SYNC), busy, now)
+                yield from self._one(name, orders.get(name, QueueAction.SYNC), busy, now)
 
-    def _operate(self, orders: dict[str, Action], busy: Busy) -> Iterator[Wanted]:
+    def _operate(self, orders: dict[str, QueueAction], busy: Busy) -> Iterator[Wanted]:
         """Go on with what is recorded; `orders` gets what single queues are to do for it."""
         for step in self._operating.steps():
-            if isinstance(step, Order):
+            if isinstance(step, WantedOperation):
                 orders[step.queue] = step.action
             elif busy(QUEUE.kind, step.name):
                 yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
@@ -112,7 +112,7 @@ class VolcanoQueuesController(Controller):
                 yield WantedWrite((QUEUE.kind, step.name), step.patch(found.detail))
                 yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
 
-    def _one(self, name: str, ordered: Action, busy: Busy, now: int) -> Iterator[Wanted]:
+    def _one(self, name: str, ordered: QueueAction, busy: Busy, now: int) -> Iterator[Wanted]:
         found, queue = self._look(name), self.tree.queues.get(name)
         commands = self._commands.of(name)
         gone = found is None or queue is None
@@ -135,7 +135,7 @@ class VolcanoQueuesController(Controller):
     def _opens_above(self, name: str) -> bool:
         """Whether a Command to open is waiting at a queue above."""
         return any(
-            command.value.action == Action.OPEN
+            command.value.action == QueueAction.OPEN
             for above in self.tree.ancestors(name)
             for command in self._commands.of(above)
         )
@@ -156,7 +156,7 @@ class VolcanoQueuesController(Controller):
         if scheduler > now:
             yield WakeAt(key, scheduler)
         changes = wish.state != queue.state
-        first = status if wish.state is State.OPEN and changes else meta or status
+        first = status if wish.state is VolcanoQueueState.OPEN and changes else meta or status
         if first is None:
             return
         rest = self._counted.get(queue.name, 0)
@@ -176,7 +176,7 @@ class VolcanoQueuesController(Controller):
         if not queue.deleting:
             return True
         empty = not self.tree.pod_groups(queue.name) and not self.tree.children(queue.name)
-        return queue.guarded and not (queue.state == State.CLOSED and empty)
+        return queue.guarded and not (queue.state == VolcanoQueueState.CLOSED and empty)
 
     def _report(self, waiting: bool) -> None:
         if waiting and not self._waiting:

@@ -9,19 +9,19 @@ from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn import SCHEDULER
-from reconciler.controllers.gates.comparison import EVERYWHERE, LetIn, Verdict, is_bound, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, is_bound, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
-from scheduling.yunikorn.gates.gated_pod import GatedPod, read_gated_pod
-from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod, read_gated_pod
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
-from scheduling.yunikorn.queue import Lack
+from scheduling.yunikorn.queue import QueueLack
 
 
-def read_scheduled_pod(manifest: Manifest) -> GatedPod:
+def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
     """A Pod of YuniKorn's scheduler, as if it waited at our gate until it is bound; `waits` is what YuniKorn says.
 
     Each Pod of a gang counts for itself, placeholders as well. One with a scheduling gate is not looked at yet.
@@ -44,7 +44,7 @@ SCHEDULED_POD = WatchedKind(
 )
 
 
-class ComparedPods(Controller):
+class YuniKornComparedPods(Controller):
     """Has that watched which is compared. It writes nothing."""
 
     watched = (QUEUE_DEFAULTS, QUEUE_CONFIGS, NAMESPACE, SCHEDULED_POD)
@@ -56,10 +56,10 @@ class YuniKornJudge:
     pods = SCHEDULED_POD.kind
 
     def __init__(self, namespace: str) -> None:
-        self._keeper = Gatekeeper(QueuesInForce(namespace))
+        self._keeper = YuniKornGatekeeper(QueuesInForce(namespace))
 
     def put_pod(self, name: str, observed: Observed) -> str:
-        pod: GatedPod | None = observed.value
+        pod: YuniKornGatedPod | None = observed.value
         self._keeper.put_pod(name, pod)
         return pod.waits if pod is not None and pod.gated else ""
 
@@ -81,12 +81,12 @@ class YuniKornJudge:
     def refresh(self) -> None:
         self._keeper.refresh()
 
-    def verdict(self, name: str) -> Verdict | None:
+    def verdict(self, name: str) -> GateVerdict | None:
         waiting = self._keeper.why(name)
         if waiting is None:
             return None
         lacks = waiting.lacks
-        return Verdict(
+        return GateVerdict(
             "" if waiting.has_room else reason_text(waiting), lambda: not lacks or any(map(self._is_over, lacks))
         )
 
@@ -97,7 +97,7 @@ class YuniKornJudge:
     def fitting(self) -> Mapping[str, str]:
         return {ask.key: application.leaf.path for application, ask in self._keeper.scheduler.fitting()}
 
-    def _is_over(self, lack: Lack) -> bool:
+    def _is_over(self, lack: QueueLack) -> bool:
         """Whether the queue still uses more than it may; what users have is not counted again."""
         queue = self._keeper.scheduler.tree.queues.get(lack.queue)
         return bool(lack.whose) or (queue is not None and queue.allocated.get(lack.resource, 0) > lack.limit)

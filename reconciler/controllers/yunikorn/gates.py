@@ -14,8 +14,8 @@ from reconciler.core.controller import WakeAt
 from reconciler.core.records import Records
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
-from scheduling.yunikorn.gates.gated_pod import GatedPod
-from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
+from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
 
 _IN_USE: Key = ("QuotaInUse", "")
@@ -28,7 +28,7 @@ class QuotaGatesController(GatesController):
     watched = WATCHED
 
     def __init__(self, records: Records, settings: YuniKornSettings, others: frozenset[str] = frozenset()) -> None:
-        self.keeper = Gatekeeper(QueuesInForce(settings.namespace), others, preempts=settings.preempts)
+        self.keeper = YuniKornGatekeeper(QueuesInForce(settings.namespace), others, preempts=settings.preempts)
         super().__init__(records, self.keeper, GATED_POD)
         self._used: dict[str, None] = {}
         self._used_again = 0
@@ -84,7 +84,7 @@ class QuotaGatesController(GatesController):
         self._used = {}
 
     def _pod(self, observed: Observed) -> WantedWrite | None:
-        pod: GatedPod = observed.value
+        pod: YuniKornGatedPod = observed.value
         if pod.gated and not pod.leaving:
             queue = self.keeper.granted.get(pod.key)
             return passes(observed, queue) if queue else self._waits(observed, pod)
@@ -93,14 +93,14 @@ class QuotaGatesController(GatesController):
         queue = self.keeper.evictions.leaves.get(pod.key) if self.keeper.evictions is not None else None
         return preempted(observed, queue) if queue and not pod.leaving and not pod.finished else None
 
-    def _waits(self, observed: Observed, pod: GatedPod) -> WantedWrite | None:
+    def _waits(self, observed: Observed, pod: YuniKornGatedPod) -> WantedWrite | None:
         waiting = self.keeper.why(pod.key)
         if waiting is None:
             return None
         text, amounts = reason_text(waiting), bool(waiting.lacks)
         return waits(observed, waiting.reason, text, amounts=amounts, warning=not waiting.queue)
 
-    def _slipped(self, pod: GatedPod) -> bool:
+    def _slipped(self, pod: YuniKornGatedPod) -> bool:
         """Whether somebody else took the gate off."""
         unnoticed = pod.marked and not pod.gated and not pod.admitted and not pod.finished and not pod.leaving
         return unnoticed and self.keeper.spaces.has_quota(pod.namespace)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from policies.dialects.yunikorn import VCORE
-from scheduling.yunikorn.queue import Lack
-from scheduling.yunikorn.waiting import Waiting
+from scheduling.yunikorn.queue import QueueLack
+from scheduling.yunikorn.waiting import WaitingAllocation
 
 
-def reason_text(waiting: Waiting) -> str:
+def reason_text(waiting: WaitingAllocation) -> str:
     where = f" in {waiting.queue}" if waiting.queue else ""
     parts = [part for part in (waiting.message, *map(_lack, waiting.lacks)) if part]
     return f"{waiting.reason}{where}: {'; '.join(parts)}"
 
 
-def _lack(lack: Lack) -> str:
+def _lack(lack: QueueLack) -> str:
     whose = f" for {lack.whose}" if lack.whose else ""
     name = "cpu" if lack.resource == VCORE else lack.resource
     asked, used, limit, short = (

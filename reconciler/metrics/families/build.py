@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Stability, Type
-from reconciler.metrics.occasions import Build
+from reconciler.metrics.occasions import BuildInfo
 from reconciler.metrics.source import source
 
 INFO = Family(
@@ -17,6 +17,6 @@ INFO = Family(
 )
 
 
-@source(Build, INFO)
-def build(build: Build) -> Iterator[Sample]:
+@source(BuildInfo, INFO)
+def build(build: BuildInfo) -> Iterator[Sample]:
     yield INFO.sample(1, f"quotree-{build.version}", "", "", build.python, build.implementation, build.machine)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
-from reconciler.metrics.occasions import Process
+from reconciler.metrics.occasions import ProcessScrape
 from reconciler.metrics.source import source
 from scheduling.objects.times import SECOND
 
@@ -24,8 +24,8 @@ STANDING = Family("quotree_reconciler_bypasses", Type.GAUGE, "Those that are not
 AGE = Family("quotree_reconciler_bypass_age_seconds", Type.GAUGE, "How long the oldest of these has stood; 0 for none.")
 
 
-@source(Process, UNDONE, UNDONE_SECONDS, STANDING, AGE)
-def bypasses(process: Process) -> Iterator[Sample]:
+@source(ProcessScrape, UNDONE, UNDONE_SECONDS, STANDING, AGE)
+def bypasses(process: ProcessScrape) -> Iterator[Sample]:
     found = process.reconciler.core.state.bypasses
     for labels, undone in [*found.undone.items()]:
         yield UNDONE.sample(undone.count, *labels)

@@ -8,21 +8,21 @@ from cluster.metrics import Family, Sample, Type
 from policies.configuration.settings import Dialect
 from reconciler.metrics.occasions import Compared, PodCompared, QueueStateCompared
 from reconciler.metrics.source import source
-from reconciler.observer.comparison import Kind, Result
+from reconciler.observer.comparison import ComparisonResult, DifferenceKind
 
 DECISIONS = Family(
     "quotree_observe_decisions_total",
     Type.COUNTER,
     "Decisions of the other controller that were compared with ours.",
     ("result",),
-    initial=tuple((result.value,) for result in Result),
+    initial=tuple((result.value,) for result in ComparisonResult),
 )
 DIFFERENCES = Family(
     "quotree_observe_differences_total",
     Type.COUNTER,
     "Decisions that differ from ours, or that ours would have made and the other has not.",
     ("kind",),
-    initial=tuple((kind.value,) for kind in Kind),
+    initial=tuple((kind.value,) for kind in DifferenceKind),
 )
 QUEUE_STATES = Family(
     "quotree_observe_queue_states_total",
@@ -38,7 +38,12 @@ PODS = Family(
     initial=tuple(
         (dialect, result)
         for dialect in (Dialect.YUNIKORN, Dialect.VOLCANO)
-        for result in (Result.SAME, Result.UNSURE, Kind.OVER_ADMITTED, Kind.NOT_ADMITTED)
+        for result in (
+            ComparisonResult.SAME,
+            ComparisonResult.UNSURE,
+            DifferenceKind.OVER_ADMITTED,
+            DifferenceKind.NOT_ADMITTED,
+        )
     ),
 )
 

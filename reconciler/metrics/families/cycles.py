@@ -10,7 +10,7 @@ from cluster.metrics import Sample
 from reconciler.metrics.kueue import CLUSTER_QUEUE, counter, gauge, waiting_times
 from reconciler.metrics.occasions import CycleDecided
 from reconciler.metrics.source import source
-from reconciler.metrics.standing import Standing
+from reconciler.metrics.standing import StandingWork
 from scheduling.world.decisions import Reserve
 
 ATTEMPTS = counter("admission_attempts_total", "Cycles of the engine; success where a Workload got quota.", "result")
@@ -32,7 +32,7 @@ def cycles(cycle: CycleDecided) -> Iterator[Sample]:
     yield DURATION.sample(cycle.seconds, result)
 
 
-@source(Standing, SKIPS)
-def skips(standing: Standing) -> Iterator[Sample]:
+@source(StandingWork, SKIPS)
+def skips(standing: StandingWork) -> Iterator[Sample]:
     for queue, count in standing.skipped.items():
         yield SKIPS.sample(count, queue)

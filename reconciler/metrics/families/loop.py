@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
-from reconciler.metrics.occasions import Process, RoundPassed
+from reconciler.metrics.occasions import ProcessScrape, RoundPassed
 from reconciler.metrics.source import source
 
 ROUNDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -34,8 +34,8 @@ ROUND_SECONDS = Family(
 )
 
 
-@source(Process, WRITES, SYNCED, PAUSED, INBOX, UNDER_WAY, WRITTEN, FAILED, CYCLES)
-def vitals(process: Process) -> Iterator[Sample]:
+@source(ProcessScrape, WRITES, SYNCED, PAUSED, INBOX, UNDER_WAY, WRITTEN, FAILED, CYCLES)
+def vitals(process: ProcessScrape) -> Iterator[Sample]:
     core = process.reconciler.core
     yield WRITES.sample(process.writes)
     yield SYNCED.sample(process.reconciler.ready)

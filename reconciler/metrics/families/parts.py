@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
-from reconciler.metrics.occasions import Process
+from reconciler.metrics.occasions import ProcessScrape
 from reconciler.metrics.source import source
 
 INFO = Family(
@@ -20,8 +20,8 @@ QUEUES = Family(
 )
 
 
-@source(Process, INFO, QUEUES)
-def parts(process: Process) -> Iterator[Sample]:
+@source(ProcessScrape, INFO, QUEUES)
+def parts(process: ProcessScrape) -> Iterator[Sample]:
     partition = process.reconciler.core.state.partition
     yield INFO.sample(1, partition.me)
     counts = {(partition.me, True): 0, **partition.counts()} if process.writes else {(partition.me, True): 0}

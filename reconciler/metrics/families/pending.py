@@ -10,7 +10,7 @@ from reconciler.metrics.kueue import CLUSTER_QUEUE, gauge
 from reconciler.metrics.source import source
 from scheduling.objects.amounts import Requests, approximate, plus, total
 from scheduling.objects.requests import total_requests
-from scheduling.queues.pending import Entry
+from scheduling.queues.pending import PendingEntry
 from scheduling.world.world import World
 
 HASHES = gauge(
@@ -43,7 +43,7 @@ def waiting(world: World) -> Iterator[Sample]:
             yield REQUESTED.sample(approximate(resource, amount), queue.name, resource)
 
 
-def _requests(world: World, entry: Entry) -> Requests:
+def _requests(world: World, entry: PendingEntry) -> Requests:
     """Of all its pods; kept with the entry, since counting them takes its time."""
     if entry.requests is None:
         entry.requests = total_requests(entry.workload, world.counting)

@@ -8,7 +8,7 @@ from cluster.metrics import Sample
 from reconciler.controllers.queue_status import readiness_of
 from reconciler.metrics.kueue import CLUSTER_QUEUE, gauge, local_gauge
 from reconciler.metrics.source import source
-from scheduling.quota.state import Queue
+from scheduling.quota.state import ClusterQueueState
 from scheduling.world.world import World
 
 PENDING = gauge("pending_workloads", "Workloads that wait, by status.", CLUSTER_QUEUE, "status")
@@ -36,7 +36,7 @@ def cluster_queues(world: World) -> Iterator[Sample]:
             yield STATUS.sample(each == now, queue.name, each)
 
 
-def _status(world: World, queue: Queue) -> str:
+def _status(world: World, queue: ClusterQueueState) -> str:
     if queue.name in world.terminating:
         return "terminating"
     return "active" if readiness_of(world, queue.name).active else "pending"

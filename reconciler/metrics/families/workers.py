@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
-from reconciler.metrics.occasions import Workers
+from reconciler.metrics.occasions import WorkerScrape
 from reconciler.metrics.source import source
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
@@ -26,8 +26,8 @@ LOSSES = Family(
 )
 
 
-@source(Workers, CONNECTION, PLACED, LAST_SEEN, CREDENTIALS_END, LOSSES)
-def workers(found: Workers) -> Iterator[Sample]:
+@source(WorkerScrape, CONNECTION, PLACED, LAST_SEEN, CREDENTIALS_END, LOSSES)
+def workers(found: WorkerScrape) -> Iterator[Sample]:
     for item in found.items:
         name = item["name"]
         for state in _STATES:

@@ -15,14 +15,14 @@ from itertools import repeat
 from typing import NamedTuple, TypeVar
 
 from scheduling.queue_tree.amounts import add_to
-from scheduling.volcano.gates.gated_pod import ALONE, GatedPod, Need, Together
+from scheduling.volcano.gates.gated_pod import ALONE, Need, Together, VolcanoGatedPod
 from scheduling.volcano.objects import PodGroup
 
 T = TypeVar("T")
 Order = tuple[bool, int, int, str, int, int, str]
 
 
-class Wish(NamedTuple):
+class GangWish(NamedTuple):
     """Pods that pass together, or not at all. The least `order` is served first: who completes a gang that was let
     pass, then PodGroups by priority, age and name, and Pods in the same way."""
 
@@ -53,14 +53,14 @@ class _Stage(NamedTuple):
     until: int
 
 
-class Gang:
+class GatedGang:
     """`group` is None as long as there is no such PodGroup. `wishes` are those that `changes` returned."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.group: PodGroup | None = None
         self.priority_class = ""
-        self.wishes: dict[Need, Wish] = {}
+        self.wishes: dict[Need, GangWish] = {}
         self._waiting: dict[Need, list[_Place]] = {}
         self._waits: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
@@ -87,7 +87,7 @@ class Gang:
         self._roles = least if group is not None and sum(least.values()) <= group.members else {}
         self._renewed = True
 
-    def wait(self, pod: GatedPod, times: int = 1) -> None:
+    def wait(self, pod: VolcanoGatedPod, times: int = 1) -> None:
         """The Pod waits; with times -1 no longer."""
         place, line = _place(pod), self._waiting.setdefault(pod.need, [])
         if times > 0:
@@ -100,12 +100,12 @@ class Gang:
         self._outdated[pod.need] = None
         self._renewed = self._renewed or self._matters(place)
 
-    def passes(self, pod: GatedPod, together: Together, times: int = 1) -> None:
+    def passes(self, pod: VolcanoGatedPod, together: Together, times: int = 1) -> None:
         """The Pod has passed, or may, `together` with others; with times -1 that is over."""
         _count(self._passed, pod.role, times)
         _count(self._together, together, times)
 
-    def order(self, pod: GatedPod) -> Order:
+    def order(self, pod: VolcanoGatedPod) -> Order:
         """Where the Pod, which waits, stands among those in its queue: as in its wish, were it the first of one."""
         stage = self._stage or _Stage(together=False, queue="", order=self._rank(), until=0)
         return _order(stage, _place(pod))
@@ -122,13 +122,13 @@ class Gang:
         needed = self._needed()
         return f"not all of the {needed} members that start together are there" if self._waits.total() < needed else ""
 
-    def wish_of(self, need: Need) -> Wish | None:
+    def wish_of(self, need: Need) -> GangWish | None:
         """The wish that a Pod with this need waits for; None where `changes` has not returned it yet."""
         if self._stage is not None and self._stage.together:
             return next(iter(self.wishes.values()), None)
         return self.wishes.get(need)
 
-    def changes(self) -> tuple[list[Wish], list[Wish]]:
+    def changes(self) -> tuple[list[GangWish], list[GangWish]]:
         """The wishes that are gone since the last call, and the new ones."""
         stage = self._now()
         if stage is None or stage != self._stage or (stage.together and self._renewed):
@@ -161,10 +161,10 @@ class Gang:
         """How many pass together at first."""
         return max(0, self.group.members) if self.group is not None else 0
 
-    def _wished(self, stage: _Stage) -> Iterator[Wish]:
+    def _wished(self, stage: _Stage) -> Iterator[GangWish]:
         return iter([self._gang(stage)]) if stage.together else self._singles(stage, self._waiting)
 
-    def _gang(self, stage: _Stage) -> Wish:
+    def _gang(self, stage: _Stage) -> GangWish:
         """The first ones of each task that the PodGroup needs, then the first ones of any."""
         needed, left = dict(self._roles), self._needed()
         spare = left - sum(needed.values())
@@ -187,14 +187,14 @@ class Gang:
         wish = self._wish(stage, together, [place for place, _ in chosen])
         return wish._replace(together=Together(left, max(place.created for place, _ in chosen)))
 
-    def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[Wish]:
+    def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[GangWish]:
         """Of Pods that need the same, the first one."""
         for need in needs:
             if need in self._waiting:
                 yield self._wish(stage, need, self._waiting[need][:1])
 
-    def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> Wish:
-        return Wish(_order(stage, places[0]), stage.queue, self.name, need, tuple(place.key for place in places))
+    def _wish(self, stage: _Stage, need: Need, places: list[_Place]) -> GangWish:
+        return GangWish(_order(stage, places[0]), stage.queue, self.name, need, tuple(place.key for place in places))
 
     def _matters(self, place: _Place) -> bool:
         """Whether the Pod is, or would be, one of those that pass together."""
@@ -211,5 +211,5 @@ def _order(stage: _Stage, place: _Place) -> Order:
     return place.created > stage.until, *stage.order, place.priority, place.created, place.key
 
 
-def _place(pod: GatedPod) -> _Place:
+def _place(pod: VolcanoGatedPod) -> _Place:
     return _Place(-pod.priority, pod.created, pod.key, pod.role)

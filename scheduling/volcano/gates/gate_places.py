@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduling.volcano.gates.gated_pod import GatedPod
+from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
 
 Index = dict[str, dict[str, None]]
 
@@ -20,7 +20,7 @@ class GatePlaces:
         self._groups: Index = {}
         self._queues: Index = {}
 
-    def put(self, pod: GatedPod, queue: str, times: int = 1) -> None:
+    def put(self, pod: VolcanoGatedPod, queue: str, times: int = 1) -> None:
         """The Pod waits, and `queue` is that of its PodGroup, empty for none; with times -1 no longer."""
         _put(self._namespaces, pod.namespace, pod.key, times)
         if pod.group:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from scheduling.queue_tree.waiting_counts import HAS_ROOM, HAS_ROOM_MESSAGE
 from scheduling.volcano.gates.gang import Order
-from scheduling.volcano.gates.gate_queues import Waiting
-from scheduling.volcano.gates.gatekeeper import Gatekeeper
+from scheduling.volcano.gates.gate_queues import PodWait
+from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 
 _LAST: Order = (True, 0, 0, "", 0, 0, "")
 
 
-class Place(NamedTuple):
+class GatePlace(NamedTuple):
     """Where a Pod stands: sorted, by the queue of its PodGroup, in the order in which they are tried. Those that are in
     no queue come last.
     """
@@ -34,30 +34,30 @@ class WaitingPod(NamedTuple):
     pod: str
     group: str
     queue: str
-    why: Waiting
+    why: PodWait
 
 
-def in_namespace(keeper: Gatekeeper, namespace: str) -> list[Place]:
+def in_namespace(keeper: VolcanoGatekeeper, namespace: str) -> list[GatePlace]:
     """In no order."""
     return [_place(keeper, key) for key in keeper.places.in_namespace(namespace)]
 
 
-def in_queue(keeper: Gatekeeper, name: str) -> list[Place]:
+def in_queue(keeper: VolcanoGatekeeper, name: str) -> list[GatePlace]:
     """In no order; those whose queue does not exist are nowhere. Raises KeyError where there is no such queue."""
     below = keeper.queues.queues.tree.nodes[name].walk()
     return [_place(keeper, key) for here in below for key in keeper.places.in_queue(here.name)]
 
 
-def reasons(keeper: Gatekeeper, places: list[Place]) -> Iterator[WaitingPod]:
+def reasons(keeper: VolcanoGatekeeper, places: list[GatePlace]) -> Iterator[WaitingPod]:
     """Of those that still wait."""
     for place in places:
         if keeper.is_waiting(place.pod):
-            why = keeper.why(place.pod) or Waiting(HAS_ROOM, place.queue, HAS_ROOM_MESSAGE)
+            why = keeper.why(place.pod) or PodWait(HAS_ROOM, place.queue, HAS_ROOM_MESSAGE)
             yield WaitingPod(place.pod, place.group, place.queue, why)
 
 
-def _place(keeper: Gatekeeper, key: str) -> Place:
+def _place(keeper: VolcanoGatekeeper, key: str) -> GatePlace:
     pod, gang = keeper.stands(key)
     if gang is None or gang.group is None:
-        return Place(True, "", _LAST, key, pod.group)
-    return Place(False, gang.group.queue, gang.order(pod), key, pod.group)
+        return GatePlace(True, "", _LAST, key, pod.group)
+    return GatePlace(False, gang.group.queue, gang.order(pod), key, pod.group)

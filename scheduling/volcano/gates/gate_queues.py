@@ -9,9 +9,9 @@ from policies.dialects.volcano import BUILT_IN
 from scheduling.queue_tree.amounts import add_to
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.gates.gated_pod import GatedQueue, Need
-from scheduling.volcano.objects import QueueSettings
+from scheduling.volcano.objects import VolcanoQueueSettings
 from scheduling.volcano.queue_order import QueueOrder
-from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues
+from scheduling.volcano.queues import ALLOCATED, ROOT, Node, QueueAccounts
 from scheduling.volcano.resources import shortages
 
 QUOTA = "NotEnoughQueueQuota"
@@ -25,7 +25,7 @@ REASONS = (QUOTA, NOT_FOUND, NOT_OPEN, NOT_A_LEAF, UNREADABLE, BROKEN_TREE, DEVI
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PodWait:
     """Why a Pod waits: `queue` is the one that keeps it, empty where none does; `lacks` is what is short there."""
 
     reason: str
@@ -38,18 +38,18 @@ class GateQueues:
     """Queues with what counts in them. Those that Volcano creates at its start are always there."""
 
     def __init__(self) -> None:
-        self.queues = Queues(nodes=False)
+        self.queues = QueueAccounts(nodes=False)
         self.order = QueueOrder(self.queues)
         self._flaws: dict[str, str] = {}
         self._own: dict[str, dict[str, int]] = {}
         for name in BUILT_IN:
-            self.queues.put(QueueSettings(name))
+            self.queues.put(VolcanoQueueSettings(name))
 
     def put(self, name: str, queue: GatedQueue | None) -> bool:
         """None: it is gone. Whether anything that counts has changed."""
         node = self.queues.get(name)
         if queue is None and name in BUILT_IN:
-            queue = GatedQueue(QueueSettings(name))
+            queue = GatedQueue(VolcanoQueueSettings(name))
         before = GatedQueue(node.settings, self._flaws.get(name, "")) if node is not None else None
         if before == queue:
             return False
@@ -87,7 +87,7 @@ class GateQueues:
         """The queue in which counts what was admitted in the one of this name."""
         return self.queues.get(name) or self.queues.tree.nodes[ROOT]
 
-    def refusal(self, name: str, need: Need) -> Waiting | None:
+    def refusal(self, name: str, need: Need) -> PodWait | None:
         """Why this does not fit now; None where it does."""
         shut = self.shut(name)
         if shut is not None:
@@ -95,9 +95,9 @@ class GateQueues:
         for here in self.queues.tree.nodes[name].up():
             if need.claims and here.settings.devices:
                 message = f"limits {', '.join(sorted(here.settings.devices))}, and claims of devices are not counted"
-                return Waiting(DEVICES, here.name, message)
+                return PodWait(DEVICES, here.name, message)
             if lacks := self._lacks(here, need):
-                return Waiting(QUOTA, here.name, lacks=lacks)
+                return PodWait(QUOTA, here.name, lacks=lacks)
         return None
 
     def fits_at(self, name: str, need: Need) -> bool:
@@ -105,29 +105,29 @@ class GateQueues:
         node = self.queues.get(name)
         return node is None or not self._lacks(node, need)
 
-    def shut(self, name: str) -> Waiting | None:
+    def shut(self, name: str) -> PodWait | None:
         """Why nothing new enters the queue, whatever it needs; None where something may."""
         node = self.queues.get(name)
         if node is None:
-            return Waiting(NOT_FOUND, name, "does not exist")
+            return PodWait(NOT_FOUND, name, "does not exist")
         if node.children:
-            return Waiting(NOT_A_LEAF, name, "has queues below; only a queue without takes work")
+            return PodWait(NOT_A_LEAF, name, "has queues below; only a queue without takes work")
         return next(self._wrongs(node), None)
 
     def _lacks(self, node: Node, need: Need) -> tuple[Shortage, ...]:
         limit, used = self.queues.limit(node), node.amounts(ALLOCATED)
         return (*shortages(node.name, used, dict(need.amounts), limit, self.queues.unnamed),)
 
-    def _wrongs(self, node: Node) -> Iterator[Waiting]:
+    def _wrongs(self, node: Node) -> Iterator[PodWait]:
         for here in node.up():
             if flaw := self._flaws.get(here.name):
-                yield Waiting(UNREADABLE, here.name, f"cannot be read: {flaw}")
+                yield PodWait(UNREADABLE, here.name, f"cannot be read: {flaw}")
             if not here.settings.is_open:
-                yield Waiting(NOT_OPEN, here.name, f"is {here.settings.state}")
+                yield PodWait(NOT_OPEN, here.name, f"is {here.settings.state}")
         stray = node.detached
         if stray is not None:
             wrong = "lies on a cycle" if stray.on_cycle else f"has the parent {stray.above}, which does not exist"
-            yield Waiting(BROKEN_TREE, stray.name, wrong)
+            yield PodWait(BROKEN_TREE, stray.name, wrong)
 
     def _move(self, name: str, times: int) -> None:
         """What counts in the queue does so where it is, or in root."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from scheduling.volcano.gates.gang import Wish
+from scheduling.volcano.gates.gang import GangWish
 from scheduling.volcano.gates.gate_queues import QUOTA, GateQueues
 from scheduling.volcano.gates.gated_pod import Need
-from scheduling.volcano.gates.lines import LineKey, Lines
-from scheduling.volcano.order import Line
+from scheduling.volcano.gates.lines import GateLines, LineKey
+from scheduling.volcano.order import PriorityQueue
 
 
 class _Contest:
@@ -27,7 +27,7 @@ class _Contest:
         self.head: LineKey | None = None
         self._turn = turn
         self._since: dict[LineKey, int] = {}
-        self._line: Line[LineKey] = Line(turn.compare)
+        self._line: PriorityQueue[LineKey] = PriorityQueue(turn.compare)
         for key in keys:
             self.put(key)
         self.advance()
@@ -53,13 +53,13 @@ class _Contest:
 class Turn:
     """`grant` carries out that the Pods of a wish pass, and puts into the lines what they make possible."""
 
-    def __init__(self, lines: Lines, queues: GateQueues, grant: Callable[[Wish], None]) -> None:
+    def __init__(self, lines: GateLines, queues: GateQueues, grant: Callable[[GangWish], None]) -> None:
         self.lines = lines
         self.served: Counter[str] = Counter()
         self._queues = queues
         self._grant = grant
         self._order = queues.order
-        self._contests: Line[_Contest] = Line(lambda a, b: self.compare(a.head, b.head))
+        self._contests: PriorityQueue[_Contest] = PriorityQueue(lambda a, b: self.compare(a.head, b.head))
 
     def run(self) -> None:
         self._order.begin()
@@ -113,7 +113,7 @@ class Turn:
         contest.advance()
         self._take()
 
-    def _passes(self, key: LineKey, wish: Wish) -> bool:
+    def _passes(self, key: LineKey, wish: GangWish) -> bool:
         """Whether the first one of the line has passed, and the next one is now the first."""
         refusal = self._queues.refusal(*key)
         if refusal is not None:

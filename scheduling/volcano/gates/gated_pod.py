@@ -8,11 +8,11 @@ from typing import NamedTuple
 from policies.amounts.requests import pod_requests
 from policies.dialects.core import gates
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, mark_of
-from policies.dialects.reading import Manifest, Reader, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_of
 from policies.dialects.volcano_job import whole
 from scheduling.objects import times
-from scheduling.volcano.objects import PodGroup, QueueSettings
+from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
 from scheduling.volcano.reading import read_pod_group, read_queue
 from scheduling.volcano.resources import asked, counted
 
@@ -48,7 +48,7 @@ ALONE = Together()
 
 
 @dataclass(frozen=True, slots=True)
-class GatedPod:
+class VolcanoGatedPod:
     """`group` is empty where it names no PodGroup, `role` is its task in it. `admitted` is the queue in which it
     counts, `together` with whom it passed, `waits` what it says of why it waits. `mark` is the project for whose quota
     it is marked.
@@ -81,7 +81,7 @@ class GatedPod:
     def gated(self) -> bool:
         return MARK in self.gates
 
-    def counts_as(self, other: GatedPod) -> bool:
+    def counts_as(self, other: VolcanoGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
         counted, others = ((p.key, p.group, p.need, p.role, p.priority, p.created) for p in (self, other))
         return counted == others
@@ -102,15 +102,15 @@ class GatedGroup(NamedTuple):
 class GatedQueue(NamedTuple):
     """A Queue, and what of its amounts or its parent cannot be read; empty where all can."""
 
-    settings: QueueSettings
+    settings: VolcanoQueueSettings
     flaw: str = ""
 
 
-def read_gated_pod(manifest: Manifest) -> GatedPod:
+def read_gated_pod(manifest: Manifest) -> VolcanoGatedPod:
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     notes, mark, group = texts(meta.get("annotations")), mark_of(manifest), group_of(manifest) or ""
     requests = counted(pod_requests(spec)) if group or mark == MARKED else {}  # nobody counts the others
-    return GatedPod(
+    return VolcanoGatedPod(
         text(meta.get("uid")) or "",
         f"{text(meta.get('namespace')) or 'default'}/{text(meta.get('name')) or ''}",
         group,
@@ -136,7 +136,7 @@ def read_gated_group(manifest: Manifest) -> GatedGroup:
 
 
 def read_gated_queue(manifest: Manifest) -> GatedQueue:
-    spec, reader = mapping(manifest.get("spec")), Reader(manifest)
+    spec, reader = mapping(manifest.get("spec")), ManifestReader(manifest)
     guarantee = mapping(spec.get("guarantee")).get("resource")
     for field, value in (("capability", spec.get("capability")), ("deserved", spec.get("deserved"))):
         reader.amounts(value, f"spec.{field}")

@@ -12,13 +12,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from scheduling.queue_tree.waiting_counts import WaitingCounts
-from scheduling.volcano.gates.gang import Gang, Wish
+from scheduling.volcano.gates.gang import GangWish, GatedGang
 from scheduling.volcano.gates.gate_places import GatePlaces
 from scheduling.volcano.gates.gate_queues import REASONS as OF_QUEUES
-from scheduling.volcano.gates.gate_queues import GateQueues, Waiting
+from scheduling.volcano.gates.gate_queues import GateQueues, PodWait
 from scheduling.volcano.gates.gate_turn import Turn
-from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedPod, GatedQueue, Together
-from scheduling.volcano.gates.lines import Lines
+from scheduling.volcano.gates.gated_pod import ALONE, GatedGroup, GatedQueue, Together, VolcanoGatedPod
+from scheduling.volcano.gates.lines import GateLines
 
 NO_GROUP = "NoPodGroup"
 GANG = "WaitsForGang"
@@ -42,7 +42,7 @@ class _Standing(NamedTuple):
     """What a Pod counts as, and for how much."""
 
     how: _How
-    pod: GatedPod
+    pod: VolcanoGatedPod
     queue: str = ""
     together: Together = ALONE
 
@@ -52,7 +52,7 @@ class _Standing(NamedTuple):
         return mine == others and self.pod.counts_as(other.pod)
 
 
-class Gatekeeper:
+class VolcanoGatekeeper:
     """`granted`: the Pods that may pass, and are not stored so. Pods that are marked for the `others` are not ours.
 
     `standing` counts those that wait as it is stored, `places` says where they do.
@@ -64,19 +64,19 @@ class Gatekeeper:
         self.granted: dict[str, Grant] = {}
         self.standing = WaitingCounts(REASONS)
         self.places = GatePlaces()
-        self._lines = Lines()
-        self._pods: dict[str, GatedPod] = {}
+        self._lines = GateLines()
+        self._pods: dict[str, VolcanoGatedPod] = {}
         self._standings: dict[str, _Standing] = {}
         self._waiting: dict[str, None] = {}
         self._groups: dict[str, GatedGroup] = {}
-        self._gangs: dict[str, Gang] = {}
+        self._gangs: dict[str, GatedGang] = {}
         self._followers: dict[str, dict[str, None]] = {}
         self._classes: dict[str, int] = {}
         self._changed: dict[str, None] = {}
 
     # --- what is observed; None: it is gone
 
-    def put_pod(self, key: str, pod: GatedPod | None) -> None:
+    def put_pod(self, key: str, pod: VolcanoGatedPod | None) -> None:
         before, pod = self._pods.pop(key, None), pod if pod is not None and self._concerns(pod) else None
         self.standing.change(before, pod)
         if pod is not None:
@@ -130,7 +130,7 @@ class Gatekeeper:
         """The Pods that may pass from now on, in their order."""
         passing: list[str] = []
 
-        def grant(wish: Wish) -> None:
+        def grant(wish: GangWish) -> None:
             for key in wish.keys:
                 self.granted[key] = Grant(wish.queue, wish.together)
                 self._stand(key)
@@ -141,21 +141,21 @@ class Gatekeeper:
         Turn(self._lines, self.queues, grant).run()
         return passing
 
-    def why(self, key: str) -> Waiting | None:
+    def why(self, key: str) -> PodWait | None:
         """Why the Pod waits; None for one that does not, or of which nothing is decided yet."""
         if key not in self._waiting:
             return None
         pod = self._standings[key].pod
         if not pod.group:
-            return Waiting(NO_GROUP, message="names no PodGroup, so there is no queue for it")
+            return PodWait(NO_GROUP, message="names no PodGroup, so there is no queue for it")
         gang = self._gangs[pod.group]
         if gang.group is None:
-            return Waiting(NO_GROUP, message=f"PodGroup {pod.group} does not exist")
+            return PodWait(NO_GROUP, message=f"PodGroup {pod.group} does not exist")
         queue = gang.group.queue
         if (shut := self.queues.shut(queue)) is not None:
             return shut
         if lacks := gang.lacks():
-            return Waiting(GANG, queue, lacks)
+            return PodWait(GANG, queue, lacks)
         wish = gang.wish_of(pod.need)
         refusal = self.queues.refusal(queue, wish.need) if wish is not None else None
         if refusal is not None and wish is not None and len(wish.keys) > 1:
@@ -168,7 +168,7 @@ class Gatekeeper:
     def is_waiting(self, key: str) -> bool:
         return key in self._waiting
 
-    def stands(self, key: str) -> tuple[GatedPod, Gang | None]:
+    def stands(self, key: str) -> tuple[VolcanoGatedPod, GatedGang | None]:
         """A Pod that waits, and those of its PodGroup. Raises KeyError."""
         pod = self._standings[key].pod
         return pod, self._gangs.get(pod.group)
@@ -216,7 +216,7 @@ class Gatekeeper:
             return None if pod.leaving else _Standing(_How.WAITS, pod)
         return _Standing(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
 
-    def _queue_of(self, pod: GatedPod) -> str:
+    def _queue_of(self, pod: VolcanoGatedPod) -> str:
         gang = self._gangs.get(pod.group)
         return gang.group.queue if gang is not None and gang.group is not None else ""
 
@@ -240,12 +240,12 @@ class Gatekeeper:
         _keep(self._followers.setdefault(pod.group, {}), key, follows)
         self._changed[pod.group] = None
 
-    def _concerns(self, pod: GatedPod) -> bool:
+    def _concerns(self, pod: VolcanoGatedPod) -> bool:
         """A Pod that names no PodGroup is Volcano's only where the webhook has marked it so."""
         return pod.mark not in self._others and (pod.marked or bool(pod.group))
 
-    def _gang(self, name: str) -> Gang:
-        return self._gangs.setdefault(name, Gang(name))
+    def _gang(self, name: str) -> GatedGang:
+        return self._gangs.setdefault(name, GatedGang(name))
 
     def _renew(self) -> None:
         """The lines have what the PodGroups that have changed ask for now."""

@@ -11,25 +11,25 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
-from scheduling.volcano.gates.gang import Wish
+from scheduling.volcano.gates.gang import GangWish
 from scheduling.volcano.gates.gated_pod import Need
 
 LineKey = tuple[str, Need]
 """The queue, and what has to fit there."""
 
 
-class Lines:
+class GateLines:
     """`awake` are the lines that were not tried since they are there, or since any queue changed. `released` are the
     queues of which something was released since they were taken."""
 
     def __init__(self) -> None:
         self.awake: dict[LineKey, None] = {}
         self.released: dict[str, None] = {}
-        self._lines: dict[LineKey, list[Wish]] = {}
+        self._lines: dict[LineKey, list[GangWish]] = {}
         self._rests: dict[LineKey, str] = {}
         self._behind: dict[str, dict[Need, dict[str, None]]] = {}
 
-    def change(self, gone: Iterable[Wish], new: Iterable[Wish]) -> None:
+    def change(self, gone: Iterable[GangWish], new: Iterable[GangWish]) -> None:
         for wish in gone:
             key = wish.queue, wish.need
             line = self._lines[key]
@@ -45,11 +45,11 @@ class Lines:
                 self.awake[key] = None
             insort(self._lines[key], wish)
 
-    def first(self, key: LineKey) -> Wish | None:
+    def first(self, key: LineKey) -> GangWish | None:
         line = self._lines.get(key)
         return line[0] if line else None
 
-    def firsts(self) -> Iterator[Wish]:
+    def firsts(self) -> Iterator[GangWish]:
         return (line[0] for line in self._lines.values())
 
     def wake_all(self) -> None:

@@ -14,7 +14,7 @@ from policies.dialects.volcano_gates import group_of
 from policies.model.objects import GroupKind, Ref
 from scheduling.objects.submission import kind_of
 from scheduling.queue_tree.amounts import Amounts
-from scheduling.volcano.objects import Devices, Machine, PodGroup, QueueSettings, Status, Task
+from scheduling.volcano.objects import Devices, Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.play.job_pods import (
     DEFAULT,
     Made,
@@ -35,20 +35,20 @@ from scheduling.volcano.reading import (
     read_task,
 )
 from scheduling.volcano.resources import PODS
-from scheduling.volcano.world import World
+from scheduling.volcano.world import SessionWorld
 
 NODE = GroupKind("", "Node")
 CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
 _SURROUNDINGS = (PRIORITY_CLASS, CLAIM, core.NAMESPACE, volcano.QUEUE, NODE)
 _WORK = (volcano.POD_GROUP, volcano.JOB, core.POD)
 """In this order: a PodGroup that is there counts for more than the one that would be made of its Job."""
-_BUILT_IN = (QueueSettings(ROOT, reclaimable=False), QueueSettings(DEFAULT))
+_BUILT_IN = (VolcanoQueueSettings(ROOT, reclaimable=False), VolcanoQueueSettings(DEFAULT))
 """The queues that Volcano creates at its start."""
 ANY_NODE = "any node"
 _ENOUGH = 10**24
 
 
-class Intake:
+class VolcanoIntake:
     """Puts objects into the world as they come; the newest version counts. What was decided of a pod stays.
 
     `shown`: by PodGroup, what a person calls it: the Job or the Pod that it was made for, or itself. `problems`: what
@@ -56,7 +56,7 @@ class Intake:
     Without any Node there is one that has room for all.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SessionWorld) -> None:
         self.world = world
         self.shown: dict[str, str] = {}
         self.problems: list[str] = []
@@ -107,7 +107,7 @@ class Intake:
 
     # --- queues and nodes
 
-    def _put_queue(self, queue: QueueSettings) -> None:
+    def _put_queue(self, queue: VolcanoQueueSettings) -> None:
         for amounts in (queue.capability or {}, queue.deserved, queue.guarantee):
             self._saw(amounts)
         self.world.put_queue(queue)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from policies.dialects.core import VOLCANO_QUEUE
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import GROUP_NAME, TASK_NAME
-from policies.dialects.volcano_job import Task as TaskSpec
+from policies.dialects.volcano_job import WrittenTask as TaskSpec
 from policies.dialects.volcano_job import read_spec, whole
 from policies.model.errors import PolicyError
 from scheduling.objects import times

@@ -8,28 +8,28 @@ from typing import TypeAlias
 
 from policies.dialects import volcano
 from policies.dialects.reading import Manifest
-from policies.impact.quotas import Excess, Pair
+from policies.impact.quotas import Excess, QuotaPair
 from policies.model.objects import Ref
-from scheduling.queue_tree.running import Running
-from scheduling.volcano.engine import Engine
+from scheduling.queue_tree.running import RunningPods
+from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.objects import Status
-from scheduling.volcano.play.intake import Intake
+from scheduling.volcano.play.intake import VolcanoIntake
 from scheduling.volcano.queues import ALLOCATED
-from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.resources import PODS, nano
-from scheduling.volcano.session import Outcome
-from scheduling.volcano.setup import Cluster, engine
+from scheduling.volcano.session import SessionOutcome
+from scheduling.volcano.setup import SessionSetup, engine
 
 ACTIONS = ("enqueue", "allocate", "reclaim")
-HAS_ROOM = Refusal("there is room for it, and the scheduler has not placed it yet")
-RECLAIMS = Refusal("it may reclaim room from others, and the scheduler has not done so yet")
+HAS_ROOM = QueueRefusal("there is room for it, and the scheduler has not placed it yet")
+RECLAIMS = QueueRefusal("it may reclaim room from others, and the scheduler has not done so yet")
 _LEAST_SESSIONS = 100
 _SESSIONS_EACH = 5
 """Sessions for each pod before a simulation counts as one that never settles."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class VolcanoInput:
     """An event of the input, as the user wrote it."""
 
     at: int
@@ -46,7 +46,7 @@ class Enqueued:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class PodsRan:
     """These pods of the PodGroup got nodes."""
 
     at: int
@@ -56,7 +56,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class PodsEvicted:
     """These pods of the PodGroup were evicted, and wait again. `preemptors` are the PodGroups that get their room."""
 
     at: int
@@ -67,17 +67,17 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class PodGroupEnded:
     """The pod, or the PodGroup with its pods, of this name ended."""
 
     at: int
     name: str
 
 
-Trace: TypeAlias = Event | Enqueued | Ran | Left | Ended
+Trace: TypeAlias = VolcanoInput | Enqueued | PodsRan | PodsEvicted | PodGroupEnded
 
 
-class Simulation:
+class VolcanoSimulation:
     """`refusals` says, by PodGroup or pod, why it waits. What is evicted stops at once and waits again.
 
     `next` has what comes next of pods that wait, where that was not carried out.
@@ -85,18 +85,18 @@ class Simulation:
 
     def __init__(self, start: int) -> None:
         self.start = self.now = start
-        self.engine: Engine = engine(Cluster())
-        self.intake = Intake(self.engine.world)
+        self.engine: PluginEngine = engine(SessionSetup())
+        self.intake = VolcanoIntake(self.engine.world)
         self.trace: list[Trace] = []
-        self.refusals: Mapping[str, tuple[Refusal, ...]] = {}
-        self.next: Mapping[str, Refusal] = {}
+        self.refusals: Mapping[str, tuple[QueueRefusal, ...]] = {}
+        self.next: Mapping[str, QueueRefusal] = {}
         self.unsettled = False
 
     # --- events
 
     def announce(self, event: str) -> None:
         """Note in the trace that this event comes now."""
-        self.trace.append(Event(self.now, event))
+        self.trace.append(VolcanoInput(self.now, event))
 
     def change(self, manifests: Iterable[Manifest]) -> None:
         """Add or change objects, in any order, without a decision: `settle` is for the caller."""
@@ -114,7 +114,7 @@ class Simulation:
             if task is None or task.status is Status.FINISHED:
                 return False
             world.put_task(replace(task, status=Status.FINISHED))
-        self.trace.append(Ended(self.now, key))
+        self.trace.append(PodGroupEnded(self.now, key))
         self.settle()
         return True
 
@@ -148,13 +148,13 @@ class Simulation:
     @property
     def has_work(self) -> bool:
         """Whether there are PodGroups of Volcano, or were."""
-        return bool(self.engine.world.jobs) or any(not isinstance(each, Event) for each in self.trace)
+        return bool(self.engine.world.jobs) or any(not isinstance(each, VolcanoInput) for each in self.trace)
 
-    def running(self) -> dict[str, Running]:
+    def running(self) -> dict[str, RunningPods]:
         """By what a person calls the PodGroups of which pods run."""
         counts = ((job, job.count(Status.RUNNING)) for job in self.engine.world.jobs.values())
         shown = self.intake.shown
-        return {shown.get(job.name, job.name): Running(job.group.queue, count) for job, count in counts if count}
+        return {shown.get(job.name, job.name): RunningPods(job.group.queue, count) for job, count in counts if count}
 
     def excesses(self) -> Iterator[Excess]:
         """The queues that use more than they may."""
@@ -165,7 +165,10 @@ class Simulation:
                 limit = limits.get(resource, 0)
                 if resource != PODS and used > limit:
                     yield Excess(
-                        volcano.queue_ref(node.name), Pair("", resource), nano(resource, used), nano(resource, limit)
+                        volcano.queue_ref(node.name),
+                        QuotaPair("", resource),
+                        nano(resource, used),
+                        nano(resource, limit),
                     )
 
     # --- sessions
@@ -185,7 +188,7 @@ class Simulation:
         self._note_starts(outcome)
         return moved
 
-    def _note_evictions(self, outcome: Outcome) -> None:
+    def _note_evictions(self, outcome: SessionOutcome) -> None:
         world = self.engine.world
         takers: dict[str, dict[str, None]] = {}
         for name, node in outcome.pipelined.items():
@@ -200,9 +203,9 @@ class Simulation:
             world.put_task(replace(task, status=Status.PENDING, node="", nominated=""))
         for group, pods in sorted(victims.items()):
             queue = world.jobs[group].group.queue
-            self.trace.append(Left(self.now, group, queue, tuple(pods), tuple(preemptors[group])))
+            self.trace.append(PodsEvicted(self.now, group, queue, tuple(pods), tuple(preemptors[group])))
 
-    def _note_starts(self, outcome: Outcome) -> None:
+    def _note_starts(self, outcome: SessionOutcome) -> None:
         world = self.engine.world
         started: dict[str, list[str]] = {}
         for name in outcome.binds:
@@ -210,4 +213,4 @@ class Simulation:
             started.setdefault(task.group, []).append(name)
             world.put_task(replace(task, status=Status.RUNNING, nominated=""))
         for group, pods in sorted(started.items()):
-            self.trace.append(Ran(self.now, group, world.jobs[group].group.queue, tuple(sorted(pods))))
+            self.trace.append(PodsRan(self.now, group, world.jobs[group].group.queue, tuple(sorted(pods))))

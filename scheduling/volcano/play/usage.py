@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from math import inf
 
-from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node, Queues
+from scheduling.volcano.queues import ALLOCATED, INQUEUE, Node, QueueAccounts
 from scheduling.volcano.resources import PODS, written
-from scheduling.volcano.world import World
+from scheduling.volcano.world import SessionWorld
 
 Texts = Mapping[str, Mapping[str, str]]
 """By what an amount is, such as `allocated`, the amounts by resource as a person writes them."""
 
 
-def amounts(queues: Queues, node: Node) -> Texts:
+def amounts(queues: QueueAccounts, node: Node) -> Texts:
     """`limit` is realCapability: what the queue may use at most; what is unlimited is left out, and so are Pods."""
     own = node.settings
     found: dict[str, Mapping[str, float]] = {
@@ -31,7 +31,7 @@ def amounts(queues: Queues, node: Node) -> Texts:
     }
 
 
-def phases_by_queue(world: World) -> dict[str, Counter[str]]:
+def phases_by_queue(world: SessionWorld) -> dict[str, Counter[str]]:
     """How many PodGroups of each phase each queue has itself."""
     counts: dict[str, Counter[str]] = {}
     for job in world.jobs.values():
@@ -39,7 +39,7 @@ def phases_by_queue(world: World) -> dict[str, Counter[str]]:
     return counts
 
 
-def phases_below(world: World) -> dict[str, Counter[str]]:
+def phases_below(world: SessionWorld) -> dict[str, Counter[str]]:
     """How many PodGroups of each phase are in each queue and in all below it."""
     counts: dict[str, Counter[str]] = {}
     for name, own in phases_by_queue(world).items():

@@ -8,27 +8,27 @@ from math import inf
 
 from policies.amounts.real_capability import limits
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.jobs import Job
+from scheduling.volcano.jobs import GangJob
 from scheduling.volcano.objects import Status, Task
-from scheduling.volcano.play.simulation import Simulation
-from scheduling.volcano.queues import Node, Queues
-from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.play.simulation import VolcanoSimulation
+from scheduling.volcano.queues import Node, QueueAccounts
+from scheduling.volcano.refusal import QueueRefusal
 
-_GATED = Refusal("the pod waits behind a scheduling gate")
+_GATED = QueueRefusal("the pod waits behind a scheduling gate")
 _MOST = 3
 """So many holders are named."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class WaitingReason:
     """`pods`: how many pods of the PodGroup are refused for it; 0: the PodGroup itself is."""
 
-    refusal: Refusal
+    refusal: QueueRefusal
     pods: int
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingPodGroup:
     """A PodGroup with pods that wait. `shown` is what a person calls it. Without `phase` there is no such PodGroup."""
 
     group: str
@@ -37,10 +37,10 @@ class Waiting:
     phase: str
     waits: int
     pods: int
-    reasons: tuple[Reason, ...]
+    reasons: tuple[WaitingReason, ...]
 
 
-def waiting(simulation: Simulation) -> Iterator[Waiting]:
+def waiting(simulation: VolcanoSimulation) -> Iterator[WaitingPodGroup]:
     """All that waits: by queue, the most important first; Pods without their PodGroup come last."""
     world = simulation.engine.world
     for job in sorted(world.jobs.values(), key=_place):
@@ -48,37 +48,39 @@ def waiting(simulation: Simulation) -> Iterator[Waiting]:
         if pending or not job.tasks:
             shown = simulation.intake.shown.get(job.name, job.name)
             reasons = tuple(_reasons(simulation, job, pending))
-            yield Waiting(job.name, shown, job.group.queue, job.group.phase, len(pending), len(job.tasks), reasons)
+            yield WaitingPodGroup(
+                job.name, shown, job.group.queue, job.group.phase, len(pending), len(job.tasks), reasons
+            )
     for name, task in sorted(world.tasks.items()):
         if task.group not in world.jobs and task.status is Status.PENDING:
-            reason = Reason(Refusal(f"PodGroup {task.group} does not exist"), 0)
-            yield Waiting(task.group, f"Pod {name}", "", "", 1, 1, (reason,))
+            reason = WaitingReason(QueueRefusal(f"PodGroup {task.group} does not exist"), 0)
+            yield WaitingPodGroup(task.group, f"Pod {name}", "", "", 1, 1, (reason,))
 
 
-def found(simulation: Simulation, name: str) -> list[Waiting]:
+def found(simulation: VolcanoSimulation, name: str) -> list[WaitingPodGroup]:
     """What waits of the Job, the PodGroup or the Pod `namespace/name`."""
     task = simulation.engine.world.tasks.get(name)
     group = task.group if task is not None else simulation.intake.job_named(name)
     return [each for each in waiting(simulation) if group and each.group == group]
 
 
-def _place(job: Job) -> tuple[str, int, int, str]:
+def _place(job: GangJob) -> tuple[str, int, int, str]:
     return job.group.queue, -job.group.priority, job.group.created, job.name
 
 
-def _reasons(simulation: Simulation, job: Job, pending: Iterable[Task]) -> Iterator[Reason]:
+def _reasons(simulation: VolcanoSimulation, job: GangJob, pending: Iterable[Task]) -> Iterator[WaitingReason]:
     """Each once, with the number of pods."""
     for refusal in simulation.refusals.get(job.name, ()):
-        yield Reason(refusal, 0)
-    counts: dict[Refusal, int] = {}
+        yield WaitingReason(refusal, 0)
+    counts: dict[QueueRefusal, int] = {}
     for task in pending:
         for refusal in (_GATED,) if task.gated else _of_pod(simulation, task.name):
             counts[refusal] = counts.get(refusal, 0) + 1
     for refusal, count in counts.items():
-        yield Reason(refusal, count)
+        yield WaitingReason(refusal, count)
 
 
-def _of_pod(simulation: Simulation, name: str) -> tuple[Refusal, ...]:
+def _of_pod(simulation: VolcanoSimulation, name: str) -> tuple[QueueRefusal, ...]:
     coming = simulation.next.get(name)
     return (coming,) if coming is not None else simulation.refusals.get(name, ())
 
@@ -90,7 +92,7 @@ def _of_pod(simulation: Simulation, name: str) -> tuple[Refusal, ...]:
 class Holders:
     """Who uses a resource in a queue and below, the largest first; each question is answered once."""
 
-    simulation: Simulation
+    simulation: VolcanoSimulation
     _known: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
 
     def of(self, shortage: Shortage) -> list[tuple[str, int]]:
@@ -108,7 +110,7 @@ class Holders:
             yield self.simulation.intake.shown.get(job.name, job.name), job.allocated[resource]
 
 
-def limited_by(queues: Queues, shortage: Shortage) -> str:
+def limited_by(queues: QueueAccounts, shortage: Shortage) -> str:
     """Where the limit of a shortage comes from, in words; empty where there is none to raise."""
     node = queues.get(shortage.queue)
     if node is not None and shortage.limit != queues.limit(node).get(shortage.resource, 0):
@@ -116,7 +118,7 @@ def limited_by(queues: Queues, shortage: Shortage) -> str:
     return _source(queues, node, shortage.resource) if node is not None else ""
 
 
-def _source(queues: Queues, node: Node, resource: str) -> str:
+def _source(queues: QueueAccounts, node: Node, resource: str) -> str:
     limit = queues.limit(node).get(resource)
     if limit is None:
         return f"neither a Node nor queue {node.name} has any {resource}"

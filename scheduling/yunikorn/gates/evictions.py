@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from scheduling.objects.times import SECOND
-from scheduling.yunikorn.gates.gated_pod import GatedPod
+from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.scheduler import Scheduler
 
@@ -26,7 +26,9 @@ class Evictions:
         self._until: dict[str, int] = {}
         self._begun = False
 
-    def decide(self, scheduler: Scheduler, pods: Mapping[str, GatedPod], granted: Container[str], now: int) -> None:
+    def decide(
+        self, scheduler: Scheduler, pods: Mapping[str, YuniKornGatedPod], granted: Container[str], now: int
+    ) -> None:
         """Choose who leaves. Nobody is chosen while Pods that may go have only been `granted` their room."""
         if not self._begun:  # those that a process before this one has deleted may be on their way out
             self._begun = True

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scheduling.yunikorn.application import Application
-from scheduling.yunikorn.gates.gatekeeper import Gatekeeper
-from scheduling.yunikorn.waiting import Waiting
+from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
+from scheduling.yunikorn.waiting import WaitingAllocation
 
 
-class Place(NamedTuple):
+class ApplicationPlace(NamedTuple):
     """Where a Pod stands: sorted, by queue, in the order in which applications and their Pods are tried. Those that are
     in no queue come last.
     """
@@ -29,18 +29,20 @@ class Place(NamedTuple):
     pod: str
 
 
-def in_namespace(keeper: Gatekeeper, namespace: str) -> list[Place]:
+def in_namespace(keeper: YuniKornGatekeeper, namespace: str) -> list[ApplicationPlace]:
     """In no order."""
     found = []
     for key in keeper.waiting_in(namespace):
         application = keeper.scheduler.owners.get(key)
         found.append(
-            _place(application, key) if application is not None else Place(True, "", 0, 0, "", False, 0, 0, key)
+            _place(application, key)
+            if application is not None
+            else ApplicationPlace(True, "", 0, 0, "", False, 0, 0, key)
         )
     return found
 
 
-def in_queue(keeper: Gatekeeper, path: str) -> list[Place]:
+def in_queue(keeper: YuniKornGatekeeper, path: str) -> list[ApplicationPlace]:
     """In no order; those that are in no queue are nowhere. Raises KeyError where there is no such queue."""
     return [
         _place(application, key)
@@ -51,7 +53,7 @@ def in_queue(keeper: Gatekeeper, path: str) -> list[Place]:
     ]
 
 
-def reasons(keeper: Gatekeeper, places: list[Place]) -> Iterator[Waiting]:
+def reasons(keeper: YuniKornGatekeeper, places: list[ApplicationPlace]) -> Iterator[WaitingAllocation]:
     """Of those that still wait."""
     for place in places:
         waiting = keeper.why(place.pod)
@@ -59,11 +61,11 @@ def reasons(keeper: Gatekeeper, places: list[Place]) -> Iterator[Waiting]:
             yield waiting
 
 
-def _place(application: Application, key: str) -> Place:
+def _place(application: Application, key: str) -> ApplicationPlace:
     kept = key in application.kept
     ask = application.kept[key] if kept else application.pending[key]
     priority = -application.priority if application.pending else 0
-    return Place(
+    return ApplicationPlace(
         False,
         application.leaf.path,
         priority,

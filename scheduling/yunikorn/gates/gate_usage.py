@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from scheduling.queue_tree.waiting_counts import HAS_ROOM, WaitingCounts
-from scheduling.yunikorn.gates.gated_pod import GatedPod
+from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, USER_QUOTA
 
@@ -36,7 +36,7 @@ class GateUsage:
         self._waiting = WaitingCounts(REASONS)
         self._used: Counter[tuple[str, str]] = Counter()
 
-    def change(self, before: GatedPod | None, after: GatedPod | None) -> None:
+    def change(self, before: YuniKornGatedPod | None, after: YuniKornGatedPod | None) -> None:
         """None: it was not there, or is gone."""
         before, after = self._ours(before), self._ours(after)
         self._waiting.change(before, after)
@@ -52,7 +52,7 @@ class GateUsage:
     def used(self, namespace: str, resource: str) -> int:
         return self._used.get((namespace, resource), 0)
 
-    def _ours(self, pod: GatedPod | None) -> GatedPod | None:
+    def _ours(self, pod: YuniKornGatedPod | None) -> YuniKornGatedPod | None:
         return pod if pod is not None and pod.mark not in self._others else None
 
 

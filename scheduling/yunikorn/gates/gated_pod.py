@@ -19,7 +19,7 @@ Whose = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class GatedPod:
+class YuniKornGatedPod:
     """`application` is `namespace/id`: nobody uses up the quota of another namespace by its id. `gang` is the
     annotation that names task groups. `admitted` is the queue in which it counts, `waits` what it says of why it waits.
     `mark` is the project for whose quota it is marked; only such Pods are ever preempted.
@@ -47,12 +47,12 @@ class GatedPod:
     def gated(self) -> bool:
         return MARK in self.gates
 
-    def counts_as(self, other: GatedPod) -> bool:
+    def counts_as(self, other: YuniKornGatedPod) -> bool:
         """Whether nothing that is counted differs."""
         return replace(self, gates=(), admitted="", waits="") == replace(other, gates=(), admitted="", waits="")
 
 
-def read_gated_pod(manifest: Manifest) -> GatedPod:
+def read_gated_pod(manifest: Manifest) -> YuniKornGatedPod:
     meta, spec = metadata(manifest), mapping(manifest.get("spec"))
     notes, uid = texts(meta.get("annotations")), text(meta.get("uid")) or ""
     pod = replace(core.read_pod(manifest), scheduler_name=yunikorn.SCHEDULER)
@@ -68,7 +68,7 @@ def read_gated_pod(manifest: Manifest) -> GatedPod:
         optional=notes.get(ALLOW_PREEMPTION) != "false",
         pinned=mark != MARKED or leaving,
     )
-    return GatedPod(
+    return YuniKornGatedPod(
         uid,
         namespace,
         f"{namespace}/{yunikorn.application_id(pod, uid=uid)}",

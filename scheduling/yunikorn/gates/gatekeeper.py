@@ -13,29 +13,29 @@ from itertools import groupby
 from typing import NamedTuple
 
 from policies.dialects.core import Namespace
-from policies.dialects.yunikorn_config.placement import Application as Submission
+from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, BadTaskGroups, TaskGroup, task_groups
 from scheduling.yunikorn.application import Application
 from scheduling.yunikorn.gates.evictions import Evictions
 from scheduling.yunikorn.gates.gate_usage import NAMESPACE_UNKNOWN, UNREADABLE_QUEUES, GateUsage
 from scheduling.yunikorn.gates.gated_namespace import GatedNamespaces, Usage
-from scheduling.yunikorn.gates.gated_pod import GatedPod
+from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
-from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Refusal, gang_refusal
-from scheduling.yunikorn.tree import Tree
-from scheduling.yunikorn.waiting import Waiting, waits
+from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, ApplicationRefusal, gang_refusal
+from scheduling.yunikorn.tree import ApplicationTree
+from scheduling.yunikorn.waiting import WaitingAllocation, waits
 
 
 class _Refused(NamedTuple):
     """An application that is in no queue, by what its first Pod asked for."""
 
-    refusal: Refusal
+    refusal: ApplicationRefusal
     first: str
 
 
-class Gatekeeper:
+class YuniKornGatekeeper:
     """`queues` is what queues.yaml says. `granted`: the Pods that may pass, and are not stored so, with their queue.
     `standing` counts what is stored. Pods that are marked for the quota of `others` are theirs. With `preempts` Pods
     leave so that queues get what they are guaranteed, see `evictions`.
@@ -49,12 +49,12 @@ class Gatekeeper:
         self.spaces = GatedNamespaces()
         self.standing = GateUsage(others)
         self.scheduler = self._scheduler()
-        self._pods: dict[str, GatedPod] = {}
-        self._entered: dict[str, GatedPod] = {}
+        self._pods: dict[str, YuniKornGatedPod] = {}
+        self._entered: dict[str, YuniKornGatedPod] = {}
         self._in_namespace: dict[str, dict[str, None]] = {}
         self._members: dict[str, dict[str, None]] = {}
-        self._sharing: dict[Queue, Counter[str]] = {}
-        self._barred: dict[str, Refusal] = {}
+        self._sharing: dict[YuniKornQueue, Counter[str]] = {}
+        self._barred: dict[str, ApplicationRefusal] = {}
         self._refused: dict[str, _Refused] = {}
         self._gangs: dict[str, None] = {}
         self._dirty: dict[str, None] = {}
@@ -64,7 +64,7 @@ class Gatekeeper:
 
     # --- what is observed
 
-    def put_pod(self, key: str, pod: GatedPod | None) -> None:
+    def put_pod(self, key: str, pod: YuniKornGatedPod | None) -> None:
         """None: it is gone."""
         before = self._pods.pop(key, None)
         self.standing.change(before, pod)
@@ -130,7 +130,7 @@ class Gatekeeper:
             return None
         return min(filter(None, (self.evictions.next, self.scheduler.preemptors.next)), default=None)
 
-    def why(self, key: str) -> Waiting | None:
+    def why(self, key: str) -> WaitingAllocation | None:
         """Why the Pod waits; None for one that does not."""
         pod = self._entered.get(key)
         if pod is None or not pod.gated or key in self.granted:
@@ -140,7 +140,7 @@ class Gatekeeper:
             refusal = self._barred.get(key)
             if refusal is None and pod.application in self._refused:
                 refusal = self._refused[pod.application].refusal
-            return Waiting(key, pod.application, "", *refusal) if refusal else None
+            return WaitingAllocation(key, pod.application, "", *refusal) if refusal else None
         if key in application.pending:
             return waits(self.scheduler, application, application.pending[key])
         gang = next(ask for ask in application.pending.values() if ask.key not in self.scheduler.owners)
@@ -160,7 +160,7 @@ class Gatekeeper:
     # --- entering and leaving
 
     def _scheduler(self) -> Scheduler:
-        return Scheduler(Tree(self.queues.partition), preempts=False)
+        return Scheduler(ApplicationTree(self.queues.partition), preempts=False)
 
     def _start_anew(self) -> None:
         self.scheduler = self._scheduler()
@@ -179,8 +179,8 @@ class Gatekeeper:
         for key in self._doubted:
             self.granted.pop(key, None)
         self._dirty, self._stale, self._doubted = {}, {}, {}
-        entering: dict[str, GatedPod] = {}
-        retried: dict[str, GatedPod] = {}
+        entering: dict[str, YuniKornGatedPod] = {}
+        retried: dict[str, YuniKornGatedPod] = {}
         for key in dirty:
             pod, before = self._pods.get(key), self._entered.get(key)
             stays = key not in stale and pod is not None and before is not None and self._stays(before, pod)
@@ -196,7 +196,7 @@ class Gatekeeper:
         again = {key: pod for key, pod in retried.items() if self._entered.get(key) is pod}
         self._enter_all({**again, **entering}.values())
 
-    def _enter_all(self, pods: Iterable[GatedPod]) -> None:
+    def _enter_all(self, pods: Iterable[YuniKornGatedPod]) -> None:
         entering = sorted(pods, key=self._order)
         for pod in entering:
             self._members.setdefault(pod.application, {})[pod.key] = None
@@ -208,24 +208,24 @@ class Gatekeeper:
                 self._enter(pod)
         self._keep_places()
 
-    def _stays(self, before: GatedPod, pod: GatedPod) -> bool:
+    def _stays(self, before: YuniKornGatedPod, pod: YuniKornGatedPod) -> bool:
         """Whether it counts as it did."""
         return before.counts_as(pod) and (self._runs(before) == self._runs(pod))
 
-    def _concerns(self, pod: GatedPod) -> bool:
+    def _concerns(self, pod: YuniKornGatedPod) -> bool:
         if pod.mark in self._others:
             return False
         if pod.gated:
             return not pod.leaving
         return pod.marked or self.spaces.has_quota(pod.namespace)
 
-    def _runs(self, pod: GatedPod) -> bool:
+    def _runs(self, pod: YuniKornGatedPod) -> bool:
         return not pod.gated or pod.key in self.granted
 
-    def _order(self, pod: GatedPod) -> tuple[bool, int, str]:
+    def _order(self, pod: YuniKornGatedPod) -> tuple[bool, int, str]:
         return not self._runs(pod), pod.ask.created, pod.key
 
-    def _leave(self, pod: GatedPod) -> dict[str, GatedPod]:
+    def _leave(self, pod: YuniKornGatedPod) -> dict[str, YuniKornGatedPod]:
         """Take it out. Returned are those that are tried anew, since it was the one refused, or the last that ran."""
         key, name = pod.key, pod.application
         del self._entered[key]
@@ -262,7 +262,7 @@ class Gatekeeper:
         first = self._entered[next(iter(self._members[application.name]))]
         return self.scheduler.tree.place(self._submission(first)).queue.lower() != application.leaf.path
 
-    def _enter(self, pod: GatedPod) -> None:
+    def _enter(self, pod: YuniKornGatedPod) -> None:
         name, runs = pod.application, self._runs(pod)
         if pod.finished:
             self._gangs[name] = None
@@ -296,20 +296,20 @@ class Gatekeeper:
 
     # --- applications
 
-    def _submission(self, pod: GatedPod) -> Submission:
+    def _submission(self, pod: YuniKornGatedPod) -> Submission:
         queue, user, groups = pod.whose
         return Submission(queue, user, groups, self.spaces.tags(pod.namespace))
 
-    def _bars(self, pod: GatedPod, leaf: Queue | None) -> Refusal | None:
+    def _bars(self, pod: YuniKornGatedPod, leaf: YuniKornQueue | None) -> ApplicationRefusal | None:
         """Why nothing new of the Namespace passes. What a declared queue has, annotations do not change."""
         if self.queues.fault:
-            return Refusal(UNREADABLE_QUEUES, f"queues.yaml cannot be used: {self.queues.fault}")
+            return ApplicationRefusal(UNREADABLE_QUEUES, f"queues.yaml cannot be used: {self.queues.fault}")
         if pod.namespace not in self.spaces:
-            return Refusal(NAMESPACE_UNKNOWN, f"Namespace {pod.namespace} is not known yet")
+            return ApplicationRefusal(NAMESPACE_UNKNOWN, f"Namespace {pod.namespace} is not known yet")
         flaw = "" if leaf is not None and leaf.settings.managed else self.spaces.flaw(pod.namespace)
-        return Refusal(UNREADABLE_QUOTA, f"Namespace {pod.namespace}: {flaw}") if flaw else None
+        return ApplicationRefusal(UNREADABLE_QUOTA, f"Namespace {pod.namespace}: {flaw}") if flaw else None
 
-    def _submitted(self, pod: GatedPod, runs: bool) -> Application | Refusal:
+    def _submitted(self, pod: YuniKornGatedPod, runs: bool) -> Application | ApplicationRefusal:
         """The application of its first Pod, or why it is in no queue."""
         submission, tree = self._submission(pod), self.scheduler.tree
         recorded = self.granted.get(pod.key) or pod.admitted
@@ -321,26 +321,26 @@ class Gatekeeper:
             if not runs and (barred := self._bars(pod, known)) is not None:
                 return barred
             if not placement.queue:
-                return Refusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
+                return ApplicationRefusal(REJECTED, "; ".join((placement.reason, *placement.passed)))
             leaf = tree.leaf(placement.queue, submission)
         try:
             gang = self._gang(pod)
         except BadTaskGroups as error:
             if not runs:
                 self._drop_empty(leaf)
-                return Refusal(REJECTED, str(error))
+                return ApplicationRefusal(REJECTED, str(error))
             gang = ()
         self._joined(leaf, pod.namespace)
         if gang and not runs and (excess := gang_refusal(leaf, gang)):
             self._left(leaf, pod.namespace)
             self._drop_empty(leaf)
-            return Refusal(REJECTED, excess)
+            return ApplicationRefusal(REJECTED, excess)
         _, user, groups = pod.whose
         application = Application(pod.application, leaf, user, groups, self._submitted_at(pod), gang)
         self.scheduler.submit(application, runs=runs)
         return application
 
-    def _gang(self, pod: GatedPod) -> tuple[TaskGroup, ...]:
+    def _gang(self, pod: YuniKornGatedPod) -> tuple[TaskGroup, ...]:
         """Of the oldest Pod of the application that names task groups. Raises BadTaskGroups."""
         if pod.gang:
             return task_groups({TASK_GROUPS: pod.gang})
@@ -348,21 +348,21 @@ class Gatekeeper:
         named = min((each for each in members if each.gang), key=lambda each: each.ask.created, default=None)
         return task_groups({TASK_GROUPS: named.gang}) if named is not None else ()
 
-    def _submitted_at(self, pod: GatedPod) -> int:
+    def _submitted_at(self, pod: YuniKornGatedPod) -> int:
         return min(self._entered[key].ask.created for key in self._members[pod.application])
 
-    def _drop_empty(self, leaf: Queue) -> None:
+    def _drop_empty(self, leaf: YuniKornQueue) -> None:
         if not self.scheduler.work.get(leaf):
             for gone in self.scheduler.tree.drop_empty(leaf):
                 self.scheduler.forget(gone)
 
-    def _joined(self, leaf: Queue, namespace: str) -> None:
+    def _joined(self, leaf: YuniKornQueue, namespace: str) -> None:
         sharing = self._sharing.setdefault(leaf, Counter())
         sharing[namespace] += 1
         if sharing[namespace] == 1 or len(sharing) > 1:
             self._share(leaf)
 
-    def _left(self, leaf: Queue, namespace: str) -> None:
+    def _left(self, leaf: YuniKornQueue, namespace: str) -> None:
         sharing = self._sharing[leaf]
         sharing[namespace] -= 1
         if not sharing[namespace]:
@@ -372,7 +372,7 @@ class Gatekeeper:
             else:
                 del self._sharing[leaf]
 
-    def _share(self, leaf: Queue) -> None:
+    def _share(self, leaf: YuniKornQueue) -> None:
         submissions = [Submission(tags=self.spaces.tags(name)) for name in sorted(self._sharing[leaf])]
         self.scheduler.tree.share(leaf, submissions)
         self.scheduler.changed(leaf)

@@ -14,10 +14,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from cli.input.login import Login as ClusterLogin
-from cli.serving.connection import Connection
+from cli.input.login import ClusterLogin as ClusterLogin
+from cli.serving.connection import UserConnection
 from cli.what_if.processes import Processes
-from dashboard.reading.backend import Login
+from dashboard.reading.backend import UserLogin
 from tests.apiserver.dashboard import world
 from tests.apiserver.dashboard.world import ADMIN, TENANT, Dashboard, organisation, reconciling
 from tests.apiserver.harness import ControlPlane, User
@@ -186,9 +186,9 @@ def test_whatever_is_pasted_has_a_clear_answer(page: Page, text: str, status: in
 
 
 def test_with_a_kubeconfig_and_nothing_is_ever_written(page: Page, server: ControlPlane) -> None:
-    asked = Processes(lambda _: Connection(login=ClusterLogin(kubeconfig=str(server.kubeconfig))))
+    asked = Processes(lambda _: UserConnection(login=ClusterLogin(kubeconfig=str(server.kubeconfig))))
     try:
-        found = asked.ask(Login(), {"pasted": json.dumps(workload("extra", "10"))})
+        found = asked.ask(UserLogin(), {"pasted": json.dumps(workload("extra", "10"))})
     finally:
         asked.close()
     page.ask(ADMIN, **{**quota("34"), **MOVE, **WORK})

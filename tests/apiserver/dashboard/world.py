@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from tests import builders
 from tests.apiserver.harness import ControlPlane, User
@@ -49,7 +49,7 @@ def bound(name: str, role: str, user: str, namespace: str = "") -> dict[str, Any
 
 def post(server: ControlPlane, path: str, objects: Iterable[dict[str, Any]]) -> None:
     with (
-        Cluster(from_kubeconfig(None, str(server.kubeconfig)), connections=8) as cluster,
+        ClusterClient(from_kubeconfig(None, str(server.kubeconfig)), connections=8) as cluster,
         ThreadPoolExecutor(8) as pool,
     ):
         list(pool.map(lambda each: cluster.create(path, each), objects))

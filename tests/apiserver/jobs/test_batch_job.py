@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import Conflict, NotFound
 from cluster.resource import JOBS
@@ -33,7 +33,7 @@ CONTAINER = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": 
 class Play:
     """One Job in the namespace default, whose steps are taken until something holds."""
 
-    def __init__(self, server: ControlPlane, cluster: Cluster, name: str) -> None:
+    def __init__(self, server: ControlPlane, cluster: ClusterClient, name: str) -> None:
         self.server, self.cluster, self.name = server, cluster, name
 
     @property
@@ -112,7 +112,7 @@ def now() -> int:
 def play(new_control_plane: Callable[..., ControlPlane]) -> Iterator[Callable[[str], Play]]:
     server = new_control_plane(controller_manager=True)
     install(server)
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
         yield lambda name: Play(server, cluster, name)
 
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from cli.input.settings import settings
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.reflector import Pacing
 from policies.dialects.job_shape import at
@@ -25,7 +25,7 @@ from reconciler import process
 from reconciler.configured import read_configured
 from reconciler.jobs.described import Described
 from reconciler.jobs.kinds import SHIPPED
-from reconciler.process import Reconciler, Settings
+from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell.reflectors import follow
 from tests.apiserver.build import Programs
 from tests.apiserver.harness import ControlPlane
@@ -154,7 +154,7 @@ def reconciler(server: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
     own = settings(str(file), []).reconciler.jobs
     configured = read_configured(yaml.safe_load(shipped), own, gates={"MultiKueue": False})
     login = server.service_account_kubeconfig("quotree-system", "quotree-reconciler")
-    with pytest.MonkeyPatch.context() as patched, Cluster(from_kubeconfig(None, str(login))) as cluster:
+    with pytest.MonkeyPatch.context() as patched, ClusterClient(from_kubeconfig(None, str(login))) as cluster:
         patched.setattr(process, "follow", partial(follow, pacing=Pacing(probe=0.5)))
         running = Reconciler(cluster, configured.settings)
         running.start()
@@ -203,8 +203,8 @@ def test_a_kind_that_may_not_be_listed_is_told_and_one_not_installed_is_waited_f
     boats = Described(replace(SHIPPED[GroupKind("ray.io", "RayJob")].shape, plural="boats"))
     services = SHIPPED[GroupKind("ray.io", "RayService")]
     login = server.service_account_kubeconfig("quotree-system", "quotree-reconciler")
-    with Cluster(from_kubeconfig(None, str(login))) as cluster:
-        running = Reconciler(cluster, Settings(kinds=(boats, services)))
+    with ClusterClient(from_kubeconfig(None, str(login))) as cluster:
+        running = Reconciler(cluster, DecisionSettings(kinds=(boats, services)))
         running.start()
         try:
             eventually(lambda: running.unknown() == [boats.name])

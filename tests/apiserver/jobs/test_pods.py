@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import Unreachable
 from policies.configuration.settings import KueueSettings
@@ -236,7 +236,7 @@ def test_a_pod_that_came_without_the_gate_is_deleted_with_an_event(server: Contr
     assert ("loose", "missing workload") in eventually(lambda: reported(server, "Stopped"))
 
 
-class Dying(Cluster):
+class Dying(ClusterClient):
     """Lets one Pod start; nothing that is written of another gets through."""
 
     starts = 1
@@ -251,7 +251,7 @@ class Dying(Cluster):
 
 def test_a_start_that_is_cut_off_halfway_is_brought_to_its_end_under_the_same_quota(server: ControlPlane) -> None:
     endpoint = from_kubeconfig(None, str(server.kubeconfig))
-    with Cluster(endpoint) as cluster, Dying(endpoint) as dying:
+    with ClusterClient(endpoint) as cluster, Dying(endpoint) as dying:
         first = Reconciler(cluster, writes=dying)
         first.start()
         create(server, *(pod(name, group="g", size=3) for name in "abc"))

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from cli.main import main
 from cluster.actions import Action, Create
 from cluster.apply import perform
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.stream import Manifest
 from reconciler.recorder.correlator import EVENTS
 
@@ -22,7 +22,7 @@ from reconciler.recorder.correlator import EVENTS
 def _dying(at: int) -> None:
     numbers = itertools.count(1)
 
-    def then_die(cluster: Cluster, action: Action) -> Manifest:
+    def then_die(cluster: ClusterClient, action: Action) -> Manifest:
         done = perform(cluster, action)
         reported = isinstance(action, Create) and action.resource == EVENTS
         if not reported and next(numbers) >= at:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import ClusterError
 from cluster.resource import JOBS, Resource
@@ -75,14 +75,14 @@ class Observer:
             thread.join(10)
 
     def _follow(self, server: ControlPlane, resource: Resource, worker: str) -> None:
-        with Cluster(from_kubeconfig(None, str(server.kubeconfig)), timeouts=_PATIENCE) as cluster:
+        with ClusterClient(from_kubeconfig(None, str(server.kubeconfig)), timeouts=_PATIENCE) as cluster:
             while not self._ended.is_set():
                 try:
                     self._once(cluster, resource, worker)
                 except ClusterError:
                     self._ended.wait(0.2)
 
-    def _once(self, cluster: Cluster, resource: Resource, worker: str) -> None:
+    def _once(self, cluster: ClusterClient, resource: Resource, worker: str) -> None:
         listing = cluster.snapshot(resource, lambda manifest: manifest, attempts=1)
         there = {manifest["metadata"]["uid"] for manifest in listing.items}
         if resource == JOBS:

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from reconciler.multikueue.assembly import MultiKueueSettings
-from reconciler.multikueue.kubeconfigs import Allowed
-from reconciler.multikueue.sources import Kept
+from reconciler.multikueue.kubeconfigs import AllowedSources
+from reconciler.multikueue.sources import KubeconfigSources
 from reconciler.multikueue.worker_session import Pulse
-from reconciler.process import Reconciler, Settings
+from reconciler.process import DecisionSettings, Reconciler
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import install
 from tests.apiserver.multikueue.world import MERGE, WORKER, path
@@ -84,9 +84,9 @@ def planes(tmp_path_factory: pytest.TempPathFactory, programs: object) -> Iterat
         manager.request("POST", "/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
         line = opened.enter_context(Partition(int(worker.url.rpartition(":")[2])))
         files = tmp_path_factory.mktemp("kubeconfigs")
-        client = opened.enter_context(Cluster(from_kubeconfig(None, str(manager.kubeconfig))))
-        settings = MultiKueueSettings(Kept(SYSTEM, Allowed(str(files))), pulse=PULSE)
-        running = Reconciler(client, Settings(multikueue=settings))
+        client = opened.enter_context(ClusterClient(from_kubeconfig(None, str(manager.kubeconfig))))
+        settings = MultiKueueSettings(KubeconfigSources(SYSTEM, AllowedSources(str(files))), pulse=PULSE)
+        running = Reconciler(client, DecisionSettings(multikueue=settings))
         running.start()
         opened.callback(running.stop)
         eventually(lambda: running.ready)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.wire import Timeouts
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.race.replicas import Replicas
@@ -53,7 +53,9 @@ class Racers:
     """Two clients of the API server with connections of their own."""
 
     def __init__(self, control_plane: ControlPlane) -> None:
-        connect = partial(Cluster.connect, kubeconfig=str(control_plane.kubeconfig), timeouts=_PATIENT, attempts=1)
+        connect = partial(
+            ClusterClient.connect, kubeconfig=str(control_plane.kubeconfig), timeouts=_PATIENT, attempts=1
+        )
         self._clients = [connect(), connect()]
         self._threads = ThreadPoolExecutor(2)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ApiError
 from tests.builders import cohort, config_map, namespace, queue
 
@@ -29,7 +29,7 @@ class Step:
     path: str
     body: Manifest | None = None
 
-    def run(self, cluster: Cluster) -> str:
+    def run(self, cluster: ClusterClient) -> str:
         """Empty where it was accepted, else the refusal."""
         try:
             match self.method:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import ApiError, NotFound
 from cluster.resource import Resource
 from tests import builders
@@ -33,7 +33,7 @@ _LOCAL_QUEUES = Resource(GROUP, "v1beta2", "localqueues", namespaced=True)
 class JobHistory(History):
     """`tried`: see `Rest`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         super().__init__(cluster)
         self.tried: dict[Shape, set[str]] = {}
 
@@ -45,7 +45,7 @@ class JobHistory(History):
 class JobLoad(Load):
     """`happened` counts what this adds to the load."""
 
-    def __init__(self, cluster: Cluster, namespace: str, seed: int, history: JobHistory) -> None:
+    def __init__(self, cluster: ClusterClient, namespace: str, seed: int, history: JobHistory) -> None:
         super().__init__(cluster, namespace, seed)
         self._history = history
         self._jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.lease import Lease, LeaseTimes
 
@@ -22,7 +22,7 @@ _LOOK = 0.01
 def main(kubeconfig: str, namespace: str, name: str, identity: str) -> None:
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    with Cluster(from_kubeconfig(None, kubeconfig), attempts=1) as cluster:
+    with ClusterClient(from_kubeconfig(None, kubeconfig), attempts=1) as cluster:
         lease = Lease(cluster, namespace, name, identity, TIMES)
         lease.start()
         before = 0.0

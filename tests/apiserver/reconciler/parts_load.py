@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.stream import Manifest
 from tests.apiserver.audit import Wrote
 from tests.apiserver.kueue_world import KUEUE, queue, workload
@@ -46,7 +46,7 @@ class PartsLoad(Load):
 class Probes(Watcher):
     """Submits to a tree of each part again and again, and notes how long each Workload waits for quota."""
 
-    def __init__(self, cluster: Cluster, namespace: str, parts: tuple[str, ...]) -> None:
+    def __init__(self, cluster: ClusterClient, namespace: str, parts: tuple[str, ...]) -> None:
         super().__init__(cluster, {"Workload": KINDS["Workload"]})
         self.namespace, self.parts = namespace, parts
         self.sent: dict[str, float] = {}
@@ -100,7 +100,7 @@ class Holders(Watcher):
     request whose sender was killed: it has no answer there.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         super().__init__(cluster, {"ClusterQueue": KINDS["ClusterQueue"]})
         self.seen: list[tuple[int, str, str]] = []
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import Conflict, NotFound
 from policies.dialects.kueue_workload import ELASTIC, REPLACES
 from scheduling.objects.reading import read_workload
@@ -33,7 +33,7 @@ MOST_WAITING = 20
 class Load:
     """People and jobs, straight at the API server, drawn from a seed."""
 
-    def __init__(self, cluster: Cluster, namespace: str, seed: int) -> None:
+    def __init__(self, cluster: ClusterClient, namespace: str, seed: int) -> None:
         self.cluster = cluster
         self.namespace = namespace
         self.chance = random.Random(seed)

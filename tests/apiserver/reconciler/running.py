@@ -11,10 +11,10 @@ import signal
 import sys
 import threading
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.lease import Lease, LeaseTimes
-from reconciler.process import Reconciler, Settings
+from reconciler.process import DecisionSettings, Reconciler
 from scheduling.status.deadlines import WaitForPodsReady
 
 TIMES = LeaseTimes(duration=1.2, renew_deadline=0.7, retry=0.15)
@@ -24,9 +24,9 @@ def main(kubeconfig: str, identity: str) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    with Cluster(from_kubeconfig(None, kubeconfig)) as cluster:
+    with ClusterClient(from_kubeconfig(None, kubeconfig)) as cluster:
         lease = Lease(cluster, "default", "quotree-storm", identity, TIMES)
-        reconciler = Reconciler(cluster, Settings(waiting=WaitForPodsReady()), lease)
+        reconciler = Reconciler(cluster, DecisionSettings(waiting=WaitForPodsReady()), lease)
         reconciler.start()
         ended.wait()
         reconciler.stop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import NotFound
 from scheduling.objects.reading import read_workload
@@ -29,7 +29,7 @@ CHECK = "acts-check"
 class Stage:
     """Two ClusterQueues with 2 cpus each in Cohorts of their own, and a reconciler."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(self, cluster: ClusterClient, namespace: str) -> None:
         self.cluster = cluster
         self.namespace = namespace
 
@@ -99,7 +99,7 @@ class Stage:
 @pytest.fixture
 def stage(control_plane: ControlPlane, namespace: str) -> Iterator[Stage]:
     install(control_plane)
-    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         stage = Stage(cluster, namespace)
         stage.set_up()
         try:
@@ -286,7 +286,7 @@ def test_granular_reasons_come_with_their_gate(control_plane: ControlPlane, name
     install(control_plane)
     gates = {"UnadmittedWorkloadsObservability": True, "UnadmittedWorkloadsExplicitStatus": True}
     with (
-        Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster,
+        ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster,
         following(control_plane, featureGates=gates),
     ):
         stage = Stage(cluster, namespace)
@@ -390,7 +390,7 @@ def test_who_may_go_goes_at_once_however_lately_its_status_was_written(
     """The pause between two writes of one status is made longer than any test."""
     monkeypatch.setattr("reconciler.controllers.status.PERIOD", 3600 * SECOND)
     install(control_plane)
-    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster, following(control_plane):
+    with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster, following(control_plane):
         stage = Stage(cluster, namespace)
         stage.set_up()
         try:

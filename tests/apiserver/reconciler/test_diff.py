@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import NotFound
 from scheduling.objects.reading import read_workload
@@ -34,7 +34,7 @@ QUEUES = ("dd-a", "dd-b", "dd-c", "dd-d", "dd-e")
 class Company:
     """ClusterQueues of one Cohort, each with a LocalQueue of its name, and Workloads whose jobs stop when evicted."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(self, cluster: ClusterClient, namespace: str) -> None:
         self.cluster, self.namespace = cluster, namespace
         cluster.create(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
         for manifest in quotas("1", "5", "2", "2", "1"):
@@ -91,7 +91,7 @@ def quotas(*cpu: str, **of_d: Any) -> list[Manifest]:
 @pytest.fixture
 def company(control_plane: ControlPlane, namespace: str) -> Iterator[Company]:
     install(control_plane)
-    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         made = Company(cluster, namespace)
         try:
             yield made

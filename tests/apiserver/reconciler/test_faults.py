@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
@@ -29,16 +29,16 @@ FAULTS = 0.12
 
 
 @pytest.fixture
-def direct(control_plane: ControlPlane) -> Iterator[Cluster]:
+def direct(control_plane: ControlPlane) -> Iterator[ClusterClient]:
     """The API server without faults."""
     install(control_plane)
-    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         yield cluster
 
 
 @pytest.mark.timeout(SOAK_SECONDS + CALM_SECONDS + 180)
 def test_quota_is_never_given_twice_and_nobody_is_forgotten(
-    control_plane: ControlPlane, direct: Cluster, namespace: str, tmp_path: Path
+    control_plane: ControlPlane, direct: ClusterClient, namespace: str, tmp_path: Path
 ) -> None:
     history = JobHistory(direct)
     load = JobLoad(direct, namespace, SOAK_SEED, history)

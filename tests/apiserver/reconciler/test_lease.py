@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.lease import Lease
 from tests.apiserver.harness import ControlPlane
@@ -99,7 +99,7 @@ def at_a_time_one_held_it(spans: list[tuple[float, float, str]]) -> None:
 
 
 def test_it_is_taken_renewed_and_given_up(control_plane: ControlPlane, namespace: str) -> None:
-    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         first = Lease(cluster, namespace, NAME, "first", TIMES)
         second = Lease(cluster, namespace, NAME, "second", TIMES)
         first.start()
@@ -123,7 +123,7 @@ def test_it_is_lost_while_the_api_server_is_away_and_held_again_when_it_is_back(
     new_control_plane: Callable[..., ControlPlane],
 ) -> None:
     server = new_control_plane()
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig)), attempts=1) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig)), attempts=1) as cluster:
         lease = Lease(cluster, "default", NAME, "first", TIMES)
         lease.start()
         try:

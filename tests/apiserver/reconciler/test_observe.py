@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from reconciler.core.state import ClusterState
-from reconciler.observer.comparison import Comparison, Difference, Kind, Result
+from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference, DifferenceKind
 from reconciler.process import Reconciler
 from reconciler.shell.permit import Never
 from scheduling.objects.reading import read_workload
@@ -31,17 +31,17 @@ class Compared:
     """What an observer told."""
 
     def __init__(self) -> None:
-        self.results: dict[Result, int] = dict.fromkeys(Result, 0)
-        self.differences: list[Difference] = []
+        self.results: dict[ComparisonResult, int] = dict.fromkeys(ComparisonResult, 0)
+        self.differences: list[DecisionDifference] = []
 
-    def tell(self, result: Result, difference: Difference | None) -> None:
+    def tell(self, result: ComparisonResult, difference: DecisionDifference | None) -> None:
         self.results[result] += 1
         if difference is not None:
             self.differences.append(difference)
 
 
 @contextmanager
-def observing(cluster: Cluster) -> Iterator[Compared]:
+def observing(cluster: ClusterClient) -> Iterator[Compared]:
     found = Compared()
 
     def observer(state: ClusterState) -> Comparison:
@@ -59,14 +59,14 @@ def observing(cluster: Cluster) -> Iterator[Compared]:
 
 
 @pytest.fixture
-def direct(control_plane: ControlPlane) -> Iterator[Cluster]:
+def direct(control_plane: ControlPlane) -> Iterator[ClusterClient]:
     install(control_plane)
-    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         yield cluster
 
 
 def test_one_that_decides_as_we_do_differs_in_nothing(
-    control_plane: ControlPlane, direct: Cluster, namespace: str
+    control_plane: ControlPlane, direct: ClusterClient, namespace: str
 ) -> None:
     load = Load(direct, namespace, seed=5)
     load.prepare()
@@ -80,10 +80,12 @@ def test_one_that_decides_as_we_do_differs_in_nothing(
     finally:
         load.remove()
     assert found.differences == []
-    assert found.results[Result.SAME] > 10
+    assert found.results[ComparisonResult.SAME] > 10
 
 
-def test_one_that_admits_out_of_order_is_told(control_plane: ControlPlane, direct: Cluster, namespace: str) -> None:
+def test_one_that_admits_out_of_order_is_told(
+    control_plane: ControlPlane, direct: ClusterClient, namespace: str
+) -> None:
     def make(path: str, manifest: dict[str, Any]) -> None:
         direct.create(f"{KUEUE}/{path}", manifest)
 
@@ -108,21 +110,25 @@ def test_one_that_admits_out_of_order_is_told(control_plane: ControlPlane, direc
             time.sleep(PATIENCE / SECOND + 2)
             for name, priority in (("first", 100), ("late", 0)):
                 make(f"namespaces/{namespace}/workloads", workload(name, "2", priority))
-            eventually(lambda: Kind.NOT_ADMITTED in _kinds(found), lambda: f"{found.results}")
+            eventually(lambda: DifferenceKind.NOT_ADMITTED in _kinds(found), lambda: f"{found.results}")
             admit("late")
-            eventually(lambda: Kind.OUT_OF_ORDER in _kinds(found), lambda: f"{found.results} {found.differences}")
+            eventually(
+                lambda: DifferenceKind.OUT_OF_ORDER in _kinds(found), lambda: f"{found.results} {found.differences}"
+            )
             time.sleep(PATIENCE / SECOND + 2)
             admit("first")
-            eventually(lambda: Kind.OVER_ADMITTED in _kinds(found), lambda: f"{found.results} {found.differences}")
+            eventually(
+                lambda: DifferenceKind.OVER_ADMITTED in _kinds(found), lambda: f"{found.results} {found.differences}"
+            )
     finally:
         for path in ("clusterqueues/observed", "resourceflavors/plain"):
             direct.delete(f"{KUEUE}/{path}")
     reported = {each.kind: each for each in found.differences}
-    assert reported[Kind.NOT_ADMITTED].workload == f"{namespace}/first"
-    assert reported[Kind.OUT_OF_ORDER].workload == f"{namespace}/late"
-    assert f"ours admits {namespace}/first" in reported[Kind.OUT_OF_ORDER].ours
-    assert "not enough cpu of plain" in reported[Kind.OVER_ADMITTED].ours
+    assert reported[DifferenceKind.NOT_ADMITTED].workload == f"{namespace}/first"
+    assert reported[DifferenceKind.OUT_OF_ORDER].workload == f"{namespace}/late"
+    assert f"ours admits {namespace}/first" in reported[DifferenceKind.OUT_OF_ORDER].ours
+    assert "not enough cpu of plain" in reported[DifferenceKind.OVER_ADMITTED].ours
 
 
-def _kinds(found: Compared) -> set[Kind]:
+def _kinds(found: Compared) -> set[DifferenceKind]:
     return {each.kind for each in found.differences}

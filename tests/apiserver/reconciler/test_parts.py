@@ -15,7 +15,7 @@ from statistics import median
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver import audit
 from tests.apiserver.harness import ControlPlane, User
@@ -52,8 +52,8 @@ def server(new_control_plane: Callable[..., ControlPlane], folder: Path) -> Cont
 
 
 @pytest.fixture
-def direct(server: ControlPlane) -> Iterator[Cluster]:
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+def direct(server: ControlPlane) -> Iterator[ClusterClient]:
+    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
         yield cluster
 
 
@@ -76,7 +76,7 @@ def writer(folder: Path, part: str) -> str:
 
 @pytest.mark.timeout(SECONDS + 240)
 def test_a_tree_is_decided_by_one_part_and_by_nobody_for_no_longer_than_the_lease(
-    server: ControlPlane, direct: Cluster, folder: Path, replicas: dict[str, Replica]
+    server: ControlPlane, direct: ClusterClient, folder: Path, replicas: dict[str, Replica]
 ) -> None:
     load, history, probes = PartsLoad(direct, "load", SOAK_SEED), History(direct), Probes(direct, "probes", PARTS)
     holders = Holders(direct)
@@ -122,7 +122,7 @@ def _storm(load: PartsLoad, folder: Path, replicas: dict[str, Replica], until: f
     return killed
 
 
-def _rests(load: PartsLoad, direct: Cluster) -> bool:
+def _rests(load: PartsLoad, direct: ClusterClient) -> bool:
     stopped = load.jobs(finishing=0.0)
     holders = {holder(direct.get(f"{KUEUE}/clusterqueues/{name}")) for name in QUEUES}
     return not stopped and holders == {"batch"} and not load.wrong_at_rest()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from reconciler.process import Reconciler
 from tests.apiserver.harness import ApiError, ControlPlane
@@ -43,7 +43,7 @@ class Autoscaled:
 
     @contextmanager
     def reconciler(self) -> Iterator[Reconciler]:
-        with Cluster(from_kubeconfig(None, str(self._login))) as cluster:
+        with ClusterClient(from_kubeconfig(None, str(self._login))) as cluster:
             running = Reconciler(cluster)
             running.start()
             try:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver import audit
 from tests.apiserver.audit import Wrote
@@ -97,8 +97,8 @@ def replica(server: ControlPlane, tmp_path: Path) -> Iterator[Callable[..., Repl
 
 
 @pytest.fixture
-def direct(server: ControlPlane) -> Iterator[Cluster]:
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+def direct(server: ControlPlane) -> Iterator[ClusterClient]:
+    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
         yield cluster
 
 
@@ -109,7 +109,7 @@ def holder(folder: Path) -> str:
 
 
 def test_there_is_one_writer_whoever_is_killed_or_stopped(
-    server: ControlPlane, direct: Cluster, folder: Path, replica: Callable[..., Replica]
+    server: ControlPlane, direct: ClusterClient, folder: Path, replica: Callable[..., Replica]
 ) -> None:
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "load"}})
     load, history = Load(direct, "load", seed=3), History(direct)
@@ -174,7 +174,7 @@ def _beyond_deadline(wrote: list[Wrote], stopped: set[str]) -> list[Wrote]:
 
 
 def test_a_write_on_its_way_while_its_writer_is_stopped_gives_nothing_twice(
-    server: ControlPlane, folder: Path, tmp_path: Path, replica: Callable[..., Replica], direct: Cluster
+    server: ControlPlane, folder: Path, tmp_path: Path, replica: Callable[..., Replica], direct: ClusterClient
 ) -> None:
     def state(name: str, kind: str) -> str:
         return conditions(server, "default", name).get(kind, ("", ""))[0]

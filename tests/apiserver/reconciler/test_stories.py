@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import NotFound
 from reconciler.controllers.status import StatusController
@@ -30,7 +30,7 @@ CYCLE = ("False", "CohortCycleDetected")
 class Company:
     """A tree of Cohorts, made and taken away again; a LocalQueue has the name of its ClusterQueue."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(self, cluster: ClusterClient, namespace: str) -> None:
         self.cluster = cluster
         self.namespace = namespace
         self._made: list[str] = []
@@ -110,7 +110,7 @@ def _groups(cpu: str, **limits: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def company(control_plane: ControlPlane, namespace: str) -> Iterator[Company]:
     install(control_plane)
-    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         made = Company(cluster, namespace)
         try:
             with following(control_plane):
@@ -204,7 +204,7 @@ def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_canno
             status.pop(ours, None)
     server.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition))
     time.sleep(1)  # the API server takes up a new schema soon after
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster, following(server) as reconciler:
+    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster, following(server) as reconciler:
         company = Company(cluster, "default")
         company.cohort("a")
         company.cohort("b", "a")

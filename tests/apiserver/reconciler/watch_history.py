@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.resource import Resource
 from tests.apiserver.watcher import Watcher
 from tests.reconciler.recount import Manifest, Node, Share, Tree, given, holds_quota, node, sums
@@ -33,7 +33,7 @@ class Happened(NamedTuple):
 class History(Watcher):
     """Watches from `start` to `stop`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         super().__init__(cluster, KINDS)
         self.events: list[Happened] = []
 

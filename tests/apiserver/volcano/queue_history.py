@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.resource import Resource
 from cluster.stream import Manifest
 from tests.apiserver.watcher import Watcher
@@ -28,7 +28,7 @@ class _Seen(NamedTuple):
 
 
 class QueueHistory(Watcher):
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         super().__init__(cluster, _KINDS)
         self._seen: list[_Seen] = []
 

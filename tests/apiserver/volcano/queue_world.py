@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from cluster.actions import Action, Create
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import Unreachable
 from cluster.stream import Manifest
 from policies.configuration.settings import Dialect
-from reconciler.process import Reconciler, Settings
+from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell import writer
 from reconciler.shell.permit import Alone
 from tests.apiserver.harness import ControlPlane
@@ -23,7 +23,7 @@ from tests.waiting import eventually
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
-SETTINGS = Settings(dialects=frozenset([Dialect.VOLCANO]))
+SETTINGS = DecisionSettings(dialects=frozenset([Dialect.VOLCANO]))
 PARENTS = {"root": None, "org": "root", "a": "org", "b": "org", "a1": "a", "a2": "a", "a11": "a1"}
 """Three levels below org."""
 
@@ -105,7 +105,7 @@ def under_way(server: ControlPlane) -> list[str]:
 
 @contextmanager
 def looked_after(server: ControlPlane) -> Iterator[Reconciler]:
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
         running = Reconciler(cluster, SETTINGS)
         running.start()
         try:
@@ -132,7 +132,7 @@ class Mortal:
             self.lives += 1
             assert self.lives < 200, "it never gets there"
             self._permit = permit = Alone()
-            with Cluster(from_kubeconfig(None, str(self._server.kubeconfig))) as cluster:
+            with ClusterClient(from_kubeconfig(None, str(self._server.kubeconfig))) as cluster:
                 running = Reconciler(cluster, SETTINGS, permit)
                 running.start()
                 try:
@@ -140,7 +140,7 @@ class Mortal:
                 finally:
                     running.stop()
 
-    def _once(self, cluster: Cluster, action: Action) -> Manifest:
+    def _once(self, cluster: ClusterClient, action: Action) -> Manifest:
         with self._lock:
             if not self._permit.held():
                 raise Unreachable("server", "dead", "none")

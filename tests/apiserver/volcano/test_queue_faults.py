@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
@@ -47,7 +47,7 @@ def test_queues_are_what_people_want_whoever_dies(server: ControlPlane, tmp_path
     intents = Intents({name: parent for name, parent in {**PARENTS, **MORE}.items() if parent})
     with (
         organisation(server, **MORE),
-        Cluster(from_kubeconfig(None, str(server.kubeconfig))) as direct,
+        ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as direct,
         FaultProxy(login_of(server), FAULTS, SOAK_SEED) as proxy,
         FaultProxy(server.kubeconfig, FAULTS, SOAK_SEED) as of_people,
     ):

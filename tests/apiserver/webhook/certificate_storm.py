@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import Reflector
 from cluster.resource import VALIDATING_WEBHOOKS
 from cluster.stream import Manifest
@@ -74,7 +74,7 @@ class Replica:
 class Trust:
     """The caBundle as a watch shows it; how long each that is not ours was in force, in seconds."""
 
-    def __init__(self, cluster: Cluster, configuration: str) -> None:
+    def __init__(self, cluster: ClusterClient, configuration: str) -> None:
         self.value = ""
         self.foreign: set[str] = {""}
         self.in_force: list[float] = []
@@ -195,7 +195,9 @@ class _Connections:
 class Storm:
     """Everything together, as a context manager; `replicas` are ready when it begins."""
 
-    def __init__(self, cluster: Cluster, configuration: str, replicas: list[Replica], body: bytes, rate: float) -> None:
+    def __init__(
+        self, cluster: ClusterClient, configuration: str, replicas: list[Replica], body: bytes, rate: float
+    ) -> None:
         self.trust = Trust(cluster, configuration)
         self.callers = Callers(self.trust, body, rate)
         self.replicas = replicas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.resource import CONFIG_MAPS, NAMESPACES, Resource
 from cluster.sources import sources
 from policies.dialects.reading import metadata
@@ -15,7 +15,7 @@ _RESOURCES = {
 }
 
 
-def apply(cluster: Cluster, edit: Edit) -> None:
+def apply(cluster: ClusterClient, edit: Edit) -> None:
     """Raises ClusterError where it is refused."""
     resource, namespace = _RESOURCES[edit.ref.kind], edit.ref.namespace or None
     path = resource.item(edit.ref.name, namespace)
@@ -33,7 +33,7 @@ def apply(cluster: Cluster, edit: Edit) -> None:
     cluster.replace(path, {**manifest, "metadata": {**metadata(manifest), **kept}})
 
 
-def _delete(cluster: Cluster, resource: Resource, path: str) -> None:
+def _delete(cluster: ClusterClient, resource: Resource, path: str) -> None:
     """With what Kueue and the controller of Namespaces would do afterwards: neither runs here."""
     held = metadata(cluster.get(path)).get("finalizers")
     cluster.delete(path)

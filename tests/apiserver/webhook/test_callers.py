@@ -14,7 +14,7 @@ import pytest
 
 from certs.pki import KeyPair
 from cluster.access import Reviews, metrics_guard
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.webhook.guard import Guard, as_input
@@ -91,7 +91,7 @@ def test_the_api_server_says_who_may_read_the_metrics(guard: Guard) -> None:
         kubectl("create", "serviceaccount", name)
         tokens[name] = kubectl("create", "token", name).stdout.strip()
 
-    with Cluster.connect(None, str(guard.control_plane.kubeconfig)) as cluster:
+    with ClusterClient.connect(None, str(guard.control_plane.kubeconfig)) as cluster:
         status = metrics_guard(Reviews(cluster))
 
         assert status(f"Bearer {tokens['may']}") == 200

@@ -18,7 +18,7 @@ import pytest
 
 from certs.pki import new_authority
 from certs.secret import NEW_SINCE
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.webhook.certificate_storm import SERVER_NAME, Replica, Storm
 from tests.builders import queue
@@ -111,7 +111,7 @@ def test_only_requests_under_a_foreign_ca_bundle_fail(
 ) -> None:
     request = body(review(queue("eng")))
     with (
-        Cluster.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster,
+        ClusterClient.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster,
         Storm(cluster, namespace, replicas, request, RATE) as storm,
     ):
         storm.trust.foreign.add(FOREIGN)

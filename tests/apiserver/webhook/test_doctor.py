@@ -21,7 +21,7 @@ from certs.pki import KeyPair, new_authority, new_server
 from certs.secret import from_data
 from cli.exits import Exit
 from reconciler.objects.stored import Stored
-from reconciler.parts.claims import LABEL, Claim, claim_status
+from reconciler.parts.claims import LABEL, TreeClaim, claim_status
 from tests.apiserver import build
 from tests.apiserver.audits.report_kinds import policy_reports
 from tests.apiserver.harness import ApiError, ControlPlane, User
@@ -250,7 +250,7 @@ def test_a_part_that_stopped_while_it_holds_a_tree(installed: Installed) -> None
     root = {**cohort("research"), "metadata": {"name": "research", "labels": {LABEL: "batch"}}}
     installed.request("POST", f"{KUEUE}/cohorts", root)
     installed.request("POST", f"{KUEUE}/clusterqueues", cluster_queue("vision", "research"))
-    status = {"status": claim_status(Stored(), Claim("batch", given=True), 10**18)}
+    status = {"status": claim_status(Stored(), TreeClaim("batch", given=True), 10**18)}
     try:
         installed.request("PATCH", f"{KUEUE}/clusterqueues/vision/status", status, content_type=MERGE)
         installed.renew()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from policies.rollout.edits import Site
-from policies.rollout.order import Order, arrange
+from policies.rollout.order import ApplyOrder, arrange
 from policies.rollout.waves import steps
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
@@ -27,16 +27,16 @@ STRICT = "apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\nprofile:
 
 
 @pytest.fixture(scope="module")
-def cluster(programs: build.Programs) -> Iterator[Cluster]:
+def cluster(programs: build.Programs) -> Iterator[ClusterClient]:
     """A guarded cluster without queues; each example removes what it made."""
     with ControlPlane() as control_plane, Guard(control_plane, STRICT):
         for name in ("yunikorn", "ns"):
             control_plane.kubectl("create", "namespace", name)
-        with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as connected:
+        with ClusterClient(from_kubeconfig(None, str(control_plane.kubeconfig))) as connected:
             yield connected
 
 
-def legs(move: tuple[World, World]) -> list[tuple[Site, Order]]:
+def legs(move: tuple[World, World]) -> list[tuple[Site, ApplyOrder]]:
     """From nothing to the first organisation, to the second, and back to nothing, where each is allowed as a whole."""
     before, after = move
     found = []
@@ -49,7 +49,7 @@ def legs(move: tuple[World, World]) -> list[tuple[Site, Order]]:
     return found
 
 
-def applied_in_order(cluster: Cluster, move: tuple[World, World]) -> None:
+def applied_in_order(cluster: ClusterClient, move: tuple[World, World]) -> None:
     """Raises ClusterError where a step is refused."""
     for _, order in legs(move):
         for edit in order.edits:
@@ -58,26 +58,26 @@ def applied_in_order(cluster: Cluster, move: tuple[World, World]) -> None:
 
 @settings(DRAWN, max_examples=16)
 @given(packed())
-def test_no_step_is_refused_in_trees_of_volcano_without_room(cluster: Cluster, move: tuple[World, World]) -> None:
+def test_no_step_is_refused_in_trees_of_volcano_without_room(cluster: ClusterClient, move: tuple[World, World]) -> None:
     applied_in_order(cluster, move)
 
 
 @settings(DRAWN, max_examples=16)
 @given(moves("kueue"))
-def test_no_step_is_refused_in_trees_of_kueue(cluster: Cluster, move: tuple[World, World]) -> None:
+def test_no_step_is_refused_in_trees_of_kueue(cluster: ClusterClient, move: tuple[World, World]) -> None:
     applied_in_order(cluster, move)
 
 
 @settings(DRAWN, max_examples=16)
 @given(moves("yunikorn") | packed_namespaces())
-def test_no_step_is_refused_in_trees_of_yunikorn(cluster: Cluster, move: tuple[World, World]) -> None:
+def test_no_step_is_refused_in_trees_of_yunikorn(cluster: ClusterClient, move: tuple[World, World]) -> None:
     applied_in_order(cluster, move)
 
 
 @settings(DRAWN, max_examples=12)
 @given(moves("kueue") | moves("yunikorn"), st.randoms(use_true_random=False))
 def test_the_edits_of_a_wave_are_taken_in_any_order(
-    cluster: Cluster, move: tuple[World, World], random: Random
+    cluster: ClusterClient, move: tuple[World, World], random: Random
 ) -> None:
     for at, order in legs(move):
         for step in steps(at.world, order.edits):

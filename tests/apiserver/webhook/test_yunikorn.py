@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.errors import Forbidden
 from cluster.reflector import Pacing
 from cluster.resource import CONFIG_MAPS
@@ -50,9 +50,9 @@ def guard(programs: build.Programs) -> Iterator[Guard]:
 
 
 @pytest.fixture
-def cluster(guard: Guard) -> Iterator[Cluster]:
+def cluster(guard: Guard) -> Iterator[ClusterClient]:
     login = guard.control_plane.service_account_kubeconfig("quotree-system", "quotree-webhook")
-    with Cluster.connect(kubeconfig=str(login)) as client:
+    with ClusterClient.connect(kubeconfig=str(login)) as client:
         yield client
 
 
@@ -71,7 +71,7 @@ def applied(guard: Guard, *objects: Manifest, dry: bool = False) -> str:
     return done.stderr if done.returncode else ""
 
 
-def test_the_role_opens_the_two_config_maps_and_no_other(guard: Guard, cluster: Cluster) -> None:
+def test_the_role_opens_the_two_config_maps_and_no_other(guard: Guard, cluster: ClusterClient) -> None:
     guard.control_plane.kubectl("create", "configmap", "other", "-n", "yunikorn")
     for name in ("yunikorn-configs", "yunikorn-defaults"):
         cluster.snapshot(CONFIG_MAPS, str, namespace="yunikorn", field_selector=f"metadata.name={name}")
@@ -85,12 +85,12 @@ def test_the_role_opens_the_two_config_maps_and_no_other(guard: Guard, cluster: 
         cluster.get(CONFIG_MAPS.item("yunikorn-configs", "yunikorn"))
 
 
-def test_everything_that_is_followed_may_be_read_under_the_service_account(cluster: Cluster) -> None:
+def test_everything_that_is_followed_may_be_read_under_the_service_account(cluster: ClusterClient) -> None:
     assert load(cluster).known == {source.kind for source in sources()}
 
 
 def test_without_the_role_nothing_is_ready_until_it_is_back_or_yunikorn_is_not_followed(
-    guard: Guard, cluster: Cluster
+    guard: Guard, cluster: ClusterClient
 ) -> None:
     kubectl = guard.control_plane.kubectl
     binding = yaml.safe_load(kubectl("get", "clusterrolebinding", "quotree-webhook-yunikorn", "-o", "yaml").stdout)
@@ -157,7 +157,7 @@ def test_the_command_line_knows_the_tree_of_the_live_cluster(guard: Guard, tmp_p
     assert "error[parent-queue-missing]" in done.stdout
 
 
-def test_pods_count_while_yunikorn_runs_them_and_others_never_come(guard: Guard, cluster: Cluster) -> None:
+def test_pods_count_while_yunikorn_runs_them_and_others_never_come(guard: Guard, cluster: ClusterClient) -> None:
     kubectl = guard.control_plane.kubectl
     following = Store()
     plain = [pod(f"plain-{number}", "dev", "default-scheduler", team="a") for number in range(40)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS
 from cluster.stream import Manifest
 from tests.apiserver.watcher import Watcher
@@ -26,7 +26,7 @@ class _Seen(NamedTuple):
 
 
 class GateHistory(Watcher):
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterClient) -> None:
         super().__init__(cluster, _KINDS)
         self._seen: list[_Seen] = []
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
-from cluster.client import MERGE_PATCH, Cluster
+from cluster.client import MERGE_PATCH, ClusterClient
 from cluster.errors import Conflict, Forbidden, NotFound
 from cluster.resource import NAMESPACES, PODS
 from tests.apiserver.yunikorn.gated_world import GATE, is_gated
@@ -39,7 +39,7 @@ _MOST_WAITING = 15
 class GateLoad:
     """Straight at the API server, drawn from a seed. `there`: the Pods that were created and that nobody deleted."""
 
-    def __init__(self, cluster: Cluster, seed: int) -> None:
+    def __init__(self, cluster: ClusterClient, seed: int) -> None:
         self.cluster = cluster
         self.chance = random.Random(seed)
         self.there: set[str] = set()

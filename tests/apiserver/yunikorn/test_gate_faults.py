@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
@@ -39,7 +39,7 @@ def server() -> Iterator[ControlPlane]:
 @pytest.mark.timeout(SOAK_SECONDS + 3 * CALM_SECONDS + 180)
 def test_nobody_passes_beyond_a_quota_and_nobody_is_forgotten(server: ControlPlane, tmp_path: Path) -> None:
     with (
-        Cluster(from_kubeconfig(None, str(server.kubeconfig))) as direct,
+        ClusterClient(from_kubeconfig(None, str(server.kubeconfig))) as direct,
         FaultProxy(login_of(server), FAULTS, SOAK_SEED) as proxy,
     ):
         load, history = GateLoad(direct, SOAK_SEED), GateHistory(direct)

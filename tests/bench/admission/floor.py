@@ -14,11 +14,11 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from policies.dialects.kueue_flavor import read_flavor
 from reconciler.objects.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved
 from scheduling.objects.queue_settings import read_local_queue_settings, read_queue_settings
 from scheduling.objects.reading import read_workload
@@ -57,7 +57,7 @@ def _admit_all(kubeconfig: Path, count: int) -> float:
     assert open_.qsize() == count
     status = admission()
     threads = [threading.Thread(target=_write, args=(kubeconfig, open_, status, failed)) for _ in range(_THREADS)]
-    with Cluster(from_kubeconfig(None, str(kubeconfig))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(kubeconfig))) as cluster:
         watch = cluster.watch(WORKLOADS, stored["metadata"]["resourceVersion"], namespace=_APART, seconds=3600)
         seen = threading.Thread(target=lambda: [*watch])
         began = time.monotonic()
@@ -104,7 +104,7 @@ def admission() -> Manifest:
     manifest = offer.jobs[0].manifest
     before = read_workload({**manifest, "metadata": {**manifest["metadata"], "namespace": NAMESPACE}})
     world.put_workload(before, now)
-    (decision,) = Engine(world).step(now)
+    (decision,) = AdmissionEngine(world).step(now)
     assert isinstance(decision, Reserve)
     after = reserved(before, decision, world.state.queues[decision.queue].settings, now)
     patch = status_patch(before, after, ADMISSION_MANAGER)

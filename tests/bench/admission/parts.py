@@ -53,7 +53,7 @@ def _serve(report: Path, arguments: list[str]) -> int:
     from reconciler.core.decider import Decider
     from reconciler.process import Reconciler
     from reconciler.shell.loop import Loop
-    from scheduling.cycle.engine import Engine
+    from scheduling.cycle.engine import AdmissionEngine
 
     parts, run, reconcile = Parts(), Reconciler._run, Core._reconcile
 
@@ -72,7 +72,7 @@ def _serve(report: Path, arguments: list[str]) -> int:
         (Loop, "_carry_out", "commands handed to the writers"),
         (Decider, "steps", "next steps of Workloads"),
         (Decider, "_carry_out", "decisions carried out"),
-        (Engine, "step", "cycles"),
+        (AdmissionEngine, "step", "cycles"),
     )
     for owner, name, part in timed:
         setattr(owner, name, parts.timed(part, getattr(owner, name)))

@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.stream import Watch
 from reconciler.objects.patches import WORKLOADS
@@ -95,7 +95,7 @@ class Player:
         self._threads += [threading.Thread(target=each, daemon=True) for each in (self._follow, self._ring)]
 
     def __enter__(self) -> Self:
-        self._cluster = Cluster(from_kubeconfig(None, str(self._kubeconfig)))
+        self._cluster = ClusterClient(from_kubeconfig(None, str(self._kubeconfig)))
         version = self._cluster.get(_PATH, {"limit": "1"})["metadata"]["resourceVersion"]
         self._watch = self._cluster.watch(WORKLOADS, version, namespace=NAMESPACE, seconds=3600)
         for thread in self._threads:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
 from cluster.reflector import ChangeKind, Reflector
 from cluster.resource import Resource
@@ -43,7 +43,7 @@ class Shown:
         self.names: set[str] = set()
         self.last = 0.0
         self._condition = condition
-        self._cluster = Cluster(from_kubeconfig(None, str(kubeconfig)))
+        self._cluster = ClusterClient(from_kubeconfig(None, str(kubeconfig)))
         self._reflector: Reflector[tuple[str, bool]] = Reflector(
             self._cluster, resource, self._see, on_replace=lambda *_: None, keep=self._shown
         )
@@ -120,7 +120,7 @@ def _compared(ours: Start, floor: tuple[float, float]) -> str:
 
 def _listed(login: Path) -> list[str]:
     """The collections that the reconciler lists."""
-    with Cluster(from_kubeconfig(None, str(login))) as cluster:
+    with ClusterClient(from_kubeconfig(None, str(login))) as cluster:
         watched = Reconciler(cluster, read_configured(DEFAULTS).settings).core.informer.watched
         return [each.resource.collection() for each in watched.values()]
 

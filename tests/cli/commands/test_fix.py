@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cli.exits import OutOfReach
-from cli.links import Owned
+from cli.links import OwnedFile
 from cli.report.replacing import replace_text
 from policies.judge import evaluate
 from policies.rules import registry
@@ -135,7 +135,7 @@ def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
     file.write_text("new")
 
     with pytest.raises(OutOfReach, match="has changed since it was read"):
-        replace_text(Owned(tmp_path, Path("a.yaml")), "old", "fixed")
+        replace_text(OwnedFile(tmp_path, Path("a.yaml")), "old", "fixed")
 
     assert file.read_text() == "new"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import OutOfReach
-from cli.links import Owned
+from cli.links import OwnedFile
 from cli.report.replacing import replace_text
 from tests.cli.runs import run
 
@@ -98,7 +98,7 @@ def test_a_link_that_takes_the_place_of_what_was_read_is_not_followed(tmp_path: 
     (root / swapped).symlink_to(outside if swapped == "sub" else outside / "a.yaml")
 
     with pytest.raises(OutOfReach, match="cannot be written"):
-        replace_text(Owned(root, Path("sub/a.yaml")), "old", "fixed")
+        replace_text(OwnedFile(root, Path("sub/a.yaml")), "old", "fixed")
 
     assert (outside / "a.yaml").read_text() == "old"
     assert [each.name for each in outside.iterdir()] == ["a.yaml"]
@@ -113,7 +113,7 @@ def test_a_draft_that_cannot_take_its_place_is_removed(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "fsync", full)
 
     with pytest.raises(OutOfReach, match="No space left on device"):
-        replace_text(Owned(tmp_path, Path("a.yaml")), "old", "fixed")
+        replace_text(OwnedFile(tmp_path, Path("a.yaml")), "old", "fixed")
 
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.yaml", "old")]
 
@@ -125,6 +125,6 @@ def test_where_folders_have_no_descriptors_it_is_written_by_path(
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.yaml").write_text("old")
 
-    replace_text(Owned(tmp_path, Path("sub/a.yaml")), "old", "fixed")
+    replace_text(OwnedFile(tmp_path, Path("sub/a.yaml")), "old", "fixed")
 
     assert [(each.name, each.read_text()) for each in (tmp_path / "sub").iterdir()] == [("a.yaml", "fixed")]

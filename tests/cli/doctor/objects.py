@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from cli.doctor.target import Target
-from cluster.client import Cluster
+from cli.doctor.target import CheckedCluster
+from cluster.client import ClusterClient
 from cluster.errors import NotFound
 from cluster.resource import Resource
 
@@ -31,10 +31,10 @@ class Objects:
         return (each for path, each in self._held.items() if path.startswith(start))
 
 
-def target(held: Mapping[str, Any], **deployments: Mapping[str, Any]) -> Target:
+def target(held: Mapping[str, Any], **deployments: Mapping[str, Any]) -> CheckedCluster:
     """With these Deployments of Quotree's, by what they serve."""
     found = {f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/quotree-{name}": it for name, it in deployments.items()}
-    return Target(cast("Cluster", Objects({**held, **found})), now=lambda: NOW)
+    return CheckedCluster(cast("ClusterClient", Objects({**held, **found})), now=lambda: NOW)
 
 
 def service(name: str) -> str:

@@ -19,22 +19,22 @@ from cli.doctor.checks.replicas import images, judged_replicas, judged_versions
 from cli.doctor.checks.rights import judged_rights, roles
 from cli.doctor.checks.server import judged_clock, judged_version
 from cli.doctor.checks.workers import judged_workers
-from cli.doctor.result import Result, State
+from cli.doctor.result import CheckResult, HealthState
 from cli.doctor.served import from_secret
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import Resource
 from cluster.reviews import Access
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 from tests.builders import manifest
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-WEBHOOK = Ref("Deployment", "quotree-webhook", "quotree-system")
+WEBHOOK = ObjectRef("Deployment", "quotree-webhook", "quotree-system")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 
 
-def states(*results: Result) -> list[str]:
+def states(*results: CheckResult) -> list[str]:
     for each in results:
-        assert each.fix or each.state in (State.OK, State.SKIPPED), each
+        assert each.fix or each.state in (HealthState.OK, HealthState.SKIPPED), each
     return [each.state.value for each in results]
 
 
@@ -102,7 +102,7 @@ def test_replicas(spec: dict[str, int], status: dict[str, int], state: str) -> N
 
 
 def test_versions() -> None:
-    other = Ref("Deployment", "quotree-reconciler", "quotree-system")
+    other = ObjectRef("Deployment", "quotree-reconciler", "quotree-system")
     pod = {"containers": [{"image": "lab:5000/quotree:1.0"}, {"image": "istio/proxyv2:1.2"}]}
     found = images(manifest("apps/v1", "Deployment", "any", {"template": {"spec": pod}}))
 

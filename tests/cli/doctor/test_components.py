@@ -16,14 +16,14 @@ from cli.doctor.checks.certificates import certificate_expiry, secret_of
 from cli.doctor.checks.dashboard import dashboard, judged_impersonation, judged_trust, service_of
 from cli.doctor.checks.health import judged_audit
 from cli.doctor.checks.leases import lease_of_process
-from cli.doctor.checks.reports import Keeper, judged_reports, reports
+from cli.doctor.checks.reports import ReportKeeper, judged_reports, reports
 from cli.doctor.checks.rights import account_of, of_part, roles
 from cli.doctor.checks.services import judged_service
 from cli.doctor.served import from_secret
 from cli.doctor.target import option, part_of
 from cluster.reviews import Access
 from policies.audit.reports import OPEN_REPORTS
-from policies.takeover.objects import Ref
+from policies.takeover.objects import ObjectRef
 from tests.builders import manifest
 from tests.cli.doctor.objects import NOW, SYSTEM, secret, service, target
 
@@ -67,10 +67,10 @@ def test_the_secret_of_a_certificate_is_named_or_mounted() -> None:
 
 
 def test_a_process_says_which_lease_it_takes() -> None:
-    usual = Ref("Lease", "any", SYSTEM)
+    usual = ObjectRef("Lease", "any", SYSTEM)
 
-    assert lease_of_process(deployment("audit"), usual) == Ref("Lease", "quotree-audit", SYSTEM)
-    assert lease_of_process(started("--lease=lab/mine"), usual) == Ref("Lease", "mine", "lab")
+    assert lease_of_process(deployment("audit"), usual) == ObjectRef("Lease", "quotree-audit", SYSTEM)
+    assert lease_of_process(started("--lease=lab/mine"), usual) == ObjectRef("Lease", "mine", "lab")
     assert lease_of_process(started("--lease=mine"), usual) == usual
     assert lease_of_process(None, usual) == usual
 
@@ -160,7 +160,7 @@ def test_the_age_of_the_last_audit(synced: str, age: str, heard: str, state: str
     assert judged_audit("any", "<html>a proxy's page</html>", 600.0).state.value == "skipped"
 
 
-KEPT = Keeper(installed=True)
+KEPT = ReportKeeper(installed=True)
 
 
 @pytest.mark.parametrize(
@@ -169,14 +169,14 @@ KEPT = Keeper(installed=True)
         ([], "", KEPT, "ok"),
         ([], "clusterreports quotree-a", KEPT, "ok"),
         (["clusterreports"], "", KEPT, "warning"),
-        ([], "clusterreports quotree-a", Keeper(True, True, "2026-01-01T00:00:00Z"), "warning"),
-        ([], "clusterreports quotree-a", Keeper(True, True), "warning"),
-        ([], "", Keeper(True, True), "ok"),
-        ([], "clusterreports quotree-a", Keeper(False), "warning"),
-        ([], "", Keeper(False), "skipped"),
+        ([], "clusterreports quotree-a", ReportKeeper(True, True, "2026-01-01T00:00:00Z"), "warning"),
+        ([], "clusterreports quotree-a", ReportKeeper(True, True), "warning"),
+        ([], "", ReportKeeper(True, True), "ok"),
+        ([], "clusterreports quotree-a", ReportKeeper(False), "warning"),
+        ([], "", ReportKeeper(False), "skipped"),
     ],
 )
-def test_reports(missing: list[str], ours: str, keeper: Keeper, state: str) -> None:
+def test_reports(missing: list[str], ours: str, keeper: ReportKeeper, state: str) -> None:
     result = judged_reports(OPEN_REPORTS, missing, ours, keeper)
 
     assert (result.state.value, bool(result.fix)) == (state, state == "warning")
@@ -241,8 +241,10 @@ def certified(component: str, days: float = 9) -> dict[str, Any]:
 
 
 def test_the_service_that_a_url_names() -> None:
-    assert service_of("https://quotree-reconciler.quotree-system.svc") == Ref("Service", "quotree-reconciler", SYSTEM)
-    assert service_of("https://a.b.svc.cluster.local:8443/") == Ref("Service", "a", "b")
+    assert service_of("https://quotree-reconciler.quotree-system.svc") == ObjectRef(
+        "Service", "quotree-reconciler", SYSTEM
+    )
+    assert service_of("https://a.b.svc.cluster.local:8443/") == ObjectRef("Service", "a", "b")
     outside = ("https://quotree.example.dev", "https://127.0.0.1:9443", "https://localhost", "", "https://[")
     assert [service_of(each) for each in outside] == [None] * len(outside)
 

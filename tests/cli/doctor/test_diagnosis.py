@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from cli.doctor.diagnosis import diagnose
-from cli.doctor.result import Result, State, check, ok
-from cli.doctor.target import Target
-from cluster.client import Cluster
+from cli.doctor.result import CheckResult, HealthState, check, ok
+from cli.doctor.target import CheckedCluster
+from cluster.client import ClusterClient
 from cluster.endpoint import Endpoint
 from cluster.errors import BadAnswer, Forbidden, Unauthorized, Unreachable
 
@@ -26,17 +26,17 @@ from cluster.errors import BadAnswer, Forbidden, Unauthorized, Unreachable
 )
 def test_what_a_check_raises_in_its_middle(error: Exception, states: list[str], answered: bool) -> None:
     @check("breaks", "Any.")
-    def breaks(_: Target) -> Iterator[Result]:
+    def breaks(_: CheckedCluster) -> Iterator[CheckResult]:
         yield ok("", "the first half")
         raise error
 
     @check("works", "Any.")
-    def works(_: Target) -> Iterator[Result]:
+    def works(_: CheckedCluster) -> Iterator[CheckResult]:
         yield ok("", "fine")
 
-    found = diagnose(Target(Cluster(Endpoint("http://lab"))), [breaks, works])
+    found = diagnose(CheckedCluster(ClusterClient(Endpoint("http://lab"))), [breaks, works])
 
     assert [result.state.value for _, result in found.results] == states
     assert found.answered is answered
     assert sum(found.counts.values()) == 3
-    assert all(result.fix for _, result in found.results if result.state is State.FAILURE)
+    assert all(result.fix for _, result in found.results if result.state is HealthState.FAILURE)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from cli.doctor.checks.parts import Running, judged_parts
+from cli.doctor.checks.parts import RunningParts, judged_parts
 from cli.doctor.part_trees import read_node
-from cli.doctor.result import Result, State
+from cli.doctor.result import CheckResult, HealthState
 from reconciler.objects.stored import Stored
-from reconciler.parts.claims import DEFAULT, LABEL, Claim, claim_status
+from reconciler.parts.claims import DEFAULT, LABEL, TreeClaim, claim_status
 from scheduling.objects.times import of
 from tests.builders import cluster_queue, cohort
 
@@ -30,25 +30,25 @@ def held(name: str, parent: str, part: str = DEFAULT, asked: str = "", age: floa
     manifest = cluster_queue(name, parent)
     if part != DEFAULT or asked:
         since = of(NOW - timedelta(seconds=age))
-        manifest["status"] = claim_status(Stored(), Claim(part, asked, given=True), since)
+        manifest["status"] = claim_status(Stored(), TreeClaim(part, asked, given=True), since)
     return manifest
 
 
-def doctor(*manifests: Mapping[str, Any], live: Mapping[str, str] = LIVE, deployed: str = "") -> list[Result]:
+def doctor(*manifests: Mapping[str, Any], live: Mapping[str, str] = LIVE, deployed: str = "") -> list[CheckResult]:
     nodes = [read_node(each) for each in manifests]
-    found = list(judged_parts(nodes, Running(live, frozenset(deployed.split())), NOW))
-    assert all(each.fix or each.state in (State.OK, State.SKIPPED) for each in found)
+    found = list(judged_parts(nodes, RunningParts(live, frozenset(deployed.split())), NOW))
+    assert all(each.fix or each.state in (HealthState.OK, HealthState.SKIPPED) for each in found)
     return found
 
 
-def said(found: list[Result]) -> list[tuple[str, str]]:
+def said(found: list[CheckResult]) -> list[tuple[str, str]]:
     return [(each.subject, each.state.value) for each in found]
 
 
 def test_without_parts_there_is_nothing_to_look_at() -> None:
     found = doctor(cohort("lab"), cluster_queue("vision", "lab"), live={"default": "pod-1"})
 
-    assert [each.state for each in found] == [State.SKIPPED]
+    assert [each.state for each in found] == [HealthState.SKIPPED]
 
 
 def test_parts_that_run_and_hold_what_their_roots_give_them() -> None:
@@ -72,7 +72,7 @@ def test_a_part_that_holds_queues_and_does_not_run_lets_its_work_wait() -> None:
 
     (batch, _) = doctor(root, *(held(each, "research", "batch") for each in names), live={"default": "pod-1"})
 
-    assert batch.state is State.FAILURE
+    assert batch.state is HealthState.FAILURE
     assert "holds queue-0, queue-1, queue-2, queue-3 and 2 more: nothing is admitted there" in batch.message
     assert "quotree serve reconciler --part batch" in batch.fix
 
@@ -185,4 +185,4 @@ def test_of_many_trees_the_first_are_shown_and_the_rest_is_counted() -> None:
 
     assert len(found) == 2 + 11
     assert found[-1].message == "and 3 more like these"
-    assert found[-1].state is State.WARNING
+    assert found[-1].state is HealthState.WARNING

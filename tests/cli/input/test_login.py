@@ -9,9 +9,9 @@ import click
 import pytest
 import yaml
 
-from cli.exits import NotAllowed, OutOfReach
+from cli.exits import AccessDenied, OutOfReach
 from cli.group import quotree
-from cli.input.login import Login, login_options
+from cli.input.login import ClusterLogin, login_options
 from tests.cli.runs import GOOD, kubeconfig, run, write
 from tests.cluster.fake import WIDGETS, FakeApi, status
 
@@ -143,19 +143,19 @@ def test_the_namespace_is_that_of_the_context(tmp_path: Path, monkeypatch: pytes
     one = contexts(tmp_path, "one", "lab", lab="team", bare=None)
     two = contexts(tmp_path, "two", "prod", prod="ml", lab="other")
 
-    assert Login(kubeconfig=str(one)).namespace() == "team"
-    assert Login(kubeconfig=str(one), context="bare").namespace() == "default"
-    assert Login(kubeconfig=str(one), context="gone").namespace() == "default"
+    assert ClusterLogin(kubeconfig=str(one)).namespace() == "team"
+    assert ClusterLogin(kubeconfig=str(one), context="bare").namespace() == "default"
+    assert ClusterLogin(kubeconfig=str(one), context="gone").namespace() == "default"
     monkeypatch.setenv("KUBECONFIG", f"{one}:{two}:{tmp_path}/none")
-    assert Login().namespace() == "team"
-    assert Login(context="prod").namespace() == "ml"
+    assert ClusterLogin().namespace() == "team"
+    assert ClusterLogin(context="prod").namespace() == "ml"
     one.write_text("{")
     with pytest.raises(OutOfReach):
-        Login().namespace()
+        ClusterLogin().namespace()
 
 
 def test_each_request_says_as_whom_it_is_made(tmp_path: Path, api: FakeApi) -> None:
-    login = Login("lab", str(kubeconfig(tmp_path, api.url)), "jane", ("a", "b"), 2.5)
+    login = ClusterLogin("lab", str(kubeconfig(tmp_path, api.url)), "jane", ("a", "b"), 2.5)
 
     with login.connect() as cluster:
         assert not cluster.served(WIDGETS)
@@ -169,8 +169,8 @@ def test_each_request_says_as_whom_it_is_made(tmp_path: Path, api: FakeApi) -> N
 
 
 def test_a_right_that_is_missing_is_told_from_what_is_out_of_reach(tmp_path: Path, api: FakeApi) -> None:
-    login = Login(kubeconfig=str(kubeconfig(tmp_path, api.url)))
-    for code, kind in ((403, NotAllowed), (404, OutOfReach)):
+    login = ClusterLogin(kubeconfig=str(kubeconfig(tmp_path, api.url)))
+    for code, kind in ((403, AccessDenied), (404, OutOfReach)):
         api.others.append(status(code, "Odd"))
         with pytest.raises(OutOfReach) as raised, login.connected() as cluster:
             cluster.get("/x")

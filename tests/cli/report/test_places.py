@@ -10,7 +10,7 @@ from cli.input.context import Context
 from cli.input.documents import Place
 from cli.input.given import gather
 from cli.judgement import judge
-from cli.report.places import Places
+from cli.report.places import InputPlaces
 from policies.configuration.settings import Configuration
 from policies.model.findings import Cause, Finding
 from policies.model.objects import Ref
@@ -24,13 +24,13 @@ def ref(name: str) -> Ref:
     return typed(queue(name)).ref
 
 
-def places(folder: Path, *given: dict[str, Any]) -> Places:
+def places(folder: Path, *given: dict[str, Any]) -> InputPlaces:
     """With HELD as the context, and each given object in a file of its own name."""
     for manifest in given:
         write(folder / f"{manifest['metadata']['name']}.yaml", manifest)
     objects = gather([str(folder)])
     context = Context(Against("cluster"), world(*HELD))
-    return Places(objects, judge(objects, context, Configuration()).proposal)
+    return InputPlaces(objects, judge(objects, context, Configuration()).proposal)
 
 
 def test_a_given_object_has_its_own_place(tmp_path: Path) -> None:

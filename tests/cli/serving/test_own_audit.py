@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 import yaml
 
-from cli.exits import NotAllowed, OutOfReach
+from cli.exits import AccessDenied, OutOfReach
 from cli.input.against import Against
 from cli.report.audits.audited import audited
 from cli.serving.own_audit import OwnAudit
@@ -108,7 +108,7 @@ def refusing(error: Exception) -> Callable[[], Audit]:
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
-        (NotAllowed("anna cannot list pods"), Forbidden, "anna cannot list pods"),
+        (AccessDenied("anna cannot list pods"), Forbidden, "anna cannot list pods"),
         (OutOfReach("no route"), Unreachable, "the audit: no route; reload this page to try again"),
         (ValueError("secret detail"), Unreachable, "the audit: internal error; "),
     ],

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from cli.serving.connection import Address, Connection
+from cli.serving.connection import Address, UserConnection
 from cli.serving.dashboard import as_someone
 from cli.what_if.processes import COMMAND, KEPT, READERS, Processes
 from cluster.api.callers import Impersonated
 from cluster.errors import NotFound
-from dashboard.reading.backend import Login
-from dashboard.what_if.port import Later, NotAllowed, Unanswered
+from dashboard.reading.backend import UserLogin
+from dashboard.what_if.port import Later, MissingRights, Unanswered
 
 
 class Served:
@@ -47,7 +47,7 @@ class Served:
 
 
 class Way:
-    """A `Connection` to it."""
+    """A `UserConnection` to it."""
 
     def __init__(self, served: Served) -> None:
         self.open = lambda: served
@@ -73,8 +73,8 @@ def processes(made: list[Process], served: Served | None = None, *, reading: boo
     return Processes(lambda _: Way(served or Served()), start)  # type: ignore[arg-type, return-value]
 
 
-def login(number: int) -> Login:
-    return Login(f"Bearer {number}")
+def login(number: int) -> UserLogin:
+    return UserLogin(f"Bearer {number}")
 
 
 def test_each_login_has_a_process_of_its_own() -> None:
@@ -148,15 +148,15 @@ def test_a_right_that_is_taken_away_ends_at_once() -> None:
     asked.ask(login(1), {})
     served.allowed = False
 
-    with pytest.raises(NotAllowed) as refused:
+    with pytest.raises(MissingRights) as refused:
         asked.ask(login(1), {})
     assert refused.value.missing == ("list namespaces",)
 
 
 def test_the_way_to_the_api_server_crosses_to_another_process_and_is_not_shown() -> None:
-    there = Connection(Address("https://api", Path("ca.crt")), "Bearer secret", (("Impersonate-User", "jane"),))
+    there = UserConnection(Address("https://api", Path("ca.crt")), "Bearer secret", (("Impersonate-User", "jane"),))
 
-    assert Connection.of_json(json.loads(json.dumps(there.as_json()))) == there
+    assert UserConnection.of_json(json.loads(json.dumps(there.as_json()))) == there
     assert "secret" not in repr(there)
 
 
@@ -185,7 +185,7 @@ def test_a_question_that_takes_too_long_ends_and_the_state_is_as_before() -> Non
 
 def test_a_process_ends_with_who_has_started_it_while_it_reads() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        way = Connection(Address(f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        way = UserConnection(Address(f"http://127.0.0.1:{silent.getsockname()[1]}"))
         with subprocess.Popen(COMMAND, stdin=subprocess.PIPE) as child:
             assert child.stdin is not None
             child.stdin.write(json.dumps(way.as_json()).encode() + b"\n")
@@ -198,13 +198,13 @@ def test_a_process_ends_with_who_has_started_it_while_it_reads() -> None:
 
 def test_a_person_is_asked_for_with_their_own_token_or_in_their_name_and_never_otherwise() -> None:
     api = Address("https://api")
-    by_token = as_someone(api, None)(Login("Bearer jane"))
-    by_proxy = as_someone(api, lambda: "Bearer dashboard")(Login(None, Impersonated("jane", ("ml",))))
+    by_token = as_someone(api, None)(UserLogin("Bearer jane"))
+    by_proxy = as_someone(api, lambda: "Bearer dashboard")(UserLogin(None, Impersonated("jane", ("ml",))))
 
     assert (by_token.authorization, by_token.headers) == ("Bearer jane", ())
     assert by_proxy.authorization == "Bearer dashboard"
     assert dict(by_proxy.headers) == {"Impersonate-User": "jane", "Impersonate-Group": "ml"}
-    assert as_someone(api, lambda: "Bearer dashboard")(Login("Bearer jane")).authorization == "Bearer jane"
+    assert as_someone(api, lambda: "Bearer dashboard")(UserLogin("Bearer jane")).authorization == "Bearer jane"
 
 
 def test_a_process_is_ours_whatever_the_folder_has_where_the_dashboard_was_started(tmp_path: Path) -> None:

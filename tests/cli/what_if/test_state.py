@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from cli.input.context import DECLARED
-from cli.what_if.state import State
+from cli.what_if.state import Resting
 from policies import dialects
 from policies.model.forest import Forest
 from reconciler.api.snapshot import of_manifests
@@ -21,17 +21,17 @@ B = cluster_queue("b", "org", group("cpu", flavor("spot", cpu=4)), preemption={"
 STORED = [namespace("ns"), FLAVOR, cohort("org"), A, B, local_queue("to-a", "a"), local_queue("to-b", "b")]
 
 
-def state(*more: dict[str, Any]) -> State:
+def state(*more: dict[str, Any]) -> Resting:
     manifests = [*STORED, *more]
     read = [(each.ref, manifest) for manifest in manifests if (each := dialects.read(manifest)) is not None]
     forest = Forest.of((each for manifest in STORED if (each := dialects.read(manifest)) is not None), DECLARED)
     kept = {ref: json.dumps(manifest).encode() for ref, manifest in read if ref.group_kind in DECLARED}
-    return State.of(
+    return Resting.of(
         forest, kept, lambda decisions: of_manifests(manifests, decisions), datetime(2026, 11, 23, tzinfo=UTC)
     )
 
 
-def answered(state: State, *manifests: dict[str, Any]) -> dict[str, Any]:
+def answered(state: Resting, *manifests: dict[str, Any]) -> dict[str, Any]:
     found = state.answer({"form": yaml.safe_dump_all(manifests)})
     return dict(json.loads(json.dumps(found)))
 

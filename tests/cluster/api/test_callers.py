@@ -7,7 +7,7 @@ from email.message import Message
 import pytest
 
 from cluster.api.callers import Callers, Impersonated, impersonated
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.reviews import Access, Caller
 
 ANN = Impersonated("ann", ("team",))
@@ -56,7 +56,7 @@ def test_who_may_impersonate_asks_as_that_user_with_the_groups_of_every_user() -
     ],
 )
 def test_nobody_gets_more_than_may_be_impersonated(token: str, wanted: Impersonated, code: int) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HttpRefusal) as refused:
         callers().who(f"Bearer {token}", wanted)
 
     assert refused.value.code == code
@@ -88,7 +88,7 @@ def test_headers_say_for_whom_and_nothing_else() -> None:
     ],
 )
 def test_half_of_an_impersonation_is_refused_and_never_ignored(headers: list[tuple[str, str]]) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HttpRefusal) as refused:
         impersonated(request(*headers))
 
     assert refused.value.code == 400

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from cluster.api import document
-from cluster.api.document import Document
+from cluster.api.document import ApiDocument
 
 
 @pytest.mark.parametrize(
     "answer", [{}, {"nodes": []}, {"kind": "Tree", "nodes": [{"a": "é\u202e"}], "n": None, "x": [1]}]
 )
 def test_it_is_the_json_of_the_answer(answer: dict[str, Any]) -> None:
-    assert Document(answer).content == json.dumps(answer).encode()
+    assert ApiDocument(answer).content == json.dumps(answer).encode()
 
 
 @pytest.mark.parametrize("length", [1, 499, 500, 501, 1000, 1001])
@@ -32,12 +32,12 @@ def test_a_long_list_is_written_in_pieces(length: int, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(document, "json", Counting)
 
-    assert Document(answer).content == expected
+    assert ApiDocument(answer).content == expected
     assert max(written) <= 500
 
 
 def test_it_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Document({"nodes": [1]})
+    found = ApiDocument({"nodes": [1]})
     first = found.content
     monkeypatch.setattr(document, "json", None)
 

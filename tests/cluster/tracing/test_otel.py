@@ -17,11 +17,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from cluster.tracing.otel import OtelRecorder
-from cluster.tracing.span import Parent, Span, SpanContext
+from cluster.tracing.span import Parent, SpanContext, TraceSpan
 
 TRACE, OTHER = "705ab4f5639311e8b7cc42010a800002", "4bf92f3577b34da6a3ce929d0e0e4736"
 CONTEXT = SpanContext(TRACE, "00000000000000aa")
-SPAN = Span("review", CONTEXT, 1_000, 3_000, {"quotree.verdict": "denied", "quotree.rules": ["parent-missing"]})
+SPAN = TraceSpan("review", CONTEXT, 1_000, 3_000, {"quotree.verdict": "denied", "quotree.rules": ["parent-missing"]})
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def _own_loggers() -> Iterator[None]:
     library.handlers[:], library.propagate = before, propagate
 
 
-def exported(*spans: Span) -> list[dict[str, Any]]:
+def exported(*spans: TraceSpan) -> list[dict[str, Any]]:
     exporter = InMemorySpanExporter()
     recorder = OtelRecorder("quotree-webhook", exporter)
     for span in spans:
@@ -58,7 +58,7 @@ def test_a_span_keeps_its_ids_times_and_attributes() -> None:
 
 
 def test_a_child_a_link_and_a_failure_are_kept() -> None:
-    below = Span(
+    below = TraceSpan(
         "judge",
         SpanContext(TRACE, "00000000000000bb"),
         5,
@@ -101,7 +101,7 @@ def test_of_a_trace_all_spans_are_sampled_or_none(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "0.5")
     traces = [f"{number:032x}" for number in range(1, 2**64, 2**60)]
     spans = [
-        Span("x", SpanContext(trace, f"{number:016x}"), 1, 2, {}, parent)
+        TraceSpan("x", SpanContext(trace, f"{number:016x}"), 1, 2, {}, parent)
         for trace in traces
         for number, parent in ((1, None), (2, Parent("0" * 15 + "1")))
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.api.callers import Impersonated
 from dashboard.login.authenticators import ByKey, ByProxy
-from dashboard.login.sessions import Sessions, TooLong, cookie_name
+from dashboard.login.sessions import Sessions, TokenTooLong, cookie_name
 from tests.dashboard.people import COOKIE, Cluster, browser
 
 HERE = [ip_network("127.0.0.0/8")]
@@ -65,7 +65,7 @@ def test_a_cookie_that_was_not_sealed_here_is_none() -> None:
     assert theirs.open(ours.seal("token")) is None
     for sealed in ("", "x", "é", "a" * 10_000):
         assert ours.open(sealed) is None
-    with pytest.raises(TooLong):
+    with pytest.raises(TokenTooLong):
         ours.seal("x" * 4000)
 
 

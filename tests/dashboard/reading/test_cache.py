@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from cluster.errors import ClusterError, Forbidden, Unreachable
-from dashboard.reading.backend import Login
-from dashboard.reading.cache import FRESH, STALE, AnswerCache, Read
+from dashboard.reading.backend import UserLogin
+from dashboard.reading.cache import FRESH, STALE, AnswerCache, CachedRead
 
-ANN, BOB = Login("Bearer ann"), Login("Bearer bob")
+ANN, BOB = UserLogin("Bearer ann"), UserLogin("Bearer bob")
 TREE = ("v1", "/v1/tree")
 AWAY = Unreachable("https://v1", "no answer", "wait")
 
@@ -30,7 +30,7 @@ class Server:
             raise self.fails
         return {"number": self.asked}
 
-    def get(self, login: Login = ANN, enough: float = FRESH) -> Read:
+    def get(self, login: UserLogin = ANN, enough: float = FRESH) -> CachedRead:
         return self.cache.get(login, TREE, self.answer, lambda: 0.0, enough)
 
 
@@ -55,7 +55,7 @@ def test_a_server_that_fails_is_left_alone_for_a_moment() -> None:
     assert {each.problem for each in reads} == {str(AWAY)}
     assert {each.at for each in reads} == {first.at}
     server.now, server.fails = server.now + FRESH, None
-    assert server.get() == Read({"number": 3}, server.get().at)
+    assert server.get() == CachedRead({"number": 3}, server.get().at)
 
 
 def test_while_one_waits_for_a_server_that_hangs_others_get_what_is_there() -> None:
@@ -105,7 +105,7 @@ def test_few_trees_are_kept_and_many_small_answers() -> None:
     cache = AnswerCache()
     for each in range(100):
         for what in (("made", "/v1/tree", list), ("v1", "/v1/clusters")):
-            cache.get(Login(f"Bearer {each}"), what, dict, lambda: 0.0)
+            cache.get(UserLogin(f"Bearer {each}"), what, dict, lambda: 0.0)
 
     assert sum("made" in key for key in cache._entries) == 16
     assert len(cache._entries) == 116

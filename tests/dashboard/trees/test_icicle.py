@@ -5,14 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dashboard.trees.icicle import MOST, WIDTH, height, icicle
-from dashboard.trees.tree import Key, Pair, Tree
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey
 from tests.dashboard.trees.entries import kueue, tree
 
-CPU = Pair("spot", "cpu")
+CPU = FlavorPair("spot", "cpu")
 
 
 def test_children_stand_below_their_parent_as_wide_as_their_quota() -> None:
-    found = Tree(tree(kueue("org", cohort=True, quota="4", below="12"), kueue("a", "org", "9"), kueue("b", "org", "3")))
+    found = DialectTree(
+        tree(kueue("org", cohort=True, quota="4", below="12"), kueue("a", "org", "9"), kueue("b", "org", "3"))
+    )
     org, a, b = icicle(found, None, CPU)
 
     assert [each.node.name if each.node else "" for each in (org, a, b)] == ["org", "a", "b"]
@@ -23,7 +25,7 @@ def test_children_stand_below_their_parent_as_wide_as_their_quota() -> None:
 
 def test_what_is_too_narrow_stands_together_and_nothing_is_left_out() -> None:
     queues = [kueue(f"q-{each}", "org", "1") for each in range(9_000)] + [kueue("big", "org", "9000")]
-    found = Tree(tree(kueue("org", cohort=True, below="18000"), *queues))
+    found = DialectTree(tree(kueue("org", cohort=True, below="18000"), *queues))
     drawn = icicle(found, None, CPU)
     below = [each for each in drawn if each.depth == 1]
 
@@ -36,7 +38,7 @@ def test_what_is_too_narrow_stands_together_and_nothing_is_left_out() -> None:
 
 
 def test_ten_thousand_roots_are_few_blocks_that_do_not_overlap() -> None:
-    found = Tree(tree(*(kueue(f"q-{each}", None, "1") for each in range(10_000))))
+    found = DialectTree(tree(*(kueue(f"q-{each}", None, "1") for each in range(10_000))))
     drawn = icicle(found, None, CPU)
 
     assert sum(each.many for each in drawn) == 10_000
@@ -47,15 +49,15 @@ def test_ten_thousand_roots_are_few_blocks_that_do_not_overlap() -> None:
 
 
 def test_a_tree_without_any_quota_is_drawn_too() -> None:
-    found = Tree(tree(kueue("org", cohort=True), kueue("a", "org"), kueue("b", "org")))
+    found = DialectTree(tree(kueue("org", cohort=True), kueue("a", "org"), kueue("b", "org")))
 
     assert len(icicle(found, None, CPU)) == 3
-    assert [each.filled for each in icicle(found, found.nodes[Key("ClusterQueue", "a")], CPU)] == [0.0]
+    assert [each.filled for each in icicle(found, found.nodes[NodeKey("ClusterQueue", "a")], CPU)] == [0.0]
     assert height([]) == 0
 
 
 def test_more_than_the_quota_fills_the_block_and_no_more() -> None:
-    (block,) = icicle(Tree(tree(kueue("a", None, "4", "10", borrowed="6"))), None, CPU)
+    (block,) = icicle(DialectTree(tree(kueue("a", None, "4", "10", borrowed="6"))), None, CPU)
 
     assert block.filled == block.width
     assert len(block.text("a" * 500)) < 200
@@ -63,7 +65,7 @@ def test_more_than_the_quota_fills_the_block_and_no_more() -> None:
 
 def test_names_that_begin_alike_are_told_apart_where_there_is_little_room() -> None:
     queues = [kueue(f"vision-queue-{each}", "org", "1") for each in range(20)]
-    drawn = icicle(Tree(tree(kueue("org", cohort=True, below="20"), *queues)), None, CPU)
+    drawn = icicle(DialectTree(tree(kueue("org", cohort=True, below="20"), *queues)), None, CPU)
     labels = [each.text(each.node.name) for each in drawn if each.node and each.depth]
 
     assert len(set(labels)) == 20
@@ -72,8 +74,8 @@ def test_names_that_begin_alike_are_told_apart_where_there_is_little_room() -> N
 
 def test_a_block_for_several_says_what_they_are() -> None:
     queues = [kueue(f"q-{each}", "org", "1") for each in range(2_000)]
-    below = icicle(Tree(tree(kueue("org", cohort=True, below="2000"), *queues)), None, CPU)[1:]
-    roots = icicle(Tree(tree(*queues, kueue("big", None, "9000"))), None, CPU)
+    below = icicle(DialectTree(tree(kueue("org", cohort=True, below="2000"), *queues)), None, CPU)[1:]
+    roots = icicle(DialectTree(tree(*queues, kueue("big", None, "9000"))), None, CPU)
 
     assert [(each.many, each.called) for each in below] == [(2_000, "queues")]
     assert [(each.many, each.called) for each in roots if each.node is None] == [(2_000, "more")]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dashboard.trees.tree import Key, Pair, Tree, lent
+from dashboard.trees.tree import DialectTree, FlavorPair, NodeKey, lent
 from tests.dashboard.trees.entries import kueue, tree
 
-CPU = Pair("spot", "cpu")
+CPU = FlavorPair("spot", "cpu")
 N = 10**9
 
 
-def org() -> Tree:
-    return Tree(
+def org() -> DialectTree:
+    return DialectTree(
         tree(
             kueue("org", cohort=True, quota="2", below="16", used="13"),
             kueue("a", "org", "8", "11", borrowed="3"),
@@ -20,22 +20,22 @@ def org() -> Tree:
 
 
 def test_a_node_has_the_quota_of_all_below_it() -> None:
-    amounts = org().nodes[Key("Cohort", "org")].amounts(CPU)
+    amounts = org().nodes[NodeKey("Cohort", "org")].amounts(CPU)
 
     assert (amounts.quota, amounts.used, amounts.spare) == (18 * N, 13 * N, 5 * N)
-    assert org().nodes[Key("Cohort", "org")].amounts(Pair("spot", "memory")).quota is None
+    assert org().nodes[NodeKey("Cohort", "org")].amounts(FlavorPair("spot", "memory")).quota is None
 
 
 def test_siblings_lend_what_is_borrowed_beyond_the_cohorts_own_quota() -> None:
     found = org()
 
-    assert lent(found, found.nodes[Key("ClusterQueue", "b")], CPU) == 1 * N
-    assert lent(found, found.nodes[Key("ClusterQueue", "a")], CPU) == 0
+    assert lent(found, found.nodes[NodeKey("ClusterQueue", "b")], CPU) == 1 * N
+    assert lent(found, found.nodes[NodeKey("ClusterQueue", "a")], CPU) == 0
 
 
 def test_children_and_paths() -> None:
     found = org()
-    a = found.nodes[Key("ClusterQueue", "a")]
+    a = found.nodes[NodeKey("ClusterQueue", "a")]
 
     assert [node.name for node in found.path(a)] == ["org", "a"]
     assert [(depth, node.name) for depth, node in found.walk(None)] == [(0, "org"), (1, "a"), (1, "b")]
@@ -43,7 +43,7 @@ def test_children_and_paths() -> None:
 
 def test_names_with_numbers_stand_in_the_order_of_the_numbers() -> None:
     names = ["q-10", "q-2", "q-1", "q-02", "a", "10", "9", "q-1-b", "q", "q-" + "9" * 5000]
-    found = Tree(tree(*(kueue(name) for name in names)))
+    found = DialectTree(tree(*(kueue(name) for name in names)))
 
     shown = [node.name for node in found.children(None)]
     assert shown == ["9", "10", "a", "q", "q-1", "q-1-b", "q-02", "q-2", "q-10", "q-" + "9" * 5000]
@@ -57,15 +57,15 @@ def test_nobody_is_missing_where_parents_are_not_there_or_lead_in_a_circle() -> 
         kueue("below", "x"),
         kueue("orphan", "nowhere"),
     ]
-    found = Tree(tree(*nodes))
+    found = DialectTree(tree(*nodes))
 
     assert {key.name for key in found.on_cycles} == {"x", "y", "self"}
     assert sorted(node.name for _, node in found.walk(None)) == ["below", "orphan", "self", "x", "y"]
 
 
 def test_a_slash_in_the_name_of_a_resource_is_part_of_it() -> None:
-    for pair in (Pair("spot", "nvidia.com/gpu"), Pair("spot", "cpu"), Pair("", "cpu")):
-        assert Pair.parse(str(pair)) == pair
+    for pair in (FlavorPair("spot", "nvidia.com/gpu"), FlavorPair("spot", "cpu"), FlavorPair("", "cpu")):
+        assert FlavorPair.parse(str(pair)) == pair
 
 
 def test_fields_of_other_dialects() -> None:
@@ -76,6 +76,6 @@ def test_fields_of_other_dialects() -> None:
         "children": {},
     }
     queue = {"dialect": "Volcano", "kind": "Queue", "name": "q", "parent": "root", "quota": [row]}
-    found = Tree(tree(queue)).nodes[Key("Queue", "q")].amounts(Pair("", "cpu"))
+    found = DialectTree(tree(queue)).nodes[NodeKey("Queue", "q")].amounts(FlavorPair("", "cpu"))
 
     assert (found.quota, found.used, found.borrowed) == (4 * N, 5 * N, 1 * N)

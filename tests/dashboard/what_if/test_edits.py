@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from dashboard.what_if import edits
-from dashboard.what_if.edits import BadEdit, Edit, MoveEdit, QuotaEdit, Target, WorkEdit
+from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, WorkEdit
 
-NODE = Target("ClusterQueue", "a")
+NODE = EditedNode("ClusterQueue", "a")
 EDITS = [
     QuotaEdit(NODE, "spot", "nvidia.com/gpu", "nominalQuota", "8"),
     QuotaEdit(NODE, "spot", "cpu", "borrowingLimit", ""),
-    QuotaEdit(Target("Namespace", "ml&x=1"), "", "memory", "max", "1Gi"),
+    QuotaEdit(EditedNode("Namespace", "ml&x=1"), "", "memory", "max", "1Gi"),
     MoveEdit(NODE, "org"),
-    MoveEdit(Target("Cohort", "a"), ""),
+    MoveEdit(EditedNode("Cohort", "a"), ""),
     WorkEdit("team", "main", "what-if", 3, (("cpu", "500m"), ("memory", "1Gi")), -5),
 ]
 

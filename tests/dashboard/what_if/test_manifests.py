@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboard.what_if.edits import BadEdit, Edit, MoveEdit, QuotaEdit, Target, WorkEdit
+from dashboard.what_if.edits import BadEdit, Edit, EditedNode, MoveEdit, QuotaEdit, WorkEdit
 from dashboard.what_if.manifests import as_yaml, changed
 from policies.dialects import yunikorn
 from tests.builders import cluster_queue, flavor, group, kueue, namespace, queue
 
 A, ORG, Q, TEAM = (
-    Target("ClusterQueue", "a"),
-    Target("Cohort", "org"),
-    Target("Queue", "q"),
-    Target("Namespace", "team"),
+    EditedNode("ClusterQueue", "a"),
+    EditedNode("Cohort", "org"),
+    EditedNode("Queue", "q"),
+    EditedNode("Namespace", "team"),
 )
-STORED: dict[Target, dict[str, Any]] = {
+STORED: dict[EditedNode, dict[str, Any]] = {
     A: cluster_queue("a", "org", group("cpu", flavor("spot", cpu=4))),
     ORG: kueue("Cohort", "org", {}),
     Q: queue("q", None) | {"spec": {"capability": {"cpu": "8"}}},
@@ -69,12 +69,12 @@ def test_half_of_a_group_is_not_guessed(flavor_name: str, resource: str) -> None
 
 
 def test_a_cohort_that_others_name_gets_an_object() -> None:
-    [made] = after(MoveEdit(Target("Cohort", "implicit"), "org"))
+    [made] = after(MoveEdit(EditedNode("Cohort", "implicit"), "org"))
 
     assert made["apiVersion"] == "kueue.x-k8s.io/v1beta2"
     assert made["spec"] == {"parentName": "org"}
     with pytest.raises(BadEdit, match="There is no ClusterQueue zzz"):
-        after(MoveEdit(Target("ClusterQueue", "zzz"), "org"))
+        after(MoveEdit(EditedNode("ClusterQueue", "zzz"), "org"))
 
 
 def test_a_node_becomes_a_root() -> None:

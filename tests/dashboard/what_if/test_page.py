@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboard.what_if.port import Later, Reading, Unanswered
+from dashboard.what_if.port import Later, ReadingCluster, Unanswered
 from tests.builders import cluster_queue, flavor, group
 from tests.dashboard.people import ADMIN, TENANT, Cluster, Telling, signed_in
 from tests.dashboard.what_if.answers import answer, finding, job, ref
@@ -162,7 +162,7 @@ def test_a_tenant_is_told_which_rights_it_takes() -> None:
 
 @pytest.mark.parametrize(
     ("error", "status", "again"),
-    [(Reading("for 9 s"), 202, True), (Later("others ask"), 503, True), (Unanswered("too long"), 503, False)],
+    [(ReadingCluster("for 9 s"), 202, True), (Later("others ask"), 503, True), (Unanswered("too long"), 503, False)],
 )
 def test_an_answer_that_comes_later_keeps_the_form(error: Exception, status: int, again: bool) -> None:
     found = signed_in(cluster(error), ADMIN).post("/what-if", data=QUOTA)

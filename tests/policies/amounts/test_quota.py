@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.amounts import quota
-from policies.dialects.kueue import QuotaNode, cluster_queue_ref, cohort_ref
+from policies.dialects.kueue import KueueNode, cluster_queue_ref, cohort_ref
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED, minus, plus, written
@@ -322,5 +322,5 @@ def test_who_uses_a_flavor_is_known_at_every_step(steps: list[Step]) -> None:
 
 def test_a_node_without_a_list_has_no_terms() -> None:
     plain = typed(cohort("A"))
-    assert isinstance(plain, QuotaNode)
+    assert isinstance(plain, KueueNode)
     assert plain.terms() == {}

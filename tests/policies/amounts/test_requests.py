@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.amounts.requests import counted, fewest_pods, pod_requests, template_requests, total
-from policies.dialects.kueue_workload import Workload
+from policies.dialects.kueue_workload import WrittenWorkload
 from tests.builders import typed
 
 
@@ -101,7 +101,7 @@ def test_pods_that_are_done_and_pods_that_may_be_left_out_do_not_count() -> None
             "status": {"reclaimablePods": [{"name": "a", "count": 1}, {"name": "b", "count": 9}]},
         }
     )
-    assert isinstance(workload, Workload)
+    assert isinstance(workload, WrittenWorkload)
     a, b = workload.pod_sets
 
     assert (fewest_pods(workload, a), fewest_pods(workload, b)) == (3, 0)

@@ -16,7 +16,7 @@ from policies.audit.reports import (
     overwriting,
     reports,
 )
-from policies.audit.roots import Root
+from policies.audit.roots import TreeRoot
 from policies.configuration.settings import Configuration, Dialect
 from tests.builders import COMPAT, cluster_queue, cohort, local_queue, queue, world
 from tests.merging import merged
@@ -88,9 +88,9 @@ def test_policy_reports_say_the_same_without_the_fields_that_they_lack() -> None
 
 def test_names_of_roots_that_look_alike_differ_and_any_root_has_one() -> None:
     names = {
-        name_of(Root(Dialect.YUNIKORN, "Queue", path))
+        name_of(TreeRoot(Dialect.YUNIKORN, "Queue", path))
         for path in ("root.Eng", "root.eng", "root-eng", "...", "x" * 300, "é")
-    } | {name_of(Root(Dialect.KUEUE, kind, "eng")) for kind in ("Cohort", "ClusterQueue")}
+    } | {name_of(TreeRoot(Dialect.KUEUE, kind, "eng")) for kind in ("Cohort", "ClusterQueue")}
 
     assert len(names) == 8
     assert all(len(name) <= 63 and name == name.lower() and not name.endswith("-") for name in names)

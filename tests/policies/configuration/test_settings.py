@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from policies.configuration.file import API_VERSION, KIND, read_configuration
-from policies.configuration.settings import ADMITTING_USERS, Configuration, ResourceGroup
+from policies.configuration.settings import ADMITTING_USERS, Configuration, VolcanoResourceGroup
 from policies.model.errors import BadConfiguration
 from policies.rules import registry
-from policies.text.positions import Root
+from policies.text.positions import DocumentRoot
 from policies.text.yaml_values import read
 
 
@@ -29,7 +29,7 @@ def refusal(**keys: Any) -> str:
 def test_the_ledger_is_on_unless_it_is_switched_off(written: str, ledger: bool) -> None:
     (root,) = read(f"ledger: {written}")
 
-    assert isinstance(root, Root)
+    assert isinstance(root, DocumentRoot)
     assert configured(**root.value).ledger is ledger
 
 
@@ -91,10 +91,10 @@ def test_resource_groups_are_read_as_volcano_writes_them() -> None:
     }
 
     assert configured(volcano={"resourceGroups": [group, {"resourceGroup": "cpu"}]}).volcano.resource_groups == (
-        ResourceGroup(
+        VolcanoResourceGroup(
             "management", "namespace", ("ns-1",), {"type": "m"}, {"nodeAffinity": {}}, ({"key": "taint"},), "volcano"
         ),
-        ResourceGroup("cpu"),
+        VolcanoResourceGroup("cpu"),
     )
 
 

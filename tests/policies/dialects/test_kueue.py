@@ -8,16 +8,16 @@ from policies.dialects import read
 from policies.dialects.kueue import (
     ClusterQueue,
     Cohort,
+    KueueNode,
     LocalQueue,
-    QuotaNode,
     cluster_queue_ref,
     cohort_ref,
     local_queue_ref,
 )
 from policies.dialects.kueue_flavor import ResourceFlavor
-from policies.dialects.kueue_workload import PriorityClass, Workload
+from policies.dialects.kueue_workload import PriorityClassReference, WrittenWorkload
 from policies.dialects.misnamed import Misnamed
-from policies.model.objects import KubeObject, Ref, Share
+from policies.model.objects import KubeObject, Ref, SubtreeShare
 from policies.model.quantity import Quantity
 from tests.builders import cluster_queue, cohort, flavor, group, holding, kueue, local_queue, quota, typed
 from tests.policies.rules.kueue_quotas import spot
@@ -27,9 +27,9 @@ def in_version(version: str, kind: str, spec: dict[str, Any], namespace: str | N
     return typed(kueue(kind, "x", spec, version=version, namespace=namespace))
 
 
-def node(manifest: dict[str, Any]) -> QuotaNode:
+def node(manifest: dict[str, Any]) -> KueueNode:
     obj = typed(manifest)
-    assert isinstance(obj, QuotaNode)
+    assert isinstance(obj, KueueNode)
     return obj
 
 
@@ -64,7 +64,7 @@ def test_an_empty_or_absent_parent_is_none_and_its_field_is_still_named(kind: st
     for spec in ({}, {key: ""}, {key: None}):
         obj = in_version(version, kind, spec)
 
-        assert isinstance(obj, QuotaNode)
+        assert isinstance(obj, KueueNode)
         assert obj.parent is None
         assert obj.parent_field == f"spec.{key}"
 
@@ -238,7 +238,7 @@ def test_a_cluster_queue_has_at_most_so_many_flavors_resources_and_pairs(
 
 
 def test_a_node_shows_what_it_lists_and_else_what_is_below() -> None:
-    below = Share(nominal={"spot/cpu": 7, "spot/memory": 8, "a100/gpu": 9}, height=2)
+    below = SubtreeShare(nominal={"spot/cpu": 7, "spot/memory": 8, "a100/gpu": 9}, height=2)
     manifest = holding(cohort("x"), group("cpu memory", flavor("spot", cpu="0", memory="1n")))
 
     share = node(manifest).share(below)
@@ -248,7 +248,7 @@ def test_a_node_shows_what_it_lists_and_else_what_is_below() -> None:
 
 
 def test_an_unusable_amount_is_not_shown() -> None:
-    assert node(spot(cohort("x"), "-4")).share(Share(nominal={"spot/cpu": 7})).nominal == {"spot/cpu": 7}
+    assert node(spot(cohort("x"), "-4")).share(SubtreeShare(nominal={"spot/cpu": 7})).nominal == {"spot/cpu": 7}
 
 
 def test_a_resource_with_a_slash_keeps_its_name() -> None:
@@ -257,7 +257,7 @@ def test_a_resource_with_a_slash_keeps_its_name() -> None:
     flavors = [{"name": "a100", "resources": [resource]}]
     manifest["spec"]["resourceGroups"] = [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}]
 
-    assert node(manifest).share(Share()).nominal == {"a100/nvidia.com/gpu": 2 * 10**9}
+    assert node(manifest).share(SubtreeShare()).nominal == {"a100/nvidia.com/gpu": 2 * 10**9}
 
 
 # -- the other kinds ---------------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_a_local_queue_may_name_nothing() -> None:
 def test_a_workload_hangs_on_the_local_queue_of_its_namespace(version: str) -> None:
     obj = in_version(version, "Workload", {"queueName": "main"}, namespace="team")
 
-    assert isinstance(obj, Workload)
+    assert isinstance(obj, WrittenWorkload)
     assert (obj.queue, obj.queue_field) == (local_queue_ref("team", "main"), "spec.queueName")
 
 
@@ -294,28 +294,28 @@ def test_a_workload_hangs_on_the_local_queue_of_its_namespace(version: str) -> N
         (
             "v1beta2",
             {"priorityClassRef": {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}},
-            PriorityClass("scheduling.k8s.io", "PriorityClass", "high"),
+            PriorityClassReference("scheduling.k8s.io", "PriorityClass", "high"),
         ),
         (
             "v1beta1",
             {"priorityClassName": "high", "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass"},
-            PriorityClass("kueue.x-k8s.io", "WorkloadPriorityClass", "high"),
+            PriorityClassReference("kueue.x-k8s.io", "WorkloadPriorityClass", "high"),
         ),
         (
             "v1beta1",
             {"priorityClassName": "high", "priorityClassSource": "scheduling.k8s.io/priorityclass"},
-            PriorityClass("scheduling.k8s.io", "PriorityClass", "high"),
+            PriorityClassReference("scheduling.k8s.io", "PriorityClass", "high"),
         ),
         ("v1beta1", {"priorityClassName": "high"}, None),
         ("v1beta1", {"priorityClassSource": "scheduling.k8s.io/priorityclass"}, None),
     ],
 )
 def test_the_priority_class_is_the_same_in_every_version(
-    version: str, spec: dict[str, Any], expected: PriorityClass | None
+    version: str, spec: dict[str, Any], expected: PriorityClassReference | None
 ) -> None:
     obj = in_version(version, "Workload", spec, namespace="team")
 
-    assert isinstance(obj, Workload)
+    assert isinstance(obj, WrittenWorkload)
     assert obj.priority_class == expected
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from policies.dialects.kueue import cluster_queue_ref
 from policies.impact.differences import Effect, NodeChange, PairChange, differences
-from policies.impact.quotas import NO_QUOTA, NodeQuotas, Pair, Quota, amount_text
+from policies.impact.quotas import NO_QUOTA, NodeQuotas, PairQuota, QuotaPair, amount_text
 
-CPU = Pair("spot", "cpu")
+CPU = QuotaPair("spot", "cpu")
 REF = cluster_queue_ref("a")
 
 
 def node(*quota: int | None, parent: str = "org") -> dict[object, NodeQuotas]:
-    return {REF: NodeQuotas(REF, parent, {CPU: Quota(*quota)} if quota else {})}
+    return {REF: NodeQuotas(REF, parent, {CPU: PairQuota(*quota)} if quota else {})}
 
 
 def only(found: list[NodeChange]) -> NodeChange:
@@ -41,14 +41,14 @@ def test_more_is_a_gain_and_unlimited_is_most(
     found = only(differences(node(*before), node(*after)))
 
     assert found == NodeChange(
-        REF, node(*before)[REF], node(*after)[REF], (PairChange(CPU, Quota(*before), Quota(*after)),), effect
+        REF, node(*before)[REF], node(*after)[REF], (PairChange(CPU, PairQuota(*before), PairQuota(*after)),), effect
     )
 
 
 def test_what_is_created_gains_what_is_deleted_loses() -> None:
     assert only(differences({}, node(1, 1, 0, 1))).effect is Effect.GAINS
     gone = only(differences(node(1, 1, 0, 1), {}))
-    assert (gone.effect, gone.pairs) == (Effect.LOSES, (PairChange(CPU, Quota(1, 1, 0, 1), NO_QUOTA),))
+    assert (gone.effect, gone.pairs) == (Effect.LOSES, (PairChange(CPU, PairQuota(1, 1, 0, 1), NO_QUOTA),))
 
 
 def test_a_move_with_the_same_numbers_is_neither() -> None:

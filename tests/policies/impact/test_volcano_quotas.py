@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.dialects.volcano import queue_ref
-from policies.impact.quotas import Pair, Quota
+from policies.impact.quotas import PairQuota, QuotaPair
 from policies.impact.volcano_quotas import resources, volcano_quotas
 from policies.model.forest import Forest
 from tests.builders import queue, world
@@ -11,8 +11,8 @@ from tests.builders import queue, world
 UNIT = 10**9
 
 
-def quota(forest: Forest, name: str, resource: str = "cpu") -> Quota:
-    return volcano_quotas(forest, resources(forest))[queue_ref(name)].of(Pair("", resource))
+def quota(forest: Forest, name: str, resource: str = "cpu") -> PairQuota:
+    return volcano_quotas(forest, resources(forest))[queue_ref(name)].of(QuotaPair("", resource))
 
 
 def reach(forest: Forest, *names: str) -> list[int | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.impact.differences import Effect, differences
-from policies.impact.quotas import NodeQuotas, Pair, Quota
+from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair
 from policies.impact.yunikorn_quotas import yunikorn_quotas
 from policies.model.forest import Forest
 from tests.builders import namespace, world
@@ -12,7 +12,7 @@ from tests.policies.organisations import queue_text
 from tests.policies.queue_oracle import PARENT
 
 UNIT = 10**9
-VCORE = Pair("", "vcore")
+VCORE = QuotaPair("", "vcore")
 TEXT = queue_text(
     {
         "name": "eng",
@@ -32,10 +32,10 @@ def quotas(forest: Forest) -> dict[str, NodeQuotas]:
 def test_the_lowest_max_on_the_way_up_is_the_reach() -> None:
     found = quotas(world(TEXT))
 
-    assert found["root.eng"].of(VCORE) == Quota(10 * UNIT, 5 * UNIT, 0, 10 * UNIT)
-    assert found["root.eng.a"].of(VCORE) == Quota(40 * UNIT, 2 * UNIT, 2 * UNIT, 10 * UNIT)
-    assert found["root.eng.b"].of(VCORE) == Quota(None, 3 * UNIT, 3 * UNIT, 10 * UNIT)
-    assert found["root.eng.b"].of(Pair("", "memory")) == Quota(None, 0, 0, None)
+    assert found["root.eng"].of(VCORE) == PairQuota(10 * UNIT, 5 * UNIT, 0, 10 * UNIT)
+    assert found["root.eng.a"].of(VCORE) == PairQuota(40 * UNIT, 2 * UNIT, 2 * UNIT, 10 * UNIT)
+    assert found["root.eng.b"].of(VCORE) == PairQuota(None, 3 * UNIT, 3 * UNIT, 10 * UNIT)
+    assert found["root.eng.b"].of(QuotaPair("", "memory")) == PairQuota(None, 0, 0, None)
 
 
 def test_a_namespace_is_below_the_queue_that_it_names() -> None:
@@ -43,7 +43,7 @@ def test_a_namespace_is_below_the_queue_that_it_names() -> None:
 
     found = quotas(world(TEXT, namespace("team", notes)))["team"]
 
-    assert (found.parent, found.of(VCORE)) == ("root.eng", Quota(20 * UNIT, 0, 0, 10 * UNIT))
+    assert (found.parent, found.of(VCORE)) == ("root.eng", PairQuota(20 * UNIT, 0, 0, 10 * UNIT))
 
 
 def test_a_first_limit_is_a_loss_and_to_remove_it_a_gain() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from policies.judge import evaluate
 from policies.judging.changes import changed
 from policies.judging.proposal import propose
-from policies.model.change import Change, Operation
+from policies.model.change import Change, ChangeOperation
 from policies.model.findings import Severity
 from policies.model.forest import Forest
 from tests.builders import local_queue
@@ -63,9 +63,9 @@ def test_creation_and_deletion_have_one_side_only() -> None:
     created, deleted = changed(None, obj), changed(obj, None)
 
     assert created is not None
-    assert created.operation is Operation.CREATE
+    assert created.operation is ChangeOperation.CREATE
     assert deleted is not None
-    assert deleted.operation is Operation.DELETE
+    assert deleted.operation is ChangeOperation.DELETE
 
 
 def test_kinds_without_quota_are_nobodys_change() -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from policies.amounts.quota import potential
 from policies.dialects.kueue import cluster_queue_ref
 from policies.dialects.volcano import queue_ref
-from policies.impact.quotas import Pair
+from policies.impact.quotas import QuotaPair
 from policies.impact.volcano_quotas import volcano_quotas
-from policies.migration import Wish, migrate_volcano, migrate_yunikorn
+from policies.migration import MigrationWish, migrate_volcano, migrate_yunikorn
 from policies.migration.model import SourceQueue
 from policies.model.forest import Forest
 from tests.builders import queue, typed, world
@@ -37,20 +37,20 @@ def sound(queues: list[SourceQueue]) -> list[SourceQueue]:
 def test_a_queue_could_reach_what_volcano_would_let_it_use(drawn: list[SourceQueue], more: int) -> None:
     queues = sound(drawn)
     total = queues[0].deserved["cpu"] + more * 1000
-    migration = migrate_volcano(volcano(queues), Wish({"cpu": total}))
+    migration = migrate_volcano(volcano(queues), MigrationWish({"cpu": total}))
     before = volcano_quotas(world(queue("root", None, capability=f"cpu:{total}m"), *volcano(queues)), ["cpu"])
 
     after = Forest.of(typed(each) for each in migration.objects)
     leaves = named(migration, "ClusterQueue")
     assert {leaf: potential(after, cluster_queue_ref(leaf), "default/cpu").amount * _MILLI for leaf in leaves} == {
-        leaf: before[queue_ref(leaf)].of(Pair("", "cpu")).reach for leaf in leaves
+        leaf: before[queue_ref(leaf)].of(QuotaPair("", "cpu")).reach for leaf in leaves
     }
 
 
 @given(trees(), st.integers(0, 80))
 def test_a_queue_could_reach_the_lowest_max_of_yunikorn_on_its_way(drawn: list[SourceQueue], total: int) -> None:
     queues = [replace(each, most=each.most if each.most.get("cpu") else {}) for each in drawn]
-    migration = migrate_yunikorn([yunikorn(queues)], Wish({"cpu": total * 1000}))
+    migration = migrate_yunikorn([yunikorn(queues)], MigrationWish({"cpu": total * 1000}))
     after, called = Forest.of(typed(each) for each in migration.objects), paths(queues)
 
     most = {"root": total * 1000}

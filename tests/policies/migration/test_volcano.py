@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from policies.migration import Migration, Wish, migrate_volcano
+from policies.migration import Migration, MigrationWish, migrate_volcano
 from tests.builders import FLAVOR, Manifest, local_queue, namespace, pod_group, queue
 from tests.builders import job as volcano_job
 from tests.policies.migration.reading import fields, named, quota_of
 
 
 def migrated(*manifests: Manifest, **totals: int) -> Migration:
-    return migrate_volcano(manifests, Wish(totals))
+    return migrate_volcano(manifests, MigrationWish(totals))
 
 
 def with_spec(manifest: Manifest, **spec: object) -> Manifest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from policies.migration import Migration, Wish, migrate_yunikorn
+from policies.migration import Migration, MigrationWish, migrate_yunikorn
 from tests.builders import Manifest, config_map, namespace, pod
 from tests.policies.migration.reading import fields, named, quota_of
 
@@ -30,7 +30,7 @@ def team(name: str, **notes: str) -> Manifest:
 
 
 def migrated(*manifests: Manifest, **totals: int) -> Migration:
-    return migrate_yunikorn(manifests, Wish(totals))
+    return migrate_yunikorn(manifests, MigrationWish(totals))
 
 
 CREATE = {"name": "tag", "value": "namespace", "create": True}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from policies.dialects.volcano import Queue, queue_ref
 from policies.model.forest import Forest
-from policies.model.objects import NOTHING, Ref, Share
+from policies.model.objects import NOTHING, Ref, SubtreeShare
 from policies.model.quantity import Quantity
 from policies.model.totals import join
 from tests.builders import cluster_queue, forest, local_queue, queue, typed, world
@@ -66,13 +66,13 @@ def on_cycle(model: dict[str, Step], name: str) -> bool:
     return here == name
 
 
-def counted(model: dict[str, Step], name: str) -> Share:
+def counted(model: dict[str, Step], name: str) -> SubtreeShare:
     """The share of a subtree, by plain recursion; a node on a cycle looks at nothing below it."""
     below = NOTHING if on_cycle(model, name) else counted_below(model, name)
     return model[name].queue().share(below)
 
 
-def counted_below(model: dict[str, Step], name: str) -> Share:
+def counted_below(model: dict[str, Step], name: str) -> SubtreeShare:
     return join(counted(model, child) for child, step in model.items() if step.parent == name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.model.suggestion import Names, did_you_mean, only, slips, suggest, write_or_create
+from policies.model.suggestion import KnownNames, did_you_mean, only, slips, suggest, write_or_create
 
 NAMES = {"research", "team-1", "a100"}
 
@@ -33,7 +33,7 @@ def test_other_digits_and_other_words_are_other_names(name: str) -> None:
     ],
 )
 def test_a_name_with_few_slips_is_near(wrong: str, meant: str) -> None:
-    known = Names(["research", "machine-learning", "team-1", "engineering.platform", "spot", "production"])
+    known = KnownNames(["research", "machine-learning", "team-1", "engineering.platform", "spot", "production"])
 
     assert known.nearest(wrong) == meant
 
@@ -57,12 +57,12 @@ def test_a_name_with_few_slips_is_near(wrong: str, meant: str) -> None:
     ],
 )
 def test_a_name_that_is_another_on_purpose_is_not_near(name: str, other: str) -> None:
-    assert Names([other]).nearest(name) is None
+    assert KnownNames([other]).nearest(name) is None
 
 
 def test_of_several_the_nearest_is_meant_then_the_first_by_name() -> None:
-    assert Names(["researchers", "research"]).nearest("reserch") == "research"
-    assert Names(["train", "brain"]).nearest("rain") == Names(["brain", "train"]).nearest("rain") == "brain"
+    assert KnownNames(["researchers", "research"]).nearest("reserch") == "research"
+    assert KnownNames(["train", "brain"]).nearest("rain") == KnownNames(["brain", "train"]).nearest("rain") == "brain"
 
 
 def test_the_closest_name_is_suggested_else_all_that_are_known_unless_these_are_many() -> None:

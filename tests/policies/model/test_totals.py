@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.model.objects import Share
+from policies.model.objects import SubtreeShare
 from policies.model.pools import UNLIMITED, Pool
 from policies.model.totals import exchanged, join
 from tests.profiles import times
@@ -14,34 +14,36 @@ NAMES = st.sampled_from(["cpu", "memory"])
 counts = st.integers(0, 3)
 amounts = st.dictionaries(NAMES, counts, max_size=2)
 pools = st.builds(Pool, counts | st.just(UNLIMITED), counts | st.just(UNLIMITED), counts, counts, counts)
-shares = st.builds(Share, amounts, amounts, amounts, counts, st.dictionaries(NAMES, pools, max_size=2))
+shares = st.builds(SubtreeShare, amounts, amounts, amounts, counts, st.dictionaries(NAMES, pools, max_size=2))
 
 
 @given(st.lists(shares, max_size=3), shares, shares)
 @times(10)
-def test_a_total_with_another_value_in_it_is_that_of_all_values(others: list[Share], old: Share, new: Share) -> None:
+def test_a_total_with_another_value_in_it_is_that_of_all_values(
+    others: list[SubtreeShare], old: SubtreeShare, new: SubtreeShare
+) -> None:
     found = exchanged(join([*others, old]), old, new)
 
     assert found in (None, join([*others, new]))
 
 
 def test_sums_are_kept_without_a_look_at_the_others() -> None:
-    old = Share({"cpu": 5}, {"cpu": 1}, {"cpu": 9}, 1, {"spot/cpu": Pool(4, 1, 1, 5, 5)})
-    new = Share({"cpu": 7}, {"cpu": 0}, {"cpu": 9}, 1, {"spot/cpu": Pool(4, 3, 1, 5, 5)})
-    other = Share({"cpu": 2}, {"cpu": 2}, {"cpu": 10}, 2, {"spot/cpu": Pool(1, 1, 1, 2, 2)})
+    old = SubtreeShare({"cpu": 5}, {"cpu": 1}, {"cpu": 9}, 1, {"spot/cpu": Pool(4, 1, 1, 5, 5)})
+    new = SubtreeShare({"cpu": 7}, {"cpu": 0}, {"cpu": 9}, 1, {"spot/cpu": Pool(4, 3, 1, 5, 5)})
+    other = SubtreeShare({"cpu": 2}, {"cpu": 2}, {"cpu": 10}, 2, {"spot/cpu": Pool(1, 1, 1, 2, 2)})
 
     assert exchanged(join([other, old]), old, new) == join([other, new])
     assert exchanged(join([other, old]), old, new) is not None
 
 
 def test_the_least_and_the_largest_are_known_where_the_old_one_was_neither() -> None:
-    others = [Share(pools={"spot/cpu": Pool(smallest=2, largest=9)}), Share(pools={"spot/cpu": Pool()})]
-    old, new = (Share(pools={"spot/cpu": Pool(smallest=each, largest=each)}) for each in (5, 10))
+    others = [SubtreeShare(pools={"spot/cpu": Pool(smallest=2, largest=9)}), SubtreeShare(pools={"spot/cpu": Pool()})]
+    old, new = (SubtreeShare(pools={"spot/cpu": Pool(smallest=each, largest=each)}) for each in (5, 10))
 
     assert exchanged(join([*others, old]), old, new) == join([*others, new])
 
 
 def test_what_may_have_been_the_largest_is_not_guessed() -> None:
-    old, new = Share(limit={"cpu": 9}), Share(limit={"cpu": 8})
+    old, new = SubtreeShare(limit={"cpu": 9}), SubtreeShare(limit={"cpu": 8})
 
-    assert exchanged(join([old, Share(limit={"cpu": 5})]), old, new) is None
+    assert exchanged(join([old, SubtreeShare(limit={"cpu": 5})]), old, new) is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policies.configuration.settings import Configuration, YuniKornSettings
 from policies.dialects.core import VOLCANO_QUEUE, YUNIKORN
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
@@ -99,8 +99,8 @@ def test_what_the_schema_refuses_is_left_to_it(spec: Any) -> None:
     assert "/spec/weight" not in written
 
 
-@pytest.mark.parametrize("operation", [Operation.UPDATE, Operation.DELETE])
-def test_only_new_queues_and_pod_groups_are_completed(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [ChangeOperation.UPDATE, ChangeOperation.DELETE])
+def test_only_new_queues_and_pod_groups_are_completed(operation: ChangeOperation) -> None:
     assert patch(volcano_queue({}), Forest(), STRICT, operation) == []
     assert patch(pod_group("g", "default", "team"), TEAM, STRICT, operation) == []
 
@@ -135,8 +135,8 @@ def test_a_pod_group_without_a_spec_gets_one() -> None:
 # -- Namespace, and all others -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.UPDATE])
-def test_legacy_annotations_are_translated_when_that_is_wanted(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [ChangeOperation.CREATE, ChangeOperation.UPDATE])
+def test_legacy_annotations_are_translated_when_that_is_wanted(operation: ChangeOperation) -> None:
     legacy = namespace("dev", {YUNIKORN + "namespace.max.cpu": "4", YUNIKORN + "namespace.max.memory": "1Gi"})
 
     operations = patch(legacy, Forest(), TRANSLATING, operation)

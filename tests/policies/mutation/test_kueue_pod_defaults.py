@@ -9,7 +9,7 @@ import pytest
 
 from policies.amounts.role_hash import role_hash
 from policies.configuration.settings import AdmissionSettings, Configuration, KueueSettings, YuniKornSettings
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from tests import builders
@@ -37,7 +37,7 @@ def replicas(kind: str, spec: Any, api: str = "apps/v1", **metadata: Any) -> dic
 def completed(
     manifest: dict[str, Any],
     configuration: Configuration = ON,
-    operation: Operation = Operation.CREATE,
+    operation: ChangeOperation = ChangeOperation.CREATE,
     forest: Forest = NOTHING,
 ) -> dict[str, Any]:
     """The object with the patch applied; applied to that, it changes nothing more."""
@@ -200,7 +200,7 @@ def test_a_deployment_without_a_queue_goes_to_the_default_one_when_it_is_created
 
     assert done["metadata"]["labels"] == {QUEUE: "default"}
     assert done["spec"]["template"]["metadata"]["labels"] == {QUEUE: "default"}
-    assert patch(made, DEFAULT, ON, Operation.UPDATE) == [], "what runs stays as it is"
+    assert patch(made, DEFAULT, ON, ChangeOperation.UPDATE) == [], "what runs stays as it is"
     jobs_only = Configuration(kueue=KueueSettings(manage_jobs=True))
     assert patch(made, DEFAULT, jobs_only) == [], "nobody would queue its Pods"
 
@@ -212,8 +212,8 @@ def test_what_a_leader_worker_set_makes_goes_to_no_default_queue() -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("Deployment", "deployment"), ("StatefulSet", "statefulset")])
-@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.UPDATE])
-def test_a_template_takes_over_queue_and_priority(kind: str, name: str, operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [ChangeOperation.CREATE, ChangeOperation.UPDATE])
+def test_a_template_takes_over_queue_and_priority(kind: str, name: str, operation: ChangeOperation) -> None:
     labels = {QUEUE: "a", f"{K}priority-class": "high", "app": "x"}
     template = {"metadata": {"labels": {"app": "x", QUEUE: "old"}}, "spec": SPEC}
 

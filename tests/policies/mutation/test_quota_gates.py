@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.settings import Configuration, Enforce, VolcanoSettings, YuniKornSettings
-from policies.model.change import Operation, User
+from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
@@ -93,8 +93,8 @@ def test_namespaces_with_quota_have_the_label_as_long_as_they_have_quota() -> No
     assert labelled["metadata"]["labels"] == {"quotree.dev/quota": "yunikorn"}
 
     del labelled["metadata"]["annotations"]
-    assert not patched(labelled, patch(labelled, Forest(), GATES, Operation.UPDATE))["metadata"]["labels"]
-    assert not patch(labelled, Forest(), Configuration(), Operation.UPDATE)
+    assert not patched(labelled, patch(labelled, Forest(), GATES, ChangeOperation.UPDATE))["metadata"]["labels"]
+    assert not patch(labelled, Forest(), Configuration(), ChangeOperation.UPDATE)
 
 
 # --- Volcano's
@@ -158,4 +158,4 @@ def test_what_a_pod_says_of_its_admission_is_taken_away() -> None:
 def test_an_administrators_label_of_a_namespace_stays() -> None:
     space = labelled("dev", DEMANDS)
 
-    assert not patch(space, Forest(), BOTH, Operation.UPDATE)
+    assert not patch(space, Forest(), BOTH, ChangeOperation.UPDATE)

@@ -8,8 +8,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.configuration.settings import Configuration, KueueSettings, ResourceGroup, VolcanoSettings
-from policies.model.change import Operation
+from policies.configuration.settings import Configuration, KueueSettings, VolcanoResourceGroup, VolcanoSettings
+from policies.model.change import ChangeOperation
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from policies.mutation.volcano_defaults import QUEUE_GATE, complete_job, complete_pod, gated_pod
@@ -67,15 +67,15 @@ def test_a_spec_of_the_wrong_structure_is_no_accident(spec: object) -> None:
 
 
 def test_a_job_that_is_updated_is_left_alone() -> None:
-    assert patch(job({}), Forest(), Configuration(), Operation.UPDATE) == []
+    assert patch(job({}), Forest(), Configuration(), ChangeOperation.UPDATE) == []
 
 
 # -- pods of resource groups -------------------------------------------------------------------------------------------
 
-CPU = ResourceGroup("cpu", labels={"type": "cpu"}, scheduler_name="volcano")
-NAMED = ResourceGroup("named", by="annotation", values=('team/kind: "big"',), labels={"type": "big"})
+CPU = VolcanoResourceGroup("cpu", labels={"type": "cpu"}, scheduler_name="volcano")
+NAMED = VolcanoResourceGroup("named", by="annotation", values=('team/kind: "big"',), labels={"type": "big"})
 TAINT = {"key": "taint", "operator": "Exists"}
-SYSTEM = ResourceGroup(
+SYSTEM = VolcanoResourceGroup(
     "system", by="namespace", values=("ns-1",), affinity={"nodeAffinity": {}}, tolerations=(TAINT,), labels={"t": "m"}
 )
 GROUPS = (SYSTEM, NAMED, CPU)

@@ -11,13 +11,13 @@ from policies.configuration.settings import AdmissionSettings, Configuration, Yu
 from policies.dialects.core import APP_ID
 from policies.dialects.priority_class import ALLOW_PREEMPTION
 from policies.dialects.yunikorn import ENABLE, QUEUE, USER_INFO
-from policies.dialects.yunikorn_config.configmap import Setting
-from policies.model.change import Operation, User
+from policies.dialects.yunikorn_config.configmap import ConfigSetting
+from policies.model.change import ChangeOperation, User
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from policies.mutation.yunikorn_admission import (
     Filters,
-    Request,
+    PodAdmission,
     judge,
     mutated_pod,
     mutated_workload,
@@ -30,7 +30,7 @@ from tests.builders import world
 ALL = AdmissionSettings(scheduler_name="default", labels=True, user_info=True, preemption=True)
 ANNA = User("anna", ("dev",))
 CONTROLLER = User("system:serviceaccount:kube-system:job-controller")
-DEV = Request(namespace="dev", user=ANNA)
+DEV = PodAdmission(namespace="dev", user=ANNA)
 
 
 def pod(
@@ -47,7 +47,10 @@ def by_path(operations: list[dict[str, Any]]) -> dict[str, Any]:
 def filters(**texts: str) -> Filters:
     section = {"processNamespaces": "filtering", "bypassNamespaces": "filtering", "bypassAuth": "accessControl"}
     return Filters.read(
-        {f"admissionController.{section[key]}.{key}": Setting(f"data[{key}]", text) for key, text in texts.items()}
+        {
+            f"admissionController.{section[key]}.{key}": ConfigSetting(f"data[{key}]", text)
+            for key, text in texts.items()
+        }
     )
 
 
@@ -102,12 +105,12 @@ def test_what_was_filled_in_stays_as_it_is_the_second_time() -> None:
 
 def test_pods_of_yunikorn_itself_and_of_bypassed_namespaces_are_left_alone() -> None:
     assert mutated_pod(pod({"app": "yunikorn"}), DEV, Filters(), ALL) == []
-    assert mutated_pod(pod(), Request(namespace="kube-system", user=ANNA), Filters(), ALL) == []
-    assert mutated_pod(pod(), Request(namespace="dev", user=ANNA, enabled=False), Filters(), ALL) == []
+    assert mutated_pod(pod(), PodAdmission(namespace="kube-system", user=ANNA), Filters(), ALL) == []
+    assert mutated_pod(pod(), PodAdmission(namespace="dev", user=ANNA, enabled=False), Filters(), ALL) == []
 
 
 def test_a_namespace_without_labelling_gets_no_ids() -> None:
-    operations = mutated_pod(pod(), Request(namespace="dev", user=ANNA, generates=False), Filters(), ALL)
+    operations = mutated_pod(pod(), PodAdmission(namespace="dev", user=ANNA, generates=False), Filters(), ALL)
 
     assert set(by_path(operations)) == {"/metadata/annotations", "/spec/schedulerName"}
     assert set(by_path(operations)["/metadata/annotations"]) == {USER_INFO}
@@ -161,7 +164,7 @@ def test_workloads_carry_the_user_in_their_template() -> None:
     assert by_path(mutated_workload("CronJob", cron, DEV, Filters(), ALL)) == {
         "/spec/jobTemplate/spec/template/metadata/annotations": wanted
     }
-    made = Request(namespace="dev", user=CONTROLLER)
+    made = PodAdmission(namespace="dev", user=CONTROLLER)
     assert mutated_workload("ReplicaSet", job, made, Filters(), ALL) == []
     assert mutated_workload("Service", job, DEV, Filters(), ALL) == []
 
@@ -170,9 +173,11 @@ def test_the_webhook_does_it_where_the_configuration_says_so_and_the_namespace_a
     configuration = Configuration(yunikorn=YuniKornSettings(admission=AdmissionSettings(scheduler_name="default")))
     off = world({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dev", "annotations": {ENABLE: "no"}}})
 
-    assert patch(pod(), Forest(), Configuration(), Operation.CREATE, ANNA) == []
-    assert by_path(patch(pod(), Forest(), configuration, Operation.CREATE, ANNA)) == {"/spec/schedulerName": "yunikorn"}
-    assert patch(pod(), off, configuration, Operation.CREATE, ANNA) == []
+    assert patch(pod(), Forest(), Configuration(), ChangeOperation.CREATE, ANNA) == []
+    assert by_path(patch(pod(), Forest(), configuration, ChangeOperation.CREATE, ANNA)) == {
+        "/spec/schedulerName": "yunikorn"
+    }
+    assert patch(pod(), off, configuration, ChangeOperation.CREATE, ANNA) == []
 
 
 def test_the_configuration_names_the_switches() -> None:
@@ -203,6 +208,6 @@ def test_the_priority_class_decides_on_preemption_where_the_pod_says_nothing(
     configuration = Configuration(yunikorn=YuniKornSettings(admission=settings))
 
     submitted = pod() | {"spec": {"priorityClassName": "high"}}
-    (operation,) = patch(submitted, forest, configuration, Operation.CREATE, ANNA)
+    (operation,) = patch(submitted, forest, configuration, ChangeOperation.CREATE, ANNA)
 
     assert operation["value"][ALLOW_PREEMPTION] == expected

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.rollout.order import Order, arrange
+from policies.rollout.order import ApplyOrder, arrange
 from policies.rollout.waves import steps
 from tests.builders import Manifest, cluster_queue, cohort, flavor, group, local_queue, namespace, queue
 from tests.policies.oracle_world import YUNIKORN, World, key_of
@@ -20,7 +20,7 @@ def of(*manifests: Manifest) -> World:
     return {key_of(manifest): manifest for manifest in manifests}
 
 
-def ordered(before: World, after: World) -> Order:
+def ordered(before: World, after: World) -> ApplyOrder:
     at, every = site(before), edits(before, after)
     assert whole(at, every) == []
     found = arrange(at, every)
@@ -28,7 +28,7 @@ def ordered(before: World, after: World) -> Order:
     return found
 
 
-def names(order: Order) -> list[str]:
+def names(order: ApplyOrder) -> list[str]:
     return [edit.ref.name for edit in order.edits]
 
 

@@ -6,11 +6,19 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from policies.takeover.objects import Found, Names, Plan, Ref, Write, ref_of, replicas
+from policies.takeover.objects import (
+    FoundCluster,
+    ObjectRef,
+    PlannedWrite,
+    ReleaseNames,
+    TakeoverPlan,
+    ref_of,
+    replicas,
+)
 from tests.kueue_installation import KUEUE_CA, Manifest, everything
 from tests.merging import merged
 
-NAMES = Names()
+NAMES = ReleaseNames()
 
 
 class Killed(Exception):
@@ -21,17 +29,17 @@ class Memory:
     """`lives`: how many writes until the command is killed. `history` has each write and what it met."""
 
     def __init__(self, objects: list[Manifest] | None = None, lives: int | None = None) -> None:
-        self.objects: dict[Ref, Manifest] = {}
+        self.objects: dict[ObjectRef, Manifest] = {}
         self.lives = lives
         self.history: list[str] = []
-        self.pods: dict[Ref, int] = {}
+        self.pods: dict[ObjectRef, int] = {}
         self.other_clusters = False
         self.groups = frozenset({"batch", "jobset.x-k8s.io"})
         for each in objects if objects is not None else everything():
             self.store(each)
         self.run()
 
-    def found(self) -> Found:
+    def found(self) -> FoundCluster:
         held = {
             lease: "somebody"
             for lease, holder in ((NAMES.manager_lease, NAMES.manager), (NAMES.reconciler_lease, NAMES.reconciler))
@@ -39,9 +47,9 @@ class Memory:
         }
         if self.pods.get(NAMES.manager):
             held.pop(NAMES.reconciler_lease, None)
-        return Found(dict(self.objects), dict(self.pods), held, self.groups, self.other_clusters)
+        return FoundCluster(dict(self.objects), dict(self.pods), held, self.groups, self.other_clusters)
 
-    def write(self, write: Write) -> None:
+    def write(self, write: PlannedWrite) -> None:
         if self.lives == 0:
             raise Killed
         if self.lives:
@@ -78,11 +86,11 @@ class Memory:
         stored = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": str(version)}}
         self.objects[ref_of(stored)] = stored
 
-    def bare(self) -> dict[Ref, Any]:
+    def bare(self) -> dict[ObjectRef, Any]:
         """Everything but versions and statuses."""
         return {ref: deepcopy(each) for ref, each in self._bare().items()}
 
-    def _bare(self) -> dict[Ref, Any]:
+    def _bare(self) -> dict[ObjectRef, Any]:
         return {
             ref: {
                 **{key: value for key, value in each.items() if key != "status"},
@@ -93,8 +101,8 @@ class Memory:
 
 
 def carried_out(
-    memory: Memory, planned: Callable[[Found], Plan], seen: Callable[[Memory], object] = lambda _: None
-) -> Plan:
+    memory: Memory, planned: Callable[[FoundCluster], TakeoverPlan], seen: Callable[[Memory], object] = lambda _: None
+) -> TakeoverPlan:
     """To the end, or until the command is killed; `seen` is called after each write."""
     for _ in range(100):
         plan = planned(memory.found())

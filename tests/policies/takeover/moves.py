@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from policies.takeover.objects import Found, Plan, Ref
+from policies.takeover.objects import FoundCluster, ObjectRef, TakeoverPlan
 from policies.takeover.plan import give_back, take_over
 from policies.takeover.taking import UNASKED
 from reconciler.configured import read_configured
@@ -16,15 +16,15 @@ from tests.policies.takeover.memory import NAMES, Memory
 KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset"})
 
 
-def taking(found: Found) -> Plan:
+def taking(found: FoundCluster) -> TakeoverPlan:
     return take_over(found, NAMES, KINDS, lambda manifest, own: read_configured(manifest, own.jobs), json.dumps)
 
 
-def giving(found: Found) -> Plan:
+def giving(found: FoundCluster) -> TakeoverPlan:
     return give_back(found, NAMES)
 
 
-def kueues(memory: Memory) -> dict[Ref, Any]:
+def kueues(memory: Memory) -> dict[ObjectRef, Any]:
     """All that is not ours."""
     return {ref: each for ref, each in memory.bare().items() if not ref.name.startswith("quotree")}
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from policies.takeover.objects import Found, Plan, Write, replicas
+from policies.takeover.objects import FoundCluster, PlannedWrite, TakeoverPlan, replicas
 from tests.kueue_installation import OUR_CA
 from tests.policies.takeover.memory import NAMES, Memory
 from tests.policies.takeover.moves import asked, converts, giving, kueues, taking
 from tests.profiles import seeds
 
-Planned = Callable[[Found], Plan]
+Planned = Callable[[FoundCluster], TakeoverPlan]
 
 
 class Stale(Exception):
@@ -26,7 +26,7 @@ class Stale(Exception):
 class Shared(Memory):
     """As the API server answers those who were not the only one."""
 
-    def try_write(self, write: Write) -> None:
+    def try_write(self, write: PlannedWrite) -> None:
         """Raises Stale where somebody else was faster."""
         present = self.objects.get(write.ref)
         if write.version and (present is None or present["metadata"]["resourceVersion"] != write.version):

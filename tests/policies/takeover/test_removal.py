@@ -11,7 +11,7 @@ import yaml
 from policies.dialects.quota_gates import MARK, WAITS
 from policies.mutation.kueue_pod_defaults import GATE
 from policies.takeover import removal
-from policies.takeover.objects import Found, Names, Plan, Ref, ref_of
+from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, TakeoverPlan, ref_of
 from policies.takeover.removal import API_SERVICES, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Wishes, remove
 from policies.takeover.taking import silenced
 from scheduling.volcano_queues import queue_object
@@ -19,7 +19,7 @@ from tests.builders import batch_job, queued, queued_pod
 from tests.kueue_installation import Manifest, kueue, quotree
 from tests.manifests.component import MANIFESTS
 
-NAMES = Names()
+NAMES = ReleaseNames()
 
 
 def installed_names(kind: str) -> set[str]:
@@ -43,7 +43,7 @@ def test_an_api_service_goes_before_the_program_that_answers_for_it() -> None:
     found = cluster({"kind": "APIService", "metadata": {"name": API_SERVICES[0]}}, *quotree())
     steps = [step for step in remove(found, NAMES, Wishes()).steps if step.writes]
 
-    assert Ref("APIService", API_SERVICES[0]) in [write.ref for write in steps[0].writes]
+    assert ObjectRef("APIService", API_SERVICES[0]) in [write.ref for write in steps[0].writes]
 
 
 def test_the_marks_of_volcanos_queues_are_those_that_are_written() -> None:
@@ -52,8 +52,8 @@ def test_the_marks_of_volcanos_queues_are_those_that_are_written() -> None:
     assert removal.QUEUE_OPERATION == queue_object.OPERATION
 
 
-def cluster(*objects: Manifest, **more: Any) -> Found:
-    return Found({ref_of(each): each for each in objects}, **more)
+def cluster(*objects: Manifest, **more: Any) -> FoundCluster:
+    return FoundCluster({ref_of(each): each for each in objects}, **more)
 
 
 def job(name: str, *, suspend: bool, **status: Any) -> Manifest:
@@ -68,7 +68,7 @@ def pod(**meta: Any) -> Manifest:
     return made
 
 
-def patches(plan: Plan) -> dict[Ref, Any]:
+def patches(plan: TakeoverPlan) -> dict[ObjectRef, Any]:
     return {write.ref: write.body for step in plan.steps for write in step.writes if write.body is not None}
 
 
@@ -99,7 +99,7 @@ def test_a_gate_that_kueues_manager_does_not_have_comes_off_beside_it() -> None:
     plan = remove(cluster(*kueue(), *quotree(), gated), NAMES, Wishes())
 
     assert patches(plan) == {
-        Ref("Pod", "waits", "team"): {"metadata": {"labels": {MARK: None}}, "spec": {"schedulingGates": None}}
+        ObjectRef("Pod", "waits", "team"): {"metadata": {"labels": {MARK: None}}, "spec": {"schedulingGates": None}}
     }
     assert "these Pods lose their scheduling gate and start without quota: team/waits" in plan.notes
 
@@ -137,13 +137,13 @@ def test_jobs_that_wait_are_named_and_started_only_where_that_is_asked_for() -> 
     assert "these jobs stay suspended; --resume-jobs starts them: Job team/waits" in plan.notes
     assert "work that runs is left running: 1 job" in plan.notes
     assert patches(plan) == {}
-    assert patches(started) == {Ref("Job", "waits", "team"): {"spec": {"suspend": False}}}
+    assert patches(started) == {ObjectRef("Job", "waits", "team"): {"spec": {"suspend": False}}}
 
 
 def test_marks_stay_until_the_programs_have_ended() -> None:
     """The reconciler would stop a Pod that lost its gate."""
-    running = cluster(*quotree(), pod(), pods={Ref("Namespace", NAMES.namespace): 2})
-    ending = cluster(pod(), pods={Ref("Namespace", NAMES.namespace): 1})
+    running = cluster(*quotree(), pod(), pods={ObjectRef("Namespace", NAMES.namespace): 2})
+    ending = cluster(pod(), pods={ObjectRef("Namespace", NAMES.namespace): 1})
     held = cluster(pod(), held={NAMES.reconciler_lease: "quotree-reconciler-1"})
 
     titles = [step.title for step in remove(running, NAMES, Wishes()).steps if not step.done]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from policies.text import json_values, yaml_values
-from policies.text.field_paths import Region, Step, Steps
-from policies.text.positions import Lines, Root, position
+from policies.text.field_paths import PathStep, Region, Steps
+from policies.text.positions import DocumentRoot, TextLines, position
 
 
 class Counted:
@@ -18,7 +18,7 @@ class Counted:
         self._steps = steps
         self.taken = 0
 
-    def __call__(self, text: str, start: int, end: int) -> Iterator[Step]:
+    def __call__(self, text: str, start: int, end: int) -> Iterator[PathStep]:
         for step in self._steps(text, start, end):
             self.taken += 1
             yield step
@@ -26,8 +26,8 @@ class Counted:
 
 def region(text: str, steps: Steps, *, json: bool = False) -> Region:
     root = json_values.read(text) if json else next(yaml_values.read(text))
-    assert isinstance(root, Root)
-    return Region.of(text, steps, root.span, Lines(text))
+    assert isinstance(root, DocumentRoot)
+    return Region.of(text, steps, root.span, TextLines(text))
 
 
 @pytest.mark.parametrize("json", [True, False])
@@ -91,6 +91,6 @@ def test_odd_paths_and_keys_have_a_place(path: str, line: int) -> None:
 
 def test_positions_agree_with_a_count_from_the_start() -> None:
     text = "\nab\n\nc\n"
-    lines = Lines(text)
+    lines = TextLines(text)
 
     assert [lines.position(n) for n in range(len(text) + 1)] == [position(text, n) for n in range(len(text) + 1)]

@@ -6,7 +6,7 @@ import pytest
 
 from policies.text.positions import BadText, position
 from policies.text.yaml_composer import MAX_DEPTH, first_document
-from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
+from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
 
 
 def entries(text: str) -> list[tuple[str, Node]]:
@@ -39,7 +39,7 @@ def test_a_key_that_occurs_twice_is_there_twice() -> None:
 def test_an_alias_is_the_node_that_it_stands_for() -> None:
     (_, anchored), (_, alias) = entries("a: &x [1]\nb: *x\n")
 
-    assert isinstance(anchored, Listing)
+    assert isinstance(anchored, SequenceNode)
     assert alias is anchored
 
 

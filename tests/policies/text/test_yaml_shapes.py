@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.text import yaml_shapes, yaml_values
-from policies.text.positions import BadText, Root
+from policies.text.positions import BadText, DocumentRoot
 from policies.text.yaml_values import read, read_shared
 from tests.profiles import times
 
@@ -85,7 +85,7 @@ def test_a_shape_changes_no_value_and_no_place(text: str) -> None:
     assert [*map(_comparable, read(text))] == [*map(_comparable, read_shared(text))]
 
 
-def _comparable(found: Root | BadText) -> object:
+def _comparable(found: DocumentRoot | BadText) -> object:
     return (found.offset, found.message) if isinstance(found, BadText) else (found, repr(found.value))
 
 
@@ -97,7 +97,7 @@ def test_the_parser_reads_a_shape_twice(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(yaml_values, "_Builder", lambda *args: starts.append(args) or builder(*args))
     text = "".join("---\n" + QUEUE.format(team=f"t-{n}", name=f"q-{n}", weight=n, cpu=n * 10) for n in range(50))
 
-    values = [root.value for root in read_shared(text) if isinstance(root, Root)]
+    values = [root.value for root in read_shared(text) if isinstance(root, DocumentRoot)]
 
     assert [(f"q-{n}", n, str(n * 10)) for n in range(50)] == [
         (each["metadata"]["name"], each["spec"]["weight"], each["spec"]["capability"]["cpu"]) for each in values
@@ -109,7 +109,7 @@ def test_two_documents_of_a_shape_share_nothing_that_can_change() -> None:
     first, second, third = (
         root.value
         for root in read_shared("---\n".join(f"a: x-{n}\nb: {{}}\nc: [1]\n" for n in range(3)))
-        if isinstance(root, Root)
+        if isinstance(root, DocumentRoot)
     )
 
     assert second == {"a": "x-1", "b": {}, "c": [1]}

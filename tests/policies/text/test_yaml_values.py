@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.text import yaml_values
-from policies.text.positions import BadText, Root
+from policies.text.positions import BadText, DocumentRoot
 from policies.text.yaml_values import read, read_shared
 
 QUEUE = "kind: Queue\nmetadata: {name: a}\n"
@@ -34,7 +34,7 @@ def test_a_shared_reading_has_the_same_values_and_places(text: str) -> None:
     assert expected == list(map(_comparable, read_shared(text)))  # from what is known by now
 
 
-def _comparable(found: Root | BadText) -> object:
+def _comparable(found: DocumentRoot | BadText) -> object:
     return (found.offset, found.message) if isinstance(found, BadText) else found
 
 
@@ -56,7 +56,7 @@ def test_aliases_may_repeat_so_many_values_in_all_documents_together(monkeypatch
     assert isinstance([*read_shared(text)][1], BadText)
 
 
-def _roots(text: str) -> list[Root]:
+def _roots(text: str) -> list[DocumentRoot]:
     found = list(read_shared(text))
     assert not any(isinstance(each, BadText) for each in found)
-    return [each for each in found if isinstance(each, Root)]
+    return [each for each in found if isinstance(each, DocumentRoot)]

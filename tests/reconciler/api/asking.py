@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cluster.api.refusal import Refusal
-from reconciler.api.routes import Api
+from cluster.api.refusal import HttpRefusal
+from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from tests.reconciler.api.organisation import Rights
 from tests.schemas import checked
@@ -23,11 +23,11 @@ USERS = {
 }
 
 
-def api(of: Core) -> Api:
+def api(of: Core) -> ReconcilerApi:
     def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
         return question(of)
 
-    return Api(ask, Rights(**USERS))  # type: ignore[arg-type]
+    return ReconcilerApi(ask, Rights(**USERS))  # type: ignore[arg-type]
 
 
 def get(of: Core, path: str, token: str = "admin") -> Any:
@@ -37,7 +37,7 @@ def get(of: Core, path: str, token: str = "admin") -> Any:
 def code(of: Core, path: str, token: str = "admin") -> int:
     try:
         api(of).answer(path, f"Bearer {token}")
-    except Refusal as refusal:
+    except HttpRefusal as refusal:
         return refusal.code
     return 200
 

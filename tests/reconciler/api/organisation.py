@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.reviews import Access, Caller
-from reconciler.api.routes import Api
+from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, LeadershipGained, TimePassed
 from reconciler.core.state import ClusterState
@@ -101,11 +101,11 @@ USER = (
 )
 
 
-def api(of: Core) -> Api:
+def api(of: Core) -> ReconcilerApi:
     def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
         return question(of)
 
-    return Api(ask, Rights(admin=("everything",), user=USER, nobody=()))  # type: ignore[arg-type]
+    return ReconcilerApi(ask, Rights(admin=("everything",), user=USER, nobody=()))  # type: ignore[arg-type]
 
 
 def get(of: Core, path: str, token: str = "admin") -> Any:
@@ -117,6 +117,6 @@ def refused(of: Core, path: str, authorization: str | None) -> tuple[int, str]:
     """The HTTP status and the message of an answer that is none."""
     try:
         api(of).answer(path, authorization)
-    except Refusal as refusal:
+    except HttpRefusal as refusal:
         return refusal.code, str(refusal)
     raise AssertionError(f"{path} was answered")

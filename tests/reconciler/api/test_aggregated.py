@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.reviews import Caller
 from reconciler.api.aggregated import PREFIX
-from reconciler.api.routes import Api
+from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from tests.reconciler.api.organisation import Rights, admitted, core, kueue, organisation, queue, waiting
 
@@ -23,32 +23,32 @@ TENANT = (
 )
 
 
-def of(world: Core) -> Api:
+def of(world: Core) -> ReconcilerApi:
     def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
         return question(world)
 
-    return Api(ask, Rights(tenant=TENANT, admin=("everything",), nobody=()))  # type: ignore[arg-type]
+    return ReconcilerApi(ask, Rights(tenant=TENANT, admin=("everything",), nobody=()))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def api() -> Api:
+def api() -> ReconcilerApi:
     """In namespace a `late` waits for what `big` of b uses; `secret` is a queue beside, `deep` a Cohort between."""
     more = [kueue("Cohort", "deep", {"parentName": "org"}), queue("secret", 1, "deep"), queue("c", 2, "deep")]
     more += [kueue("LocalQueue", "other", {"clusterQueue": "c"}, "a")]
     return of(core(*organisation(*more, admitted("big", 8, "b/main", "b"), waiting("late", 4), waiting("later", 4))))
 
 
-def get(api: Api, path: str, user: str = "tenant") -> Any:
+def get(api: ReconcilerApi, path: str, user: str = "tenant") -> Any:
     return api.answer_to(f"{PREFIX}{path}", Caller(user))
 
 
-def code(api: Api, path: str, user: str = "tenant") -> int:
-    with pytest.raises(Refusal) as refused:
+def code(api: ReconcilerApi, path: str, user: str = "tenant") -> int:
+    with pytest.raises(HttpRefusal) as refused:
         get(api, path, user)
     return refused.value.code
 
 
-def test_the_rights_of_v1_are_demanded_once_more(api: Api) -> None:
+def test_the_rights_of_v1_are_demanded_once_more(api: ReconcilerApi) -> None:
     paths = ("/namespaces/{}/localqueues/main/pendingworkloads", "/namespaces/{}/workloads/late/explanation")
     for path in (*paths, "/namespaces/{}/namespacetrees"):
         assert get(api, path.format("a"))
@@ -59,14 +59,14 @@ def test_the_rights_of_v1_are_demanded_once_more(api: Api) -> None:
         assert code(api, path) == 403
 
 
-def test_a_query_goes_along(api: Api) -> None:
+def test_a_query_goes_along(api: ReconcilerApi) -> None:
     path = "/namespaces/a/localqueues/main/pendingworkloads"
 
     assert [each["metadata"]["name"] for each in get(api, f"{path}?limit=1")["items"]] == ["late"]
     assert code(api, f"{path}?limit=x") == 400
 
 
-def test_a_tenant_sees_the_way_from_its_queues_to_the_root_and_no_sibling(api: Api) -> None:
+def test_a_tenant_sees_the_way_from_its_queues_to_the_root_and_no_sibling(api: ReconcilerApi) -> None:
     found = get(api, "/namespaces/a/namespacetrees")
     nodes = {(each["kind"], each["name"]): each for each in found["nodes"]}
 
@@ -93,7 +93,7 @@ def test_an_explanation_names_who_is_ahead_in_the_namespace_and_counts_the_rest(
     assert "ahead" not in get(api, "/namespaces/a/workloads/mine/explanation")
 
 
-def test_the_group_is_found_and_holds_nothing_that_could_be_listed_or_deleted(api: Api) -> None:
+def test_the_group_is_found_and_holds_nothing_that_could_be_listed_or_deleted(api: ReconcilerApi) -> None:
     root, group, version = (
         api.answer_to(path, Caller("anybody")) for path in ("/apis", PREFIX.rpartition("/")[0], PREFIX)
     )
@@ -104,8 +104,8 @@ def test_the_group_is_found_and_holds_nothing_that_could_be_listed_or_deleted(ap
     assert all("/" in each["name"] for each in version["resources"])
 
 
-def test_no_other_path_is_passed_on(api: Api) -> None:
+def test_no_other_path_is_passed_on(api: ReconcilerApi) -> None:
     for path in ("/v1/trees", "/openapi/v2", "/", f"{PREFIX}x/trees", "/apis/visibility.kueue.x-k8s.io/v1beta2"):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(HttpRefusal) as refused:
             api.answer_to(path, Caller("admin"))
         assert refused.value.code == 404

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cluster.api.refusal import Refusal
-from reconciler.api.routes import Api
+from cluster.api.refusal import HttpRefusal
+from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from tests.reconciler.api.asking import USERS, T, code, get, pods
 from tests.reconciler.api.organisation import Rights
@@ -82,7 +82,7 @@ def test_who_asks_again_and_again_has_the_places_read_once() -> None:
         asked.append(question)
         return question(cluster.core)
 
-    asking = Api(ask, Rights(**USERS))  # type: ignore[arg-type]
+    asking = ReconcilerApi(ask, Rights(**USERS))  # type: ignore[arg-type]
     for token in ("dev", "admin", "dev"):
         assert len(asking.answer(OF_DEV, f"Bearer {token}")["items"]) == 2
     assert len(asked) == 4
@@ -90,7 +90,7 @@ def test_who_asks_again_and_again_has_the_places_read_once() -> None:
     cluster.end("a1")
     cluster.settle()
     assert pods(asking.answer(OF_DEV, "Bearer dev")) == ["dev/b1"]
-    with pytest.raises(Refusal, match="may not list pods in namespace dev"):
+    with pytest.raises(HttpRefusal, match="may not list pods in namespace dev"):
         asking.answer(OF_DEV, "Bearer other")
 
 

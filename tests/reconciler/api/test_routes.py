@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cluster.api.refusal import Refusal
+from cluster.api.refusal import HttpRefusal
 from cluster.tracing.ids import trace_id
 from reconciler.api import routes
-from reconciler.api.routes import Api
+from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
-from reconciler.multikueue.cluster_list import Read
+from reconciler.multikueue.cluster_list import ClusterReading
 from tests.reconciler.api.organisation import (
     USER,
     Rights,
@@ -288,9 +288,11 @@ def test_names_of_work_on_other_clusters_are_for_those_who_may_list_all_workload
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = core(*organisation(waiting("one", 1, status={"clusterName": "far"})))
-    monkeypatch.setattr(routes, "clusters", lambda of: Read([{"name": "far"}], [*of.state.world.workloads.values()]))
+    monkeypatch.setattr(
+        routes, "clusters", lambda of: ClusterReading([{"name": "far"}], [*of.state.world.workloads.values()])
+    )
     rights = Rights(admin=("everything",), viewer=("list multikueueclusters.kueue.x-k8s.io",), user=USER)
-    made = Api(lambda question, timeout=5.0: question(known), rights)  # type: ignore[arg-type]
+    made = ReconcilerApi(lambda question, timeout=5.0: question(known), rights)  # type: ignore[arg-type]
 
     assert made.answer("/v1/clusters", "Bearer admin")["items"][0] == {
         "name": "far",
@@ -298,7 +300,7 @@ def test_names_of_work_on_other_clusters_are_for_those_who_may_list_all_workload
         "workloads": ["a/one"],
     }
     assert made.answer("/v1/clusters", "Bearer viewer")["items"][0] == {"name": "far", "placed": 1, "workloads": []}
-    with pytest.raises(Refusal, match="user may not list multikueueclusters"):
+    with pytest.raises(HttpRefusal, match="user may not list multikueueclusters"):
         made.answer("/v1/clusters", "Bearer user")
 
 

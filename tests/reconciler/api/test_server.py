@@ -18,7 +18,7 @@ import pytest
 from certs import files
 from certs.tls import ReloadingContext
 from cluster.api.server import Answers, ApiServer, is_loopback
-from reconciler.api.routes import Api
+from reconciler.api.routes import ReconcilerApi
 from tests.reconciler.api.organisation import api, core, organisation
 
 PENDING = "/v1/clusterqueues/a/pendingworkloads"
@@ -88,7 +88,7 @@ def test_a_reconciler_without_time_and_a_fault_of_ours_are_told_as_such() -> Non
                 return api_of(lambda *_: (_ for _ in ()).throw(TimeoutError())).answer("/v1/tree", "Bearer admin")
             raise ZeroDivisionError
 
-    def api_of(ask: Any) -> Api:
+    def api_of(ask: Any) -> ReconcilerApi:
         made = api(core(*organisation()))
         made._ask = ask
         return made

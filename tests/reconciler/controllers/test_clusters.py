@@ -8,7 +8,7 @@ import pytest
 
 from cluster.expiry import Expiry
 from reconciler.controllers.clusters import CHECKS, ClustersController
-from reconciler.multikueue.kubeconfigs import Login, Refused
+from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.objects import CLUSTERS
 from reconciler.multikueue.worker_session import SessionBroken, SessionReady
 from reconciler.objects.observed import Observed
@@ -128,8 +128,8 @@ def check(config: str) -> dict[str, Any]:
     return {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters}
 
 
-def connect(cluster: Cluster, name: str, login: Login | None = None) -> int:
-    cluster.workers.connections.offer(name, login or Login(name, {}))
+def connect(cluster: Cluster, name: str, login: WorkerLogin | None = None) -> int:
+    cluster.workers.connections.offer(name, login or WorkerLogin(name, {}))
     cluster.workers.tell(SessionReady())
     return len(cluster.workers.lines) - 1
 
@@ -188,7 +188,7 @@ def test_a_lost_worker_is_told_with_an_event_and_its_clock_starts_then(cluster: 
 
 
 def test_a_kubeconfig_that_must_not_be_used_is_told_with_its_reason(cluster: Cluster) -> None:
-    cluster.workers.connections.offer("one", Refused("InsecureKubeConfig", "tokenFile is not allowed"))
+    cluster.workers.connections.offer("one", RefusedKubeconfig("InsecureKubeConfig", "tokenFile is not allowed"))
     cluster.write()
     message = "load client config failed: tokenFile is not allowed"
     assert cluster.active("MultiKueueCluster", "one") == ("False", "InsecureKubeConfig", message)
@@ -236,7 +236,7 @@ def test_what_is_being_written_waits(cluster: Cluster) -> None:
 
 def test_credentials_that_end_are_told_in_time_and_once(cluster: Cluster) -> None:
     ends = NOW // SECOND + 24 * 3600
-    connect(cluster, "one", Login("one", {}, Expiry(ends, "token", ends - 365 * 24 * 3600)))
+    connect(cluster, "one", WorkerLogin("one", {}, Expiry(ends, "token", ends - 365 * 24 * 3600)))
     cluster.write(NOW - SECOND)
     assert cluster.active("MultiKueueCluster", "one") == ("True", "Active", "Connected")
     cluster.write(NOW)

@@ -13,7 +13,7 @@ from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.record import PODS_PATIENCE as PATIENCE
 from reconciler.controllers.jobs.record import Event, JobId, State
 from reconciler.controllers.jobs.store import OVERDUE, JobStore
-from reconciler.controllers.owners.ownership import Owned
+from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.jobs.batch_job import BATCH
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
@@ -307,7 +307,7 @@ def test_a_job_is_asked_for_once_until_its_workload_is_overdue() -> None:
 
 def test_an_owner_of_another_kind_owns_nothing_and_one_that_changed_owns_no_more() -> None:
     world = waiting()
-    owned = Owned({BATCH_JOB})
+    owned = WorkloadsByOwner({BATCH_JOB})
     owned.put("ns/w", world.read)
     assert owned.of("job-uid") == ("ns/w",)
     owned.put("ns/w", replace(world.read, owners=()))

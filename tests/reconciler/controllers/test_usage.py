@@ -15,7 +15,7 @@ from reconciler.core.watched import by_kind
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND, parse
-from scheduling.queues.consumption import Consumption, Record, UsageDecay
+from scheduling.queues.consumption import Consumption, ConsumptionRecord, UsageDecay
 from scheduling.world.world import World
 from tests.reconciler.driver import never
 from tests.scheduling.cluster import queue_settings
@@ -98,7 +98,7 @@ def test_a_new_process_goes_on_from_the_status() -> None:
     assert kept is not None
     assert after.at(500) == kept, "the downtime decays nothing, and what ran meanwhile is not counted"
     assert after.world.consumption is not None
-    assert after.world.consumption.record("ns/lq") == Record({"gpu": kept}, START + 500 * SECOND)
+    assert after.world.consumption.record("ns/lq") == ConsumptionRecord({"gpu": kept}, START + 500 * SECOND)
     assert after.at(509) == kept
     assert after.at(510) == before.at(30)
 

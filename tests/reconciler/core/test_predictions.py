@@ -7,8 +7,8 @@ import copy
 import pytest
 
 from scheduling.impact.prediction import Prediction, predict
-from scheduling.simulation.settings import Settings
-from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.settings import SimulationSettings
+from scheduling.simulation.simulation import KueueSimulation
 from tests.builders import Manifest
 from tests.profiles import seeds
 from tests.reconciler.core.storm import QUEUES, Storm
@@ -40,7 +40,7 @@ class Company(Storm):
         return edited[: self.chance.randint(1, 3)]
 
     def predicted(self, edited: list[Manifest]) -> Prediction:
-        return predict(Simulation(Settings(), self.now, self.afresh()), edited, ())
+        return predict(KueueSimulation(SimulationSettings(), self.now, self.afresh()), edited, ())
 
     def apply(self, edited: list[Manifest]) -> None:
         """All at one moment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.actions import Patch
-from reconciler.core.commands import Write
+from reconciler.core.commands import WriteCommand
 from reconciler.core.records import InFlight, Records
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import WORKLOADS
@@ -14,7 +14,7 @@ SEEN = Observed(KEY, "2", "value")
 
 def under_way() -> Records:
     records = Records()
-    records.send(KEY, InFlight(Write(KEY, Patch(WORKLOADS, "ns", "a", {}, "1", "m"))))
+    records.send(KEY, InFlight(WriteCommand(KEY, Patch(WORKLOADS, "ns", "a", {}, "1", "m"))))
     return records
 
 

@@ -12,7 +12,7 @@ from cluster.resource import JOBS
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.life import managed, orphaned, steps
-from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
@@ -32,7 +32,7 @@ OWNER = {
 }
 
 
-def first(manifest: dict[str, Any], inputs: JobInputs = AROUND) -> list[Step]:
+def first(manifest: dict[str, Any], inputs: JobInputs = AROUND) -> list[JobStep]:
     return steps(BATCH, manifest, None, None, inputs, NOW)
 
 

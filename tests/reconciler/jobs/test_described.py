@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster.actions import Patch
-from policies.dialects.job_shape import Active, JobShape, PodSetPath, Ready, Sign, Switch
+from policies.dialects.job_shape import Active, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.described import Described
@@ -16,7 +16,7 @@ from reconciler.jobs.kind import Ending, JobKind
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.life import managed, steps
 from reconciler.jobs.pod_changes import CannotStart
-from reconciler.jobs.step import Step
+from reconciler.jobs.step import JobStep
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.deadlines import pods_ready
@@ -100,7 +100,7 @@ def started(name: str) -> tuple[dict[str, Any], dict[str, Any], Workload]:
     return merged(suspended, write.patch.body), {**workload, "status": written_status(read)}, read
 
 
-def after(manifest: dict[str, Any], step: Step) -> dict[str, Any]:
+def after(manifest: dict[str, Any], step: JobStep) -> dict[str, Any]:
     """What a step's patch makes of an object."""
     assert isinstance(step.action, Patch)
     return merged(manifest, step.action.body)
@@ -291,7 +291,7 @@ def test_a_description_without_signs_is_ready_at_once_never_ends_and_has_no_pods
         version="v1",
         plural="trains",
         pod_sets=(PodSetPath("main", "spec.pod"),),
-        suspend=Switch("spec.state", "Halted", "Going"),
+        suspend=SuspendField("spec.state", "Halted", "Going"),
     )
     train = {"spec": {"state": "Halted", "pod": template()}, "status": {"anything": 1}}
 
@@ -299,7 +299,7 @@ def test_a_description_without_signs_is_ready_at_once_never_ends_and_has_no_pods
     assert Described(shape).quiet(train)
     assert Described(shape).ending(train) is None
     assert Described(shape).reclaimable(train) == {}
-    counted = replace(shape, ready=Ready(counts=("status.anything",)))
+    counted = replace(shape, ready=ReadyPods(counts=("status.anything",)))
     assert Described(counted).ready(train)
     assert not Described(counted).ready({**train, "status": {}})
     restless = replace(shape, active=Active(sign=Sign(fields={"status.anything": (1,)})))

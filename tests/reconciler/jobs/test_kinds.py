@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 
 from policies.configuration.kueue.reading import read
-from policies.dialects.job_shape import JobShape, PodSetPath, Switch
+from policies.dialects.job_shape import JobShape, PodSetPath, SuspendField
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 from reconciler.jobs.kinds import SHIPPED, chosen
 
 PODS = (PodSetPath("main", "spec.template"),)
 TRAIN = JobShape(
-    kind=GroupKind("example.com", "Train"), version="v1", plural="trains", pod_sets=PODS, suspend=Switch("spec.suspend")
+    kind=GroupKind("example.com", "Train"),
+    version="v1",
+    plural="trains",
+    pod_sets=PODS,
+    suspend=SuspendField("spec.suspend"),
 )
 
 

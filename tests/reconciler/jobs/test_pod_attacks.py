@@ -15,7 +15,7 @@ from reconciler.jobs.pod_member import read_member
 from reconciler.jobs.pod_roles import roles_of
 from reconciler.objects.observed import Listed, Observed
 from reconciler.objects.outcomes import ObjectRead
-from scheduling.objects.roles import Claim, role_names
+from scheduling.objects.roles import RoleClaim, role_names
 from tests.merging import merged
 from tests.reconciler.checked import CheckedCore
 from tests.reconciler.driver import Driver
@@ -146,8 +146,12 @@ def test_a_group_that_kueue_made_goes_on_under_its_names() -> None:
 
 
 def test_two_sizes_that_share_eight_digits_of_a_hash_are_two_roles() -> None:
-    assert role_names([Claim("a", {"cpu": 1}), Claim("a", {"cpu": 1}), Claim("b", {"cpu": 2})]) == ["a", "a", "b"]
-    names = role_names([Claim("a", {"cpu": 1}), Claim("a", {"cpu": 2}), Claim("b", {"cpu": 2})])
+    assert role_names([RoleClaim("a", {"cpu": 1}), RoleClaim("a", {"cpu": 1}), RoleClaim("b", {"cpu": 2})]) == [
+        "a",
+        "a",
+        "b",
+    ]
+    names = role_names([RoleClaim("a", {"cpu": 1}), RoleClaim("a", {"cpu": 2}), RoleClaim("b", {"cpu": 2})])
     assert names[1] == names[2] != names[0]
     assert not {"a", "b"} & {*names}
 

@@ -10,7 +10,7 @@ from policies.dialects.kueue_flavor import read_flavor
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.life import orphaned, steps
-from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.step import JobInputs, JobStep
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
@@ -82,7 +82,7 @@ class World:
         assert self.stored is not None
         return read_workload(self.stored)
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[JobStep]:
         stored = self.stored
         return steps(BATCH, self.job, stored, read_workload(stored) if stored else None, self.inputs, NOW)
 

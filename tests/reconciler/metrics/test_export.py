@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.metrics import Family, Type
 from policies.configuration.settings import Configuration, Dialect, Enforce, VolcanoSettings, YuniKornSettings
 from reconciler.core.state import ClusterState
@@ -21,10 +21,10 @@ from reconciler.metrics.catalogue import families, register_other_queues
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.export import asking, export, export_certificate
 from reconciler.metrics.observer import KueueObserver, MetricsObserver
-from reconciler.metrics.occasions import CycleDecided, Dispatches, Workers, WorkloadChange
-from reconciler.metrics.source import REGISTERED, Source
+from reconciler.metrics.occasions import CycleDecided, Dispatches, WorkerScrape, WorkloadChange
+from reconciler.metrics.source import REGISTERED, MetricSource
 from reconciler.objects.observed import Observed
-from reconciler.process import Reconciler, Settings
+from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell.permit import Never
 from scheduling.cycle.cycle import OVERLAPPING
 from scheduling.queues.consumption import UsageDecay
@@ -43,8 +43,10 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool, leads: bool = True) 
         volcano=VolcanoSettings(enforce=Enforce.GATES), yunikorn=YuniKornSettings(enforce=Enforce.GATES)
     )
     made = Reconciler(
-        cast("Cluster", None),
-        Settings(Options(fair_sharing=True), fading=UsageDecay(), dialects=frozenset(Dialect), configuration=gates),
+        cast("ClusterClient", None),
+        DecisionSettings(
+            Options(fair_sharing=True), fading=UsageDecay(), dialects=frozenset(Dialect), configuration=gates
+        ),
         None if leads else Never(),
         lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
     )
@@ -78,7 +80,7 @@ def types(registry: CollectorRegistry) -> dict[str, str]:
 def test_what_is_declared_is_exported_and_nothing_else() -> None:
     registry, observing = CollectorRegistry(), CollectorRegistry()
     MetricsObserver(ClusterState(world()), lambda: False, observing, kueue=False, gates=True)
-    observing.register(Scraped(Workers, lambda read: read(Workers([]))))
+    observing.register(Scraped(WorkerScrape, lambda read: read(WorkerScrape([]))))
     observing.register(Scraped(Dispatches, lambda read: read(Dispatches({}))))
     export_certificate(observing, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     with reconciler(registry, kueue=True):
@@ -159,7 +161,7 @@ def test_a_counter_ends_in_total_and_nothing_else_does() -> None:
 
 def test_two_metrics_of_one_name_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     first = families()[0]
-    monkeypatch.setitem(REGISTERED, int, [Source((first,), lambda _: (), lambda _: True)])
+    monkeypatch.setitem(REGISTERED, int, [MetricSource((first,), lambda _: (), lambda _: True)])
 
     with pytest.raises(ValueError, match=f"declared by two sources: {first.name}"):
         families()
@@ -182,7 +184,7 @@ def test_comparisons_are_exported_from_the_start() -> None:
 
 
 def test_a_loop_without_time_costs_a_scrape_the_world_alone(caplog: pytest.LogCaptureFixture) -> None:
-    made = Reconciler(cast("Cluster", None))
+    made = Reconciler(cast("ClusterClient", None))
     assert list(Scraped(World, asking(made, patience=0.01)).collect()) == []
     assert "no time for a scrape" in caplog.text
 

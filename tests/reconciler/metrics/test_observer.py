@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from policies.dialects.kueue_workload import PriorityClass
+from policies.dialects.kueue_workload import PriorityClassReference
 from reconciler.core.state import ClusterState
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.standing import unadmitted
@@ -29,7 +29,7 @@ from tests.scheduling.manifests import workload
 NEW = replace(
     workload(uid="u", spec={"queueName": "q"}),
     created=NOW - 60 * SECOND,
-    priority_class=PriorityClass("kueue.x-k8s.io", "WorkloadPriorityClass", "high"),
+    priority_class=PriorityClassReference("kueue.x-k8s.io", "WorkloadPriorityClass", "high"),
 )
 HELD = reserve(NEW, Admission("q"), NOW)
 ADMITTED = sync_admitted(HELD, NOW + 5 * SECOND)

@@ -9,14 +9,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from cluster.expiry import Expiry
 from reconciler.metrics.collector import Scraped
-from reconciler.metrics.occasions import Workers
-from reconciler.multikueue.cluster_list import Read, clusters_json, read
-from reconciler.multikueue.kubeconfigs import Login
+from reconciler.metrics.occasions import WorkerScrape
+from reconciler.multikueue.cluster_list import ClusterReading, clusters_json, read
+from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.multikueue.worker_cache import WorkerCache
 from reconciler.multikueue.worker_session import SessionBroken, SessionReady
 from reconciler.objects.observed import Listed, Observed
-from reconciler.objects.workers import Activity
+from reconciler.objects.workers import WorkerActivity
 from scheduling.objects import times
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
@@ -30,12 +30,12 @@ SINCE = times.parse("2026-01-01T00:00:00Z")
 @pytest.fixture
 def reported() -> dict[str, Any]:
     workers, engine = World(), Engine()
-    workers.connections.offer("one", Login("one", {}, Expiry(SINCE // SECOND, "token")))
+    workers.connections.offer("one", WorkerLogin("one", {}, Expiry(SINCE // SECOND, "token")))
     workers.lines[0].heard_at = SINCE / SECOND
     workers.tell(SessionReady(("cohorts: forbidden",)))
-    workers.connections.offer("two", Login("two", {}))
+    workers.connections.offer("two", WorkerLogin("two", {}))
     workers.tell(SessionBroken("no answer"))
-    workers.connections.stored("two", Activity("False", "ClientConnectionFailed", "no answer", SINCE))
+    workers.connections.stored("two", WorkerActivity("False", "ClientConnectionFailed", "no answer", SINCE))
     placed = {"metadata": {"namespace": "ns", "name": "a"}, "spec": {}, "status": {"clusterName": "one"}}
     engine.put_workload(read_workload(placed), SINCE)
     found = clusters_json(read(workers.connections.workers, {"one": cache()}, engine), named=True)
@@ -69,14 +69,14 @@ def test_each_worker_is_told_with_its_connection_its_room_and_its_work(reported:
 
 def test_who_may_not_list_workloads_learns_how_many_run_there(reported: dict[str, Any]) -> None:
     placed = {"metadata": {"namespace": "ns", "name": "secret"}, "spec": {}, "status": {"clusterName": "one"}}
-    (one,) = clusters_json(Read([{"name": "one"}], [read_workload(placed)]), named=False)["items"]
+    (one,) = clusters_json(ClusterReading([{"name": "one"}], [read_workload(placed)]), named=False)["items"]
 
     assert one == {"name": "one", "placed": 1, "workloads": []}
 
 
 def test_metrics_tell_the_same(reported: dict[str, Any]) -> None:
     registry = CollectorRegistry()
-    registry.register(Scraped(Workers, lambda read: read(Workers(reported["items"]))))
+    registry.register(Scraped(WorkerScrape, lambda read: read(WorkerScrape(reported["items"]))))
     text = generate_latest(registry).decode()
 
     assert 'quotree_multikueue_connection{cluster="one",state="connected"} 1.0' in text
@@ -89,4 +89,4 @@ def test_a_loop_without_time_shows_no_workers() -> None:
     def busy(_: object) -> Any:
         raise TimeoutError
 
-    assert list(Scraped(Workers, busy).collect()) == []
+    assert list(Scraped(WorkerScrape, busy).collect()) == []

@@ -8,12 +8,12 @@ import pytest
 
 from cluster.actions import Delete
 from cluster.errors import Unreachable
-from reconciler.multikueue.kubeconfigs import Login, Refused
+from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.worker_session import SessionBroken, SessionReady
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.patches import WORKLOADS
-from reconciler.objects.workers import Activity, Connection, FromWorker
+from reconciler.objects.workers import FromWorker, WorkerActivity, WorkerConnection
 from tests.reconciler.multikueue.workers_in_hand import World
 
 KEY: Key = ("Workload", "ns/a")
@@ -25,8 +25,8 @@ def world() -> World:
     return World()
 
 
-def login(content: str = "one") -> Login:
-    return Login(content, {})
+def login(content: str = "one") -> WorkerLogin:
+    return WorkerLogin(content, {})
 
 
 def connect(world: World) -> None:
@@ -40,7 +40,7 @@ def test_a_worker_is_connected_once_its_line_is_made(world: World) -> None:
     world.tell(Listed("Workload", ()))
     world.tell(SessionReady())
     assert world.lines[0].started
-    assert [type(each.news) for each in world.reported] == [Connection, Listed, Connection]
+    assert [type(each.news) for each in world.reported] == [WorkerConnection, Listed, WorkerConnection]
     assert world.states == ["connecting", "connected"]
 
 
@@ -91,7 +91,7 @@ def test_refused_credentials_are_a_matter_of_the_configuration(world: World) -> 
 
 def test_a_kubeconfig_that_must_not_be_used_closes_the_line_until_a_better_one_comes(world: World) -> None:
     connect(world)
-    world.connections.offer("w", Refused("InsecureKubeConfig", "tokenFile is not allowed"))
+    world.connections.offer("w", RefusedKubeconfig("InsecureKubeConfig", "tokenFile is not allowed"))
     worker = world.connections.workers["w"]
     assert world.lines[0].closed
     assert (worker.state, worker.reason) == ("misconfigured", "InsecureKubeConfig")
@@ -139,18 +139,18 @@ def test_a_write_without_an_answer_makes_the_line_look_whether_the_worker_is_the
 def test_the_clock_of_a_loss_is_the_stored_condition(world: World) -> None:
     connect(world)
     worker = world.connections.workers["w"]
-    world.connections.stored("w", Activity("True", "Active", "Connected", since=7))
+    world.connections.stored("w", WorkerActivity("True", "Active", "Connected", since=7))
     assert worker.connection.since == 7
     world.tell(SessionBroken("gone"))
     assert worker.connection.since == 0
-    world.connections.stored("w", Activity("False", "ClientConnectionFailed", "gone", since=9))
+    world.connections.stored("w", WorkerActivity("False", "ClientConnectionFailed", "gone", since=9))
     assert worker.connection.since == 9
 
 
 def test_a_restart_takes_the_clock_up_where_it_stood(world: World) -> None:
-    world.connections.stored("w", Activity("False", "ClientConnectionFailed", "gone", since=9))
+    world.connections.stored("w", WorkerActivity("False", "ClientConnectionFailed", "gone", since=9))
     world.connections.offer("w", login())
-    assert Connection("connecting", since=9) == world.connections.workers["w"].connection
+    assert WorkerConnection("connecting", since=9) == world.connections.workers["w"].connection
     world.tell(SessionBroken("gone"))
     assert world.connections.workers["w"].connection.since == 9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cluster.tracing.ids import trace_id
-from cluster.tracing.span import Span
+from cluster.tracing.span import TraceSpan
 from tests.cluster.tracing.kept import Kept
 from tests.reconciler.multikueue.three_clusters import World3
 
@@ -21,7 +21,7 @@ def placed() -> tuple[str, str, dict[str, Kept]]:
     return trace_id(local["metadata"]["uid"]), cluster, kept
 
 
-def of(kept: Kept, trace: str) -> list[Span]:
+def of(kept: Kept, trace: str) -> list[TraceSpan]:
     return [span for span in kept.spans if span.context.trace == trace]
 
 

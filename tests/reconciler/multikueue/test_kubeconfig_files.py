@@ -13,61 +13,68 @@ import yaml
 
 from cluster.expiry import Expiry
 from policies.dialects.kubeconfig import BAD, INSECURE
-from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_login, read_secret
+from reconciler.multikueue.kubeconfigs import (
+    AllowedSources,
+    RefusedKubeconfig,
+    WorkerLogin,
+    read_file,
+    read_login,
+    read_secret,
+)
 from tests.policies.dialects.kubeconfigs import config
 
 GOOD = yaml.safe_dump(config())
 
 
 @pytest.fixture
-def allowed(tmp_path: Path) -> Allowed:
+def allowed(tmp_path: Path) -> AllowedSources:
     folder = tmp_path / "kubeconfigs"
     folder.mkdir()
-    return Allowed(str(folder))
+    return AllowedSources(str(folder))
 
 
-def put(allowed: Allowed, name: str = "worker", content: str = GOOD) -> str:
+def put(allowed: AllowedSources, name: str = "worker", content: str = GOOD) -> str:
     path = Path(str(allowed.prefix)) / name
     path.write_text(content)
     return str(path)
 
 
-def message(found: Login | Refused) -> str:
-    assert isinstance(found, Refused), found
+def message(found: WorkerLogin | RefusedKubeconfig) -> str:
+    assert isinstance(found, RefusedKubeconfig), found
     return found.message
 
 
-def test_a_file_below_the_folder_is_read(allowed: Allowed) -> None:
+def test_a_file_below_the_folder_is_read(allowed: AllowedSources) -> None:
     found = read_file(put(allowed), allowed)
-    assert isinstance(found, Login)
+    assert isinstance(found, WorkerLogin)
     assert found.content == GOOD
     assert "token" not in repr(found)
 
 
-def test_a_volume_changes_its_files_by_links_within_the_folder(allowed: Allowed) -> None:
+def test_a_volume_changes_its_files_by_links_within_the_folder(allowed: AllowedSources) -> None:
     put(allowed, "real")
     link = Path(str(allowed.prefix)) / "worker"
     link.symlink_to("real")
-    assert isinstance(read_file(str(link), allowed), Login)
+    assert isinstance(read_file(str(link), allowed), WorkerLogin)
 
 
-def test_a_link_that_leads_out_of_the_folder_is_refused(allowed: Allowed, tmp_path: Path) -> None:
+def test_a_link_that_leads_out_of_the_folder_is_refused(allowed: AllowedSources, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(GOOD)
     link = Path(str(allowed.prefix)) / "worker"
     link.symlink_to("../secret")
     assert "is not under" in message(read_file(str(link), allowed))
 
 
-def test_a_folder_whose_name_begins_alike_is_another_one(allowed: Allowed) -> None:
+def test_a_folder_whose_name_begins_alike_is_another_one(allowed: AllowedSources) -> None:
     other = Path(f"{allowed.prefix}-other")
     other.mkdir()
     (other / "worker").write_text(GOOD)
     assert "is not under" in message(read_file(str(other / "worker"), allowed))
 
 
-def test_a_file_that_is_missing_or_endless_or_huge_is_refused(allowed: Allowed) -> None:
+def test_a_file_that_is_missing_or_endless_or_huge_is_refused(allowed: AllowedSources) -> None:
     missing = read_file(f"{allowed.prefix}/none", allowed)
-    assert isinstance(missing, Refused)
+    assert isinstance(missing, RefusedKubeconfig)
     assert (missing.reason, missing.absent) == (BAD, True)
     os.mkfifo(f"{allowed.prefix}/pipe")
     assert "it is no file" in message(read_file(f"{allowed.prefix}/pipe", allowed))
@@ -76,15 +83,15 @@ def test_a_file_that_is_missing_or_endless_or_huge_is_refused(allowed: Allowed) 
 
 def test_without_the_check_of_paths_a_file_may_be_anywhere(tmp_path: Path) -> None:
     (tmp_path / "worker").write_text(GOOD)
-    assert isinstance(read_file(str(tmp_path / "worker"), Allowed(prefix=None)), Login)
+    assert isinstance(read_file(str(tmp_path / "worker"), AllowedSources(prefix=None)), WorkerLogin)
 
 
 @pytest.mark.parametrize(
     "content", ["a: [", "- a", "word", "", "a: b\n---\nc: d", "!!python/object:os.system {}", "\x00"]
 )
 def test_what_is_no_kubeconfig_is_refused_without_a_word_of_what_it_is(content: str) -> None:
-    found = read_login(content, Allowed())
-    assert isinstance(found, Refused)
+    found = read_login(content, AllowedSources())
+    assert isinstance(found, RefusedKubeconfig)
     assert found.reason == INSECURE
     assert "kubeconfig" in found.message
     assert "word" not in found.message
@@ -98,25 +105,27 @@ def test_aliases_that_multiply_are_refused_before_they_take_memory() -> None:
     assert len(bomb) < 1500
     tracemalloc.start()
     try:
-        assert "no YAML of one document (line" in message(read_login(bomb, Allowed()))
+        assert "no YAML of one document (line" in message(read_login(bomb, AllowedSources()))
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()
 
 
 def test_a_kubeconfig_in_a_secret_has_a_bounded_size() -> None:
-    assert "more than 1048576 bytes" in message(read_login("#" * (2**20 + 1), Allowed()))
+    assert "more than 1048576 bytes" in message(read_login("#" * (2**20 + 1), AllowedSources()))
 
 
 def test_a_name_in_a_kubeconfig_is_told_so_that_it_can_do_nothing() -> None:
     evil = {**config(), "current-context": "a\x1b[2J\u202e\n"}
 
-    assert r'the current context "a\x1b[2J\u202e\n" does not exist' in message(read_login(json.dumps(evil), Allowed()))
+    assert r'the current context "a\x1b[2J\u202e\n" does not exist' in message(
+        read_login(json.dumps(evil), AllowedSources())
+    )
 
 
 def test_a_secret_is_read_by_its_key() -> None:
     data = {"kubeconfig": base64.b64encode(GOOD.encode()).decode()}
-    assert isinstance(read_secret("worker", {"data": data}, Allowed()), Login)
+    assert isinstance(read_secret("worker", {"data": data}, AllowedSources()), WorkerLogin)
 
 
 @pytest.mark.parametrize(
@@ -129,13 +138,13 @@ def test_a_secret_is_read_by_its_key() -> None:
     ],
 )
 def test_a_secret_without_a_kubeconfig_is_refused(secret: dict[str, object] | None, reason: str, said: str) -> None:
-    found = read_secret("worker", secret, Allowed())
-    assert isinstance(found, Refused)
+    found = read_secret("worker", secret, AllowedSources())
+    assert isinstance(found, RefusedKubeconfig)
     assert (found.reason, said in found.message) == (reason, True)
 
 
 def test_the_end_of_the_credentials_that_are_used_is_known() -> None:
     claims = base64.urlsafe_b64encode(b'{"exp": 1800000000}').decode().rstrip("=")
-    found = read_login(yaml.safe_dump(config(user={"token": f"e30.{claims}.s"})), Allowed())
-    assert isinstance(found, Login)
+    found = read_login(yaml.safe_dump(config(user={"token": f"e30.{claims}.s"})), AllowedSources())
+    assert isinstance(found, WorkerLogin)
     assert Expiry(1_800_000_000, "token") == found.expiry

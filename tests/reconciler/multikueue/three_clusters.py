@@ -24,7 +24,7 @@ from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
-from reconciler.objects.workers import Activity, Connection, FromWorker, Source
+from reconciler.objects.workers import FromWorker, Source, WorkerActivity, WorkerConnection
 from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
@@ -234,16 +234,16 @@ class Links:
             objects = (each for each in server.objects.items() if each[0][0] == kind)
             observed = tuple(watched.observed(copied(found)) for _, found in objects if self._shown(kind, found))
             self._report(name, Listed(kind, observed, str(server.version)))
-        self._report(name, Connection("connected", "Active", "Connected", self.clock()))
+        self._report(name, WorkerConnection("connected", "Active", "Connected", self.clock()))
 
-    def _report(self, name: str, news: Observed | Listed | Outcome | Connection) -> None:
+    def _report(self, name: str, news: Observed | Listed | Outcome | WorkerConnection) -> None:
         if self.manager is not None:
             self.manager.inbox.put(FromWorker(name, news))
 
     def follow(self, cluster: str, source: Source | None) -> None:
         """The test says who is connected."""
 
-    def stored(self, cluster: str, active: Activity) -> None:
+    def stored(self, cluster: str, active: WorkerActivity) -> None:
         """The test says since when."""
 
     def drop(self, cluster: str) -> None:
@@ -256,7 +256,7 @@ class Links:
     def tell_lost(self, name: str, since: int) -> None:
         """As the condition of its MultiKueueCluster has it."""
         assert self.manager is not None
-        self._report(name, Connection("lost", "ClientConnectionFailed", "no answer", since))
+        self._report(name, WorkerConnection("lost", "ClientConnectionFailed", "no answer", since))
 
     def flow(self) -> bool:
         reported, self.reported = self.reported, []

@@ -8,7 +8,7 @@ from cluster.actions import Action
 from reconciler.multikueue.connections import Connections
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.objects.observed import Key
-from reconciler.objects.workers import Connection, FromWorker
+from reconciler.objects.workers import FromWorker, WorkerConnection
 from reconciler.shell.call import Call
 from scheduling.objects.times import SECOND
 
@@ -72,4 +72,4 @@ class World:
 
     @property
     def states(self) -> list[str]:
-        return [connection.state for connection in self.news(Connection)]
+        return [connection.state for connection in self.news(WorkerConnection)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.objects.cache import ObjectCache
+from reconciler.objects.cache import NewestObjects
 from reconciler.objects.observed import Listed, Observed
 from reconciler.objects.progress import ListProgress
 
@@ -10,7 +10,7 @@ KEY = ("Workload", "ns/a")
 
 
 def test_an_older_object_than_the_known_one_is_not_taken() -> None:
-    known = ObjectCache()
+    known = NewestObjects()
     assert known.take(Observed(KEY, "10", "new"))
     assert not known.take(Observed(KEY, "9", "old"))
     found = known.get(KEY)
@@ -19,7 +19,7 @@ def test_an_older_object_than_the_known_one_is_not_taken() -> None:
 
 
 def test_what_a_list_lacks_is_gone_and_the_kind_is_listed() -> None:
-    known = ObjectCache()
+    known = NewestObjects()
     known.take(Observed(KEY, "10", "a"))
     news = known.replaced(Listed("Workload", (Observed(("Workload", "ns/b"), "11", "b"),), "12"))
     assert [(observed.key[1], observed.value) for observed in news] == [("ns/a", None), ("ns/b", "b")]
@@ -70,7 +70,7 @@ def test_a_list_that_was_asked_for_counts_though_the_watch_is_past_it() -> None:
 
 
 def test_an_answer_does_not_bring_back_what_a_watch_has_seen_go() -> None:
-    known = ObjectCache()
+    known = NewestObjects()
     known.progress.advance("Workload", "20")
     assert not known.is_news(Observed(KEY, "15", "a"))
     assert known.is_news(Observed(KEY, "21", "a"))

@@ -9,8 +9,8 @@ import pytest
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from reconciler.objects.observed import Observed
-from reconciler.observer.comparison import Comparison, Difference, Kind, Result
-from scheduling.cycle.engine import Engine
+from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference, DifferenceKind
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import reserved
 from scheduling.objects.queue_settings import LOWER_PRIORITY, LocalQueueSettings, PreemptionPolicy
 from scheduling.objects.times import SECOND
@@ -51,13 +51,13 @@ class Beside:
     def __init__(self, world: World | None = None) -> None:
         self.world = world or cluster()
         self.now = START
-        self.results: list[Result] = []
-        self.differences: list[Difference] = []
+        self.results: list[ComparisonResult] = []
+        self.differences: list[DecisionDifference] = []
         self.known = True
         self.stored: dict[str, Observed] = {}
         self.observer = Comparison(self.world, self._tell, lambda: self.known, PATIENCE)
 
-    def _tell(self, result: Result, difference: Difference | None) -> None:
+    def _tell(self, result: ComparisonResult, difference: DecisionDifference | None) -> None:
         self.results.append(result)
         if difference is not None:
             self.differences.append(difference)
@@ -91,7 +91,7 @@ class Beside:
             self.now += SECOND
             self.observer.passed(self.now, 0.0)
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[DifferenceKind]:
         return [each.kind for each in self.differences]
 
 
@@ -99,7 +99,7 @@ def admitted(world: World, state: Workload, now: int, flavor: str = "plain") -> 
     """As the other writes it, whatever ours says."""
     alone = cluster((flavor,), 100)
     alone.put_workload(state, now)
-    (decision,) = Engine(alone).step(now)
+    (decision,) = AdmissionEngine(alone).step(now)
     assert isinstance(decision, Reserve)
     return reserved(state, decision, world.state.queues["q"].settings, now)
 
@@ -113,7 +113,7 @@ def test_what_ours_would_admit_is_the_same(beside: Beside) -> None:
     one = waits("one")
     beside.observe(one, admitted(beside.world, one, START))
     beside.pass_(20)
-    assert beside.results == [Result.SAME]
+    assert beside.results == [ComparisonResult.SAME]
 
 
 def test_what_ours_would_admit_and_the_other_does_not_is_told_once(beside: Beside) -> None:
@@ -121,7 +121,7 @@ def test_what_ours_would_admit_and_the_other_does_not_is_told_once(beside: Besid
     beside.pass_(4)
     assert beside.results == []
     beside.pass_(60)
-    assert beside.kinds() == [Kind.NOT_ADMITTED]
+    assert beside.kinds() == [DifferenceKind.NOT_ADMITTED]
     assert beside.differences[0].workload == "ns/one"
     assert "plain" in beside.differences[0].ours
 
@@ -130,8 +130,8 @@ def test_who_came_later_and_goes_first_is_expected_when_the_other_does_nothing(b
     beside.observe(waits("low"), waits("high", priority=9, age=1))
     beside.pass_(60)
     assert [(each.kind, each.workload) for each in beside.differences] == [
-        (Kind.NOT_ADMITTED, "ns/low"),
-        (Kind.NOT_ADMITTED, "ns/high"),
+        (DifferenceKind.NOT_ADMITTED, "ns/low"),
+        (DifferenceKind.NOT_ADMITTED, "ns/high"),
     ]
 
 
@@ -142,8 +142,8 @@ def test_one_admitted_before_its_turn_is_told_with_whose_turn_it_was(beside: Bes
     beside.pass_(7)
     beside.observe(admitted(beside.world, third, beside.now))
     beside.pass_(7)
-    assert Kind.OUT_OF_ORDER in beside.kinds()
-    reported = next(each for each in beside.differences if each.kind == Kind.OUT_OF_ORDER)
+    assert DifferenceKind.OUT_OF_ORDER in beside.kinds()
+    reported = next(each for each in beside.differences if each.kind == DifferenceKind.OUT_OF_ORDER)
     assert (reported.workload, reported.ours) == ("ns/third", "ours admits ns/second")
 
 
@@ -153,7 +153,7 @@ def test_two_that_came_at_one_moment_may_be_decided_either_way(beside: Beside) -
     beside.observe(admitted(beside.world, urgent, START))
     beside.pass_(20)
     assert beside.kinds() == []
-    assert Result.SAME in beside.results
+    assert ComparisonResult.SAME in beside.results
 
 
 def test_more_than_there_is_is_told(beside: Beside) -> None:
@@ -162,7 +162,7 @@ def test_more_than_there_is_is_told(beside: Beside) -> None:
     beside.pass_(7)
     beside.observe(admitted(beside.world, two, beside.now))
     beside.pass_(7)
-    assert beside.kinds() == [Kind.OVER_ADMITTED]
+    assert beside.kinds() == [DifferenceKind.OVER_ADMITTED]
     assert "not enough gpu of plain" in beside.differences[0].ours
 
 
@@ -175,7 +175,7 @@ def test_quota_that_ours_sees_a_moment_later_makes_it_unsure(beside: Beside) -> 
     beside.quota(9)
     beside.pass_(9)
     assert beside.kinds() == []
-    assert beside.results == [Result.SAME, Result.UNSURE]
+    assert beside.results == [ComparisonResult.SAME, ComparisonResult.UNSURE]
 
 
 def test_other_flavors_are_told() -> None:
@@ -185,7 +185,7 @@ def test_other_flavors_are_told() -> None:
     beside.pass_(3)
     beside.observe(admitted(beside.world, one, beside.now, "spot"))
     beside.pass_(7)
-    assert beside.kinds() == [Kind.OTHER_FLAVORS]
+    assert beside.kinds() == [DifferenceKind.OTHER_FLAVORS]
     assert "gpu=spot" in beside.differences[0].theirs
     assert "gpu=plain" in beside.differences[0].ours
 
@@ -198,7 +198,7 @@ def test_the_victim_that_ours_would_send_away_is_the_same(beside: Beside) -> Non
     beside.observe(victim, release(victim, beside.now))
     beside.observe(admitted(beside.world, high, beside.now))
     beside.pass_(20)
-    assert beside.results == [Result.SAME] * 3
+    assert beside.results == [ComparisonResult.SAME] * 3
 
 
 def test_a_victim_that_nobody_needs_is_told(beside: Beside) -> None:
@@ -207,14 +207,14 @@ def test_a_victim_that_nobody_needs_is_told(beside: Beside) -> None:
     beside.pass_(7)
     beside.observe(preempt(beside.stored["ns/low"].value, "InClusterQueue", "", beside.now))
     beside.pass_(7)
-    assert beside.kinds() == [Kind.OTHER_VICTIM]
+    assert beside.kinds() == [DifferenceKind.OTHER_VICTIM]
 
 
 def test_a_victim_that_stays_is_told_once(beside: Beside) -> None:
     low, high = waits("low"), waits("high", priority=9, age=1)
     beside.observe(low, admitted(beside.world, low, START), high)
     beside.pass_(60)
-    assert beside.kinds() == [Kind.NOT_EVICTED]
+    assert beside.kinds() == [DifferenceKind.NOT_EVICTED]
     assert beside.differences[0].ours == "ours sends it away for ns/high"
 
 
@@ -240,7 +240,7 @@ def test_a_preemptor_that_comes_later_gives_the_other_all_of_its_time(beside: Be
     beside.pass_(5)
     assert beside.differences == []
     beside.pass_(1)
-    assert [(each.kind, each.workload) for each in beside.differences] == [(Kind.NOT_EVICTED, "ns/low")]
+    assert [(each.kind, each.workload) for each in beside.differences] == [(DifferenceKind.NOT_EVICTED, "ns/low")]
 
 
 def test_nothing_is_compared_before_all_is_known(beside: Beside) -> None:

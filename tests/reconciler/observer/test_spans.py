@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.tracing.ids import trace_id
-from cluster.tracing.span import Span, SpanContext
+from cluster.tracing.span import SpanContext, TraceSpan
 from reconciler.objects.following import admission
 from reconciler.observer.spans import SpanObserver
 from scheduling.objects.times import SECOND
@@ -23,9 +23,9 @@ def played() -> tuple[Prompt, Kept]:
     return Prompt((jobs,), spans=kept), kept
 
 
-def of(kept: Kept, uid: str) -> dict[str, list[Span]]:
+def of(kept: Kept, uid: str) -> dict[str, list[TraceSpan]]:
     """The spans of a trace by their names."""
-    found: dict[str, list[Span]] = {}
+    found: dict[str, list[TraceSpan]] = {}
     for span in kept.spans:
         if span.context.trace == trace_id(uid):
             found.setdefault(span.name, []).append(span)

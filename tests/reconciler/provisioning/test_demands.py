@@ -9,7 +9,7 @@ import pytest
 from policies.dialects.reading import Manifest
 from reconciler.jobs.pod_changes import PodChanges
 from reconciler.provisioning.demands import demands, needing, request_name, template_name
-from reconciler.provisioning.objects import Backoff, ProvisioningConfig, read_provisioning_config
+from reconciler.provisioning.objects import ProvisioningConfig, RetryStrategy, read_provisioning_config
 from scheduling.objects.reading import read_workload
 from tests import builders
 
@@ -130,16 +130,16 @@ def test_those_of_two_flavors_are_never_merged() -> None:
 @pytest.mark.parametrize(
     ("strategy", "expected"),
     [
-        (None, Backoff(3, 60, 1800)),
-        ({}, Backoff(3, 60, 1800)),
-        ({"backoffLimitCount": 0}, Backoff(0, 60, 1800)),
-        ({"backoffLimitCount": 1, "backoffBaseSeconds": 2, "backoffMaxSeconds": None}, Backoff(1, 2, 1800)),
+        (None, RetryStrategy(3, 60, 1800)),
+        ({}, RetryStrategy(3, 60, 1800)),
+        ({"backoffLimitCount": 0}, RetryStrategy(0, 60, 1800)),
+        ({"backoffLimitCount": 1, "backoffBaseSeconds": 2, "backoffMaxSeconds": None}, RetryStrategy(1, 2, 1800)),
     ],
 )
-def test_what_a_retry_strategy_leaves_out_is_as_usual(strategy: Any, expected: Backoff) -> None:
+def test_what_a_retry_strategy_leaves_out_is_as_usual(strategy: Any, expected: RetryStrategy) -> None:
     spec = {"provisioningClassName": "c", **({"retryStrategy": strategy} if strategy is not None else {})}
     assert read_provisioning_config(builders.kueue("ProvisioningRequestConfig", "c", spec)).backoff == expected
 
 
 def test_the_wait_is_doubled_to_the_longest() -> None:
-    assert [Backoff().wait(retries) for retries in (0, 1, 4, 5, 1000)] == [60, 120, 960, 1800, 1800]
+    assert [RetryStrategy().wait(retries) for retries in (0, 1, 4, 5, 1000)] == [60, 120, 960, 1800, 1800]

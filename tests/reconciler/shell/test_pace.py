@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 
-from reconciler.shell.pace import Pace
+from reconciler.shell.pace import RoundPace
 
 
 class Clock:
@@ -40,7 +40,7 @@ class Inbox(queue.SimpleQueue[int]):
 
 def heard(acted: float, waiting: int = 0, first: float = 0.0, rest: float = 0.5, between: float = 0.01) -> int:
     clock, taken = Clock(), list[int]()
-    pace, inbox = Pace(clock), Inbox(clock, waiting, between)
+    pace, inbox = RoundPace(clock), Inbox(clock, waiting, between)
     with pace:
         clock.now += acted
     pace.listen(inbox, taken.append, first, rest)
@@ -61,7 +61,7 @@ def test_what_comes_right_after_a_short_act_shares_a_round() -> None:
 
 def test_after_a_rest_nobody_waits() -> None:
     clock, taken = Clock(), list[int]()
-    pace, inbox = Pace(clock), Inbox(clock, 1, between=0.002)
+    pace, inbox = RoundPace(clock), Inbox(clock, 1, between=0.002)
     with pace:
         clock.now += 0.001
     clock.now += 0.01
@@ -88,13 +88,13 @@ def test_it_acts_even_where_news_comes_faster_than_it_is_taken_in() -> None:
         clock.now += 0.3
         taken.append(news)
 
-    Pace(clock).listen(Inbox(clock, 1_000_000), take, 0.5, 0.5)
+    RoundPace(clock).listen(Inbox(clock, 1_000_000), take, 0.5, 0.5)
     assert len(taken) == 17
 
 
 def test_it_tells_how_long_a_round_was_beside_its_waits() -> None:
     clock = Clock()
-    pace = Pace(clock)
+    pace = RoundPace(clock)
 
     def take(_: int) -> None:
         clock.now += 0.125

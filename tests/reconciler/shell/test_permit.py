@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
+from cluster.client import ClusterClient
 from cluster.reflector import Pacing
-from reconciler.shell.permit import KUEUE_LEASE, Claim, Manage, Never, NoRival, Rival
+from reconciler.shell.permit import KUEUE_LEASE, LeaseClaim, Manage, Never, NoRival, Rival
 from tests.cluster.fake import FakeApi, Handler, Reply, events, line, status
 from tests.waiting import eventually
 
@@ -54,8 +54,8 @@ def kueue_lease(renewed: str, holder: str = "kueue-0", version: int = 1, seconds
     }
 
 
-def claim(renewed: str, holder: str = "kueue-0", seconds: int = 15) -> Claim:
-    return Claim.of(kueue_lease(renewed, holder, seconds=seconds))
+def claim(renewed: str, holder: str = "kueue-0", seconds: int = 15) -> LeaseClaim:
+    return LeaseClaim.of(kueue_lease(renewed, holder, seconds=seconds))
 
 
 @pytest.fixture
@@ -71,13 +71,13 @@ def api() -> Iterator[FakeApi]:
 
 
 @pytest.fixture
-def cluster(api: FakeApi) -> Iterator[Cluster]:
+def cluster(api: FakeApi) -> Iterator[ClusterClient]:
     with api.cluster() as client:
         yield client
 
 
 @pytest.fixture
-def rival(cluster: Cluster, clock: Clock) -> Rival:
+def rival(cluster: ClusterClient, clock: Clock) -> Rival:
     """Not started: the test says what is seen."""
     return Rival(cluster, clock=clock)
 
@@ -171,7 +171,7 @@ def answered(api: FakeApi, *items: dict[str, Any], then: Reply) -> None:
 
 
 def test_writing_stops_when_kueue_comes_and_the_log_says_so(
-    api: FakeApi, cluster: Cluster, caplog: pytest.LogCaptureFixture
+    api: FakeApi, cluster: ClusterClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     coming = line("ADDED", kueue_lease("10:00:00", version=2))
 
@@ -197,7 +197,7 @@ def test_writing_stops_when_kueue_comes_and_the_log_says_so(
         permit.stop()
 
 
-def test_nothing_is_written_while_kueues_lease_cannot_be_watched(api: FakeApi, cluster: Cluster) -> None:
+def test_nothing_is_written_while_kueues_lease_cannot_be_watched(api: FakeApi, cluster: ClusterClient) -> None:
     api.others.append(status(403, "Forbidden"))
     permit = Manage(Ours(), Rival(cluster, pacing=Pacing(first=60)))
     permit.start()
@@ -208,7 +208,7 @@ def test_nothing_is_written_while_kueues_lease_cannot_be_watched(api: FakeApi, c
         permit.stop()
 
 
-def test_without_our_lease_nothing_is_written(api: FakeApi, cluster: Cluster) -> None:
+def test_without_our_lease_nothing_is_written(api: FakeApi, cluster: ClusterClient) -> None:
     answered(api, then=events(then=Handler.hold))
     ours = Ours()
     permit = Manage(ours, Rival(cluster))

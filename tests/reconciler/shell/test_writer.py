@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from cluster.actions import Action, Patch
-from cluster.client import Listing
+from cluster.client import ObjectListing
 from cluster.errors import NotFound
-from cluster.retry import Backoff
+from cluster.retry import RandomBackoff
 from reconciler.core.watched import CLUSTER_QUEUES, by_kind
 from reconciler.objects.observed import Listed
 from reconciler.objects.outcomes import Failed, Outcome
@@ -73,8 +73,8 @@ def test_a_write_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:
 
 
 def test_a_list_that_fails_by_a_fault_of_ours_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Backoff, "next", lambda *_: 0.0)
-    with writer(broken, lambda: Listing((), "7")) as (made, reported):
+    monkeypatch.setattr(RandomBackoff, "next", lambda *_: 0.0)
+    with writer(broken, lambda: ObjectListing((), "7")) as (made, reported):
         made.relist(WORKLOAD, 3)
         assert reported() == Listed("Workload", (), "7", 3)
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from policies.model.pools import Terms
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import needed
-from scheduling.flavors.modes import Outcome
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.queue_settings import (
     ANY,
@@ -27,7 +27,7 @@ from scheduling.objects.queue_settings import (
 from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import Workload
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.state import Options, State
+from scheduling.quota.state import Options, QuotaState
 from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
@@ -157,7 +157,7 @@ class Runs(RuleBasedStateMachine):
             if self._room_is_kept(world.state.queues[name].node.root):
                 continue
             assignment = assign(world.state, world.state.queues[name], found, requests=total_requests(found))
-            assert assignment.outcome != Outcome.FIT, f"{key} fits in {name}: {needed(assignment, compat=False)}"
+            assert assignment.outcome != FlavorOutcome.FIT, f"{key} fits in {name}: {needed(assignment, compat=False)}"
 
     def _room_is_kept(self, root: QuotaNode) -> bool:
         """Whether a head of the tree keeps others from what it cannot get."""
@@ -189,7 +189,7 @@ class FairRuns(Runs):
     fair_sharing = True
 
 
-def sums(state: State) -> dict[str, tuple[Usage, Usage]]:
+def sums(state: QuotaState) -> dict[str, tuple[Usage, Usage]]:
     """S and U of every node that is under no cycle; nothing is as good as 0."""
     nodes = (*state.tree.queues.values(), *state.tree.cohorts.values())
     return {repr(node): (_some(node.subtree), _some(node.usage)) for node in nodes if not state.tree.broken(node)}
@@ -199,7 +199,7 @@ def _some(amounts: Mapping[FlavorResource, int]) -> dict[FlavorResource, int]:
     return {pair: amount for pair, amount in amounts.items() if amount}
 
 
-def debts(state: State) -> dict[tuple[str, FlavorResource], int]:
+def debts(state: QuotaState) -> dict[tuple[str, FlavorResource], int]:
     """How far each node and pair is beyond what its borrowing limit allows, by KEP-79."""
     found: dict[tuple[str, FlavorResource], int] = {}
     for node in (*state.tree.queues.values(), *state.tree.cohorts.values()):
@@ -211,10 +211,10 @@ def debts(state: State) -> dict[tuple[str, FlavorResource], int]:
     return found
 
 
-def _left_to_locals(state: State, at: tuple[str, FlavorResource]) -> bool:
+def _left_to_locals(state: QuotaState, at: tuple[str, FlavorResource]) -> bool:
     """Example E8: quota that a queue does not lend is left to it, although a node above is in debt."""
     return any(node.local.get(at[1]) for node in _all(state))
 
 
-def _all(state: State) -> list[QuotaNode]:
+def _all(state: QuotaState) -> list[QuotaNode]:
     return [*state.tree.queues.values(), *state.tree.cohorts.values()]

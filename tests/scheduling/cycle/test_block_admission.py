@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from policies.model.pools import Terms
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import QUOTA_RESERVED
 from scheduling.status.deadlines import pods_ready, release
@@ -24,7 +24,7 @@ class Held(Cluster):
 
     def __post_init__(self) -> None:
         self.world = self.fresh()
-        self.engine = Engine(self.world, block_admission=True)
+        self.engine = AdmissionEngine(self.world, block_admission=True)
 
     def submit(self, name: str, queue: str) -> None:
         self.put(self.aged(workload(pod_set(gpu="1"), name=name, spec={"queueName": queue})))
@@ -107,7 +107,7 @@ def test_a_new_world_of_the_same_objects_holds_back_the_same(cluster: Held) -> N
     cluster.settle()
     cluster.submit("two", "a")
     cluster.world = cluster.fresh()
-    cluster.engine = Engine(cluster.world, block_admission=True)
+    cluster.engine = AdmissionEngine(cluster.world, block_admission=True)
     cluster.settle()
 
     assert (cluster.running(), cluster.why("ns/two")) == (["ns/one"], "Waiting")

@@ -10,8 +10,8 @@ import pytest
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from scheduling.cycle.cycle import NO_LONGER_FITS, OVERLAPPING, quota_to_reserve
-from scheduling.flavors.assignment import Assignment
-from scheduling.flavors.modes import Outcome
+from scheduling.flavors.assignment import FlavorAssignment
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import (
     ANY,
@@ -134,7 +134,7 @@ def test_nothing_less_than_nothing_is_reserved_by_a_queue_over_its_limit() -> No
     queue = made.world.state.queues["a"]
     made.put_queue(queue_settings("a", "team", {ON_DEMAND: Terms(1, 1)}))
     made.world.state.tree.add(queue.node, {PAIRS[0]: 5})
-    wanted = Assignment((), {PAIRS[0]: 2}, 1, Outcome.PREEMPT)
+    wanted = FlavorAssignment((), {PAIRS[0]: 2}, 1, FlavorOutcome.PREEMPT)
 
     assert quota_to_reserve(queue, wanted) == {PAIRS[0]: 0}
     assert quota_to_reserve(queue, wanted, compat=True) == {PAIRS[0]: -3}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, LOWER_PRIORITY, STRICT_FIFO, PreemptionPolicy
-from scheduling.objects.workload import BLOCKED_ON_GATES, CLOSED, OPEN, QUOTA_RESERVED, Gate, Workload
+from scheduling.objects.workload import BLOCKED_ON_GATES, CLOSED, OPEN, QUOTA_RESERVED, PreemptionGate, Workload
 from scheduling.quota.state import Options
 from tests.scheduling.cluster import Cluster
 from tests.scheduling.cycle.asking import asks, cluster, reported, running, waits
@@ -18,7 +18,7 @@ MESSAGE = "Workload requires preemption, but it's gated"
 
 def gated(name: str, gpus: int = 2, **states: str) -> Workload:
     found = asks(name, "a", gpus, priority=5)
-    return replace(found, gates=("g", "h"), gate_states={each: Gate(state) for each, state in states.items()})
+    return replace(found, gates=("g", "h"), gate_states={each: PreemptionGate(state) for each, state in states.items()})
 
 
 def full(strategy: str = BEST_EFFORT_FIFO, options: Options = GATED) -> Cluster:
@@ -94,7 +94,7 @@ def test_it_is_tried_again_when_its_gates_open(strategy: str) -> None:
     assert made.running() == ["ns/low"]
 
     waiting = made.workloads["ns/urgent"]
-    made.put(replace(waiting, gate_states={"g": Gate(OPEN), "h": Gate(OPEN)}))
+    made.put(replace(waiting, gate_states={"g": PreemptionGate(OPEN), "h": PreemptionGate(OPEN)}))
     made.settle()
 
     assert made.running() == ["ns/urgent"]

@@ -8,9 +8,9 @@ import pytest
 
 from policies.model.pools import Terms
 from scheduling.cycle.cycle import NO_LONGER_FITS, quota_to_reserve
-from scheduling.cycle.engine import Engine
-from scheduling.flavors.assignment import Assignment
-from scheduling.flavors.modes import Outcome
+from scheduling.cycle.engine import AdmissionEngine
+from scheduling.flavors.assignment import FlavorAssignment
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.objects.amounts import Usage
 from scheduling.objects.queue_settings import (
     ANY,
@@ -20,7 +20,7 @@ from scheduling.objects.queue_settings import (
     CohortSettings,
     PreemptionPolicy,
 )
-from scheduling.quota.state import Options, State
+from scheduling.quota.state import Options, QuotaState
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.cycle.asking import asks, reported, running, waits
 from tests.scheduling.drawn import CPU, draw
@@ -34,8 +34,10 @@ LIMITED = """
 CUT = LIMITED.replace("work w cpu=5", "work w cpu=9")
 
 
-def kept(state: State, amount: int, level: int, *, compat: bool = False) -> Usage:
-    return quota_to_reserve(state.queues["a"], Assignment((), {CPU: amount}, level, Outcome.PREEMPT), compat)
+def kept(state: QuotaState, amount: int, level: int, *, compat: bool = False) -> Usage:
+    return quota_to_reserve(
+        state.queues["a"], FlavorAssignment((), {CPU: amount}, level, FlavorOutcome.PREEMPT), compat
+    )
 
 
 @pytest.mark.parametrize(("amount", "level", "expected"), [(1, 1, 1), (3, 1, 1), (3, 0, 0)])
@@ -154,7 +156,7 @@ def test_a_new_world_of_the_same_objects_keeps_the_same_room() -> None:
     made.put(asks("b1", "b", 2))
     made.settle()
     made.world = made.fresh()
-    made.engine = Engine(made.world)
+    made.engine = AdmissionEngine(made.world)
     made.settle()
 
     assert made.running() == ["ns/a-runs", "ns/b-runs"]

@@ -15,7 +15,7 @@ from policies.dialects.kueue_flavor import Flavor
 from policies.dialects.selectors import LabelSelector
 from policies.model.pools import Terms
 from scheduling.cycle.known_assignments import KnownAssignments, Shape
-from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import (
@@ -27,24 +27,24 @@ from scheduling.objects.queue_settings import (
     PREEMPTION_OVER_BORROWING,
     STRICT_FIFO,
     TRY_NEXT_FLAVOR,
+    ClusterQueueSettings,
     CohortSettings,
+    FlavorGroup,
     Fungibility,
     PreemptionPolicy,
-    QueueSettings,
-    ResourceGroup,
 )
 from scheduling.objects.workload import CheckState
 from scheduling.preemption.targets import PreemptionReason
-from scheduling.queues.entry import Entry
-from scheduling.quota.state import Options, Queue
+from scheduling.queues.entry import PendingEntry
+from scheduling.quota.state import ClusterQueueState, Options
 from scheduling.status.eviction import preempt
 from scheduling.world.decisions import Decision, Preempt, Reserve
 from tests.scheduling.cluster import Cluster
 from tests.scheduling.manifests import pod_set, workload
 
 _GROUPS = (
-    ResourceGroup(frozenset(["gpu"]), ("on-demand", "spot")),
-    ResourceGroup(frozenset(["cpu", "memory"]), ("small", "large")),
+    FlavorGroup(frozenset(["gpu"]), ("on-demand", "spot")),
+    FlavorGroup(frozenset(["cpu", "memory"]), ("small", "large")),
 )
 _PAIRS = tuple(
     FlavorResource(flavor, resource) for group in _GROUPS for flavor in group.flavors for resource in group.resources
@@ -56,7 +56,7 @@ _COHORTS = ("top", "c0", "c1", "c2")
 class Unkept(KnownAssignments):
     """Remembers nothing: every head is asked."""
 
-    def shape(self, queue: Queue, entry: Entry, resume: Progress | None) -> Shape | None:
+    def shape(self, queue: ClusterQueueState, entry: PendingEntry, resume: Progress | None) -> Shape | None:
         return None
 
 
@@ -106,7 +106,7 @@ def _told(decision: Decision) -> tuple[Any, ...]:
     return told, [(target.key, target.reason) for target in decision.victims]
 
 
-def _flavors(assignment: Assignment | None) -> Assignment | None:
+def _flavors(assignment: FlavorAssignment | None) -> FlavorAssignment | None:
     """Without the number of the change that it was made after: changes of several trees come in no order."""
     return replace(assignment, generation=0) if assignment is not None else None
 
@@ -238,8 +238,8 @@ class Drawn:
             for pair in _PAIRS
         }
 
-    def _queue(self, name: str) -> QueueSettings:
-        return QueueSettings(
+    def _queue(self, name: str) -> ClusterQueueSettings:
+        return ClusterQueueSettings(
             name,
             self._one_of("c0", "c0", "c1", "c1", "c2", "c2", "top", None),
             self._terms(),

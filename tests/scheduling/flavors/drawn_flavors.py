@@ -20,12 +20,12 @@ from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from policies.model.quantity import Quantity
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.flavors.modes import Grade, Mode, Simulate
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.queue_settings import CohortSettings, QueueSettings, ResourceGroup
-from scheduling.quota.state import Options, State
+from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings, FlavorGroup
+from scheduling.quota.state import Options, QuotaState
 from tests.scheduling.manifests import pod_set, workload
 
 _TERMS = re.compile(r"(?P<pair>[^=]+)=(?P<nominal>[^+-]+)(\+(?P<borrowing>[^-]+))?(-(?P<lending>.+))?").fullmatch
@@ -39,9 +39,9 @@ class _Node(NamedTuple):
     usage: dict[FlavorResource, int]
 
 
-def state(picture: str, *flavors: Flavor, options: Options | None = None, **settings: Any) -> State:
+def state(picture: str, *flavors: Flavor, options: Options | None = None, **settings: Any) -> QuotaState:
     """The drawn world; `settings` are those of every ClusterQueue."""
-    drawn = State(options)
+    drawn = QuotaState(options)
     drawn.flavors.update({flavor.name: flavor for flavor in flavors})
     for node in _nodes(picture):
         if not node.is_queue:
@@ -49,7 +49,9 @@ def state(picture: str, *flavors: Flavor, options: Options | None = None, **sett
             continue
         for pair in node.terms:
             drawn.flavors.setdefault(pair.flavor, Flavor(pair.flavor, {}))
-        queue = drawn.put_queue(replace(QueueSettings(node.name, node.parent, node.terms, _groups(node)), **settings))
+        queue = drawn.put_queue(
+            replace(ClusterQueueSettings(node.name, node.parent, node.terms, _groups(node)), **settings)
+        )
         drawn.tree.add(queue.node, node.usage)
     return drawn
 
@@ -59,14 +61,14 @@ def answering(**answers: Grade) -> Simulate:
     return lambda pair, _: answers.get(pair.flavor, Grade(Mode.NO_CANDIDATES, 0))
 
 
-def chosen(assignment: Assignment) -> dict[str, str]:
+def chosen(assignment: FlavorAssignment) -> dict[str, str]:
     return {res: choice.flavor for entry in assignment.pod_sets for res, choice in entry.choices.items()}
 
 
 NOBODY = answering()
 
 
-def ask(world: State, simulate: Simulate = NOBODY, *, cpu: str = "1", **more: str) -> Assignment:
+def ask(world: QuotaState, simulate: Simulate = NOBODY, *, cpu: str = "1", **more: str) -> FlavorAssignment:
     """One pod in the ClusterQueue q."""
     one = workload(pod_set(spec={"containers": [{"resources": {"requests": {"cpu": cpu, **more}}}]}))
     return assign(world, world.queues["q"], one, simulate=simulate)
@@ -103,11 +105,11 @@ def _amount(pair: FlavorResource, text: str) -> int:
     return amounts.quota(pair.resource, Quantity.parse(text))
 
 
-def _groups(node: _Node) -> tuple[ResourceGroup, ...]:
+def _groups(node: _Node) -> tuple[FlavorGroup, ...]:
     by_resource: dict[str, list[str]] = {}
     for pair in node.terms:
         by_resource.setdefault(pair.resource, []).append(pair.flavor)
     groups: dict[tuple[str, ...], set[str]] = {}
     for resource, names in by_resource.items():
         groups.setdefault(tuple(names), set()).add(resource)
-    return tuple(ResourceGroup(frozenset(resources), names) for names, resources in groups.items())
+    return tuple(FlavorGroup(frozenset(resources), names) for names, resources in groups.items())

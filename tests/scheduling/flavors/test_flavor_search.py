@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.assignment import Assignment, needed
-from scheduling.flavors.modes import Outcome
+from scheduling.flavors.assignment import FlavorAssignment, needed
+from scheduling.flavors.modes import FlavorOutcome
 from scheduling.flavors.reasons import HeldByPredecessor, NotNominated
 from scheduling.flavors.scan_progress import Progress, progress_of
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.requests import PodSetRequests
-from scheduling.quota.state import Options, State
+from scheduling.quota.state import Options, QuotaState
 from tests.scheduling.flavors.drawn_flavors import ask, chosen, state
 from tests.scheduling.manifests import pod_set, workload
 
@@ -70,7 +70,7 @@ def test_a_search_that_reached_the_last_flavor_has_none_left() -> None:
     assert not progress_of(ask(state("[q]  one/cpu=4 one/cpu:4 two/cpu=4"))).pending
 
 
-def resumed(world: State, progress: Progress = STOPPED_AT_ONE) -> Assignment:
+def resumed(world: QuotaState, progress: Progress = STOPPED_AT_ONE) -> FlavorAssignment:
     return assign(world, world.queues["q"], workload(pod_set(cpu="1")), resume=progress)
 
 
@@ -78,15 +78,15 @@ def test_a_search_goes_on_behind_the_flavor_where_it_stopped() -> None:
     assert chosen(resumed(state("[q]  one/cpu=4 two/cpu=4"))) == {"cpu": "two"}
 
 
-@pytest.mark.parametrize(("compat", "outcome"), [(False, Outcome.FIT), (True, Outcome.PREEMPT)])
+@pytest.mark.parametrize(("compat", "outcome"), [(False, FlavorOutcome.FIT), (True, FlavorOutcome.PREEMPT)])
 def test_a_resumed_search_that_finds_nothing_free_looks_at_the_flavors_before_too(
-    compat: bool, outcome: Outcome
+    compat: bool, outcome: FlavorOutcome
 ) -> None:
     """docs/adr/2026-11-21-resumed-search-sees-all.md"""
     found = resumed(state("[q]  one/cpu=4 two/cpu=4 two/cpu:4", options=Options(compat=compat)))
 
     assert outcome == found.outcome
-    assert ({"cpu": "one"} if outcome == Outcome.FIT else {"cpu": "two"}) == chosen(found)
+    assert ({"cpu": "one"} if outcome == FlavorOutcome.FIT else {"cpu": "two"}) == chosen(found)
 
 
 def test_progress_beyond_the_flavors_that_are_left_begins_anew() -> None:
@@ -104,7 +104,7 @@ def test_nominated_flavors_are_kept_to() -> None:
 
 
 def test_an_assignment_can_be_put_off() -> None:
-    assert ask(state("[q]  one/cpu=4")).deferred().outcome == Outcome.DEFERRED_FIT
+    assert ask(state("[q]  one/cpu=4")).deferred().outcome == FlavorOutcome.DEFERRED_FIT
 
 
 # -- growing out of another workload -----------------------------------------------------------------------------------
@@ -128,5 +128,5 @@ def test_it_keeps_to_the_flavor_that_it_has() -> None:
 
     found = assign(world, world.queues["q"], workload(pod_set(cpu="5")), predecessor=held("two", 2000))
 
-    assert found.outcome == Outcome.NO_FIT
+    assert found.outcome == FlavorOutcome.NO_FIT
     assert HeldByPredecessor("one", "two") in found.pod_sets[0].reasons

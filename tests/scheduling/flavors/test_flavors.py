@@ -10,8 +10,8 @@ from policies.dialects.kueue_flavor import Flavor
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.eligibility import topology_only
 from scheduling.flavors.messages import assignment_text
-from scheduling.flavors.modes import Grade, Mode, Outcome
-from scheduling.flavors.reasons import BeyondMaximum, NotAllowed, Short, Undeclared, Unselected, WithoutTopology
+from scheduling.flavors.modes import FlavorOutcome, Grade, Mode
+from scheduling.flavors.reasons import BeyondMaximum, FlavorNotAllowed, Short, Undeclared, Unselected, WithoutTopology
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import (
     MAY_STOP_SEARCH,
@@ -22,7 +22,7 @@ from scheduling.objects.queue_settings import (
 )
 from scheduling.objects.requests import PodSetRequests
 from scheduling.objects.workload import ALLOWED_FLAVORS
-from scheduling.quota.state import Options, State
+from scheduling.quota.state import Options, QuotaState
 from tests.scheduling.flavors.drawn_flavors import answering, ask, chosen, state
 from tests.scheduling.manifests import pod_set, workload
 
@@ -37,15 +37,15 @@ PREFER_PREEMPTION = replace(BOTH_NEXT, preference=PREEMPTION_OVER_BORROWING)
 @pytest.mark.parametrize(
     ("cpu", "outcome", "level", "no_fit"),
     [
-        ("4", Outcome.FIT, 0, ""),
-        ("5", Outcome.FIT, 1, ""),
-        ("9", Outcome.FIT, 2, ""),
-        ("16", Outcome.FIT, 2, ""),
-        ("17", Outcome.NO_FIT, 0, "ExceedsMaxQuota"),
+        ("4", FlavorOutcome.FIT, 0, ""),
+        ("5", FlavorOutcome.FIT, 1, ""),
+        ("9", FlavorOutcome.FIT, 2, ""),
+        ("16", FlavorOutcome.FIT, 2, ""),
+        ("17", FlavorOutcome.NO_FIT, 0, "ExceedsMaxQuota"),
     ],
 )
 def test_a_request_borrows_from_the_lowest_subtree_that_holds_it(
-    cpu: str, outcome: Outcome, level: int, no_fit: str
+    cpu: str, outcome: FlavorOutcome, level: int, no_fit: str
 ) -> None:
     org = state("""
         org
@@ -91,20 +91,20 @@ def test_nobody_is_asked_for_victims_where_the_quota_could_not_be_had_by_preempt
 
     found = ask(org, cpu="5")
 
-    assert (found.no_fit, found.outcome) == ("WaitingForQuota", Outcome.NO_FIT)
+    assert (found.no_fit, found.outcome) == ("WaitingForQuota", FlavorOutcome.NO_FIT)
 
 
 @pytest.mark.parametrize(
     ("fair", "policy", "outcome"),
     [
-        (False, PreemptionPolicy(reclaim_within_cohort="Any"), Outcome.NO_FIT),
-        (False, PreemptionPolicy(borrow_within_cohort="LowerPriority"), Outcome.PREEMPT),
-        (True, PreemptionPolicy(reclaim_within_cohort="Any"), Outcome.PREEMPT),
-        (True, PreemptionPolicy(), Outcome.NO_FIT),
+        (False, PreemptionPolicy(reclaim_within_cohort="Any"), FlavorOutcome.NO_FIT),
+        (False, PreemptionPolicy(borrow_within_cohort="LowerPriority"), FlavorOutcome.PREEMPT),
+        (True, PreemptionPolicy(reclaim_within_cohort="Any"), FlavorOutcome.PREEMPT),
+        (True, PreemptionPolicy(), FlavorOutcome.NO_FIT),
     ],
 )
 def test_who_borrows_may_preempt_by_policy_or_under_fair_sharing(
-    fair: bool, policy: PreemptionPolicy, outcome: Outcome
+    fair: bool, policy: PreemptionPolicy, outcome: FlavorOutcome
 ) -> None:
     org = state(
         """
@@ -120,7 +120,7 @@ def test_who_borrows_may_preempt_by_policy_or_under_fair_sharing(
 
 
 def test_a_request_of_nothing_fits_even_into_debt() -> None:
-    assert ask(state("[q]  one/cpu=1 one/cpu:4"), cpu="0").outcome == Outcome.FIT
+    assert ask(state("[q]  one/cpu=1 one/cpu:4"), cpu="0").outcome == FlavorOutcome.FIT
 
 
 # -- several flavors ---------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_the_first_flavor_that_fits_is_taken() -> None:
     assert [attempt.flavor for attempt in found.pod_sets[0].attempts] == ["one", "two"]
 
 
-def borrowing_or_free(fungibility: Fungibility) -> State:
+def borrowing_or_free(fungibility: Fungibility) -> QuotaState:
     return state(
         """
         org
@@ -173,10 +173,10 @@ def test_reclaiming_comes_before_preempting_ones_own_and_both_before_waiting(
     found = ask(world, answering(one=Grade(first, 0), two=Grade(second, 0)))
 
     assert {"cpu": expected} == chosen(found)
-    assert found.outcome == Outcome.PREEMPT
+    assert found.outcome == FlavorOutcome.PREEMPT
 
 
-def preempting_or_borrowing(fungibility: Fungibility) -> State:
+def preempting_or_borrowing(fungibility: Fungibility) -> QuotaState:
     return state(
         """
         org
@@ -209,8 +209,10 @@ def test_resource_groups_choose_by_themselves() -> None:
 # -- docs/adr/2026-11-21-worst-of-several-resources.md -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("compat", "reported"), [(False, Outcome.PREEMPT), (True, Outcome.FIT)])
-def test_a_flavor_of_which_one_resource_must_be_preempted_for_does_not_fit(compat: bool, reported: Outcome) -> None:
+@pytest.mark.parametrize(("compat", "reported"), [(False, FlavorOutcome.PREEMPT), (True, FlavorOutcome.FIT)])
+def test_a_flavor_of_which_one_resource_must_be_preempted_for_does_not_fit(
+    compat: bool, reported: FlavorOutcome
+) -> None:
     """cpu fits by borrowing and gpu needs a preemption; Kueue says Fit and fails when it admits."""
     org = state(
         """
@@ -247,7 +249,7 @@ def test_only_the_flavors_that_the_workload_allows_are_looked_at() -> None:
     found = assign(world, world.queues["q"], choosy, simulate=answering())
 
     assert chosen(found) == {"cpu": "two"}
-    assert NotAllowed("one") in found.pod_sets[0].reasons
+    assert FlavorNotAllowed("one") in found.pod_sets[0].reasons
 
 
 def test_where_no_flavor_matches_the_pods_waiting_does_not_help() -> None:
@@ -294,7 +296,7 @@ def test_an_undeclared_resource_is_refused() -> None:
     found = ask(state("[q]  one/cpu=4"), gpu="1")
 
     assert (Undeclared("gpu"),) == found.pod_sets[0].reasons
-    assert (found.outcome, found.no_fit) == (Outcome.NO_FIT, "NoMatchingFlavor")
+    assert (found.outcome, found.no_fit) == (FlavorOutcome.NO_FIT, "NoMatchingFlavor")
 
 
 def test_an_undeclared_resource_of_which_nothing_is_asked_is_passed_over() -> None:
@@ -341,7 +343,7 @@ def test_the_first_pod_set_without_a_flavor_ends_the_search() -> None:
     found = assign(world, world.queues["q"], workload(pod_set("a", cpu="5"), pod_set("b", cpu="1")))
 
     assert [entry.name for entry in found.pod_sets] == ["a"]
-    assert found.outcome == Outcome.NO_FIT
+    assert found.outcome == FlavorOutcome.NO_FIT
 
 
 def test_pod_sets_of_one_group_share_their_flavors() -> None:
@@ -361,5 +363,5 @@ def test_other_counts_can_be_tried() -> None:
     world = state("[q]  one/cpu=4")
     crowd = workload(pod_set(count=8, cpu="1"))
 
-    assert assign(world, world.queues["q"], crowd).outcome == Outcome.NO_FIT
+    assert assign(world, world.queues["q"], crowd).outcome == FlavorOutcome.NO_FIT
     assert assign(world, world.queues["q"], crowd, counts=[4]).usage == {CPU: 4000}

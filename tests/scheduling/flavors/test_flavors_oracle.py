@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from scheduling.flavors.assigner import assign
-from scheduling.flavors.modes import Grade, Mode, Outcome
+from scheduling.flavors.modes import FlavorOutcome, Grade, Mode
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import (
@@ -18,12 +18,12 @@ from scheduling.objects.queue_settings import (
     MAY_STOP_SEARCH,
     PREEMPTION_OVER_BORROWING,
     TRY_NEXT_FLAVOR,
+    ClusterQueueSettings,
     CohortSettings,
+    FlavorGroup,
     Fungibility,
-    QueueSettings,
-    ResourceGroup,
 )
-from scheduling.quota.state import State
+from scheduling.quota.state import QuotaState
 from tests.scheduling.manifests import pod_set, workload
 
 FLAVORS = ("one", "two", "three")
@@ -44,20 +44,20 @@ answers = st.fixed_dictionaries({pair: st.builds(Grade, modes, st.integers(0, 2)
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> State:
+def worlds(draw: st.DrawFn) -> QuotaState:
     """The ClusterQueue q with a neighbour below one Cohort in another; what is in use may be more than there is."""
-    state = State()
+    state = QuotaState()
     state.flavors.update({name: Flavor(name, {}) for name in FLAVORS})
     state.put_cohort(CohortSettings("org", None, draw(numbers)))
     state.put_cohort(CohortSettings("team", "org", draw(numbers)))
-    group = ResourceGroup(frozenset(RESOURCES), FLAVORS)
+    group = FlavorGroup(frozenset(RESOURCES), FLAVORS)
     for name in ("q", "other"):
-        settings = QueueSettings(name, "team", draw(numbers), (group,), fungibility=draw(fungibilities))
+        settings = ClusterQueueSettings(name, "team", draw(numbers), (group,), fungibility=draw(fungibilities))
         state.tree.add(state.put_queue(settings).node, draw(usages))
     return state
 
 
-def holds(state: State, asked: Mapping[str, int], *, ever: bool = False) -> bool:
+def holds(state: QuotaState, asked: Mapping[str, int], *, ever: bool = False) -> bool:
     """Whether some flavor has all of it, now or were nothing in use."""
     node = state.queues["q"].node
     most = node.potential if ever else node.free
@@ -70,42 +70,46 @@ def pods(name: str, asked: Mapping[str, int]) -> dict[str, object]:
 
 @given(worlds(), requests, st.integers(-1, 3))
 def test_where_nobody_can_be_preempted_it_fits_exactly_where_some_flavor_holds_it(
-    state: State, asked: dict[str, int], stopped: int
+    state: QuotaState, asked: dict[str, int], stopped: int
 ) -> None:
     """Wherever in the flavors an earlier search ended."""
     resume = Progress(tried=(dict.fromkeys(RESOURCES, stopped),))
 
     found = assign(state, state.queues["q"], workload(pods("p", asked)), resume=resume)
 
-    assert (found.outcome == Outcome.FIT) is holds(state, asked)
-    if found.outcome == Outcome.NO_FIT:
+    assert (found.outcome == FlavorOutcome.FIT) is holds(state, asked)
+    if found.outcome == FlavorOutcome.NO_FIT:
         assert (found.no_fit == "ExceedsMaxQuota") is not holds(state, asked, ever=True)
 
 
 @given(worlds(), requests, answers)
 def test_whoever_could_leave_what_fits_fits_and_what_is_short_is_named(
-    state: State, asked: dict[str, int], reported: dict[FlavorResource, Grade]
+    state: QuotaState, asked: dict[str, int], reported: dict[FlavorResource, Grade]
 ) -> None:
     found = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: reported[pair])
 
     node = state.queues["q"].node
-    if found.outcome != Outcome.NO_FIT:
+    if found.outcome != FlavorOutcome.NO_FIT:
         assert found.short == {pair for pair, amount in found.usage.items() if amount > node.free(pair)}
-        assert (found.outcome == Outcome.FIT) is not bool(found.short)
+        assert (found.outcome == FlavorOutcome.FIT) is not bool(found.short)
 
 
 @given(worlds(), requests, requests)
-def test_what_several_pod_sets_get_fits_together(state: State, first: dict[str, int], second: dict[str, int]) -> None:
+def test_what_several_pod_sets_get_fits_together(
+    state: QuotaState, first: dict[str, int], second: dict[str, int]
+) -> None:
     found = assign(state, state.queues["q"], workload(pods("a", first), pods("b", second)))
 
     node = state.queues["q"].node
-    if found.outcome == Outcome.FIT:
+    if found.outcome == FlavorOutcome.FIT:
         assert sum(found.usage.values()) == sum(first.values()) + sum(second.values())
         assert all(amount <= node.free(pair) for pair, amount in found.usage.items())
 
 
 @given(worlds(), requests, answers)
-def test_asking_changes_nothing(state: State, asked: dict[str, int], reported: dict[FlavorResource, Grade]) -> None:
+def test_asking_changes_nothing(
+    state: QuotaState, asked: dict[str, int], reported: dict[FlavorResource, Grade]
+) -> None:
     before = {name: dict(node.usage) for name, node in state.tree.queues.items()}
 
     once = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: reported[pair])

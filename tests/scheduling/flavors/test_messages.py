@@ -9,10 +9,10 @@ from scheduling.flavors.assigner import assign
 from scheduling.flavors.messages import assignment_text, text, written
 from scheduling.flavors.reasons import (
     BeyondMaximum,
+    FlavorNotAllowed,
     ForTopology,
     HeldByPredecessor,
     Missing,
-    NotAllowed,
     NotNominated,
     Reason,
     Short,
@@ -33,7 +33,7 @@ MEMORY = FlavorResource("f", "memory")
     [
         (Undeclared("gpu"), "resource gpu unavailable in ClusterQueue"),
         (Missing("f"), "flavor f not found"),
-        (NotAllowed("f"), "skipping flavor f due to WorkloadAllowedResourceFlavorAnnotation annotation"),
+        (FlavorNotAllowed("f"), "skipping flavor f due to WorkloadAllowedResourceFlavorAnnotation annotation"),
         (
             NotNominated("f", "cpu"),
             "skipping flavor f as it is not found in the nomination mapping for resource cpu",

@@ -6,13 +6,13 @@ from hypothesis import assume, given
 
 from policies.amounts import quota
 from policies.dialects import kueue, read
-from policies.impact.quotas import Pair, Quota
+from policies.impact.quotas import PairQuota, QuotaPair
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from scheduling.impact.kueue_quotas import kueue_quotas, nano_of
 from scheduling.impact.prediction import predict
 from scheduling.simulation.intake import is_played
-from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.simulation import KueueSimulation
 from tests.builders import typed, world
 from tests.policies.oracle_world import Edit, Key, Manifest, World, applied
 from tests.policies.organisations import changes
@@ -23,31 +23,31 @@ def played(objects: World) -> dict[Key, Manifest]:
     return {key: it for key, it in objects.items() if is_played(it) and (found := read(it)) and not found.defects}
 
 
-def at_rest(objects: World) -> Simulation:
-    simulation = Simulation()
+def at_rest(objects: World) -> KueueSimulation:
+    simulation = KueueSimulation()
     simulation.add(objects.values())
     return simulation
 
 
-def counted(objects: World) -> dict[tuple[Ref, Pair], Quota]:
+def counted(objects: World) -> dict[tuple[Ref, QuotaPair], PairQuota]:
     """The same, from the sums that the forest keeps."""
     forest = world(*objects.values())
     return {
-        (node.ref, Pair(*name.split("/", 1))): _counted(forest, node.ref, name)
+        (node.ref, QuotaPair(*name.split("/", 1))): _counted(forest, node.ref, name)
         for node in forest.nodes()
-        if isinstance(node, kueue.QuotaNode) and quota.countable(forest, node.ref)
+        if isinstance(node, kueue.KueueNode) and quota.countable(forest, node.ref)
         for name in node.terms()
     }
 
 
-def _counted(forest: Forest, ref: Ref, name: str) -> Quota:
+def _counted(forest: Forest, ref: Ref, name: str) -> PairQuota:
     amounts = (
         quota.terms(forest, ref, name).nominal,
         quota.subtree(forest, ref, name),
         quota.local(forest, ref, name),
         quota.potential(forest, ref, name).amount,
     )
-    return Quota(*(nano_of(name.partition("/")[2], amount) for amount in amounts))
+    return PairQuota(*(nano_of(name.partition("/")[2], amount) for amount in amounts))
 
 
 @given(changes(sound=False))
@@ -65,7 +65,7 @@ def test_numbers_after_a_change_equal_those_of_a_cluster_made_new(change: tuple[
 @given(changes(sound=False))
 def test_the_engine_and_the_forest_count_the_same(change: tuple[World, Edit]) -> None:
     objects = played(change[0])
-    nodes = [node for node in world(*objects.values()).nodes() if isinstance(node, kueue.QuotaNode)]
+    nodes = [node for node in world(*objects.values()).nodes() if isinstance(node, kueue.KueueNode)]
     assume(all(len([*node.quotas()]) == len(node.terms()) for node in nodes))  # a pair listed twice has no one amount
     found = kueue_quotas(at_rest(objects).world)
 

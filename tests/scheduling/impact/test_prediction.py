@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from policies.dialects.kueue import cluster_queue_ref, local_queue_ref
-from policies.impact.quotas import Pair
+from policies.impact.quotas import QuotaPair
 from policies.model.objects import Ref
 from scheduling.impact.prediction import Prediction, predict
-from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.simulation import KueueSimulation
 from tests.builders import FLAVOR, Manifest, queued_job
 from tests.cli.organisations import local, org_queue
 
 RECLAIM = {"preemption": {"reclaimWithinCohort": "Any"}}
-CPU = Pair("spot", "cpu")
+CPU = QuotaPair("spot", "cpu")
 CORE = 10**9
 WORK = (FLAVOR, local("a"), local("b"), queued_job("first", "b", 4), queued_job("second", "a", 6))
 
@@ -26,13 +26,15 @@ def b(nominal: int, **spec: Any) -> Manifest:
     return org_queue("b", nominal, "org", **spec)
 
 
-def changed(before: list[Manifest], *applied: Manifest, deleted: tuple[Ref, ...] = ()) -> tuple[Simulation, Prediction]:
-    simulation = Simulation()
+def changed(
+    before: list[Manifest], *applied: Manifest, deleted: tuple[Ref, ...] = ()
+) -> tuple[KueueSimulation, Prediction]:
+    simulation = KueueSimulation()
     simulation.add([*WORK, *before])
     return simulation, predict(simulation, applied, deleted)
 
 
-def named(simulation: Simulation, *keys: str) -> list[str]:
+def named(simulation: KueueSimulation, *keys: str) -> list[str]:
     return [simulation.names[key].name for key in keys]
 
 
@@ -46,7 +48,7 @@ def test_quota_that_moves_to_its_owner_preempts_who_borrowed_it() -> None:
 
 
 def test_what_would_happen_anyway_is_not_part_of_the_change() -> None:
-    simulation = Simulation()
+    simulation = KueueSimulation()
     simulation.add([*WORK, a(6), b(4)])
 
     found = predict(simulation, [a(6, stopPolicy="None")], ())

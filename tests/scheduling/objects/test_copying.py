@@ -9,7 +9,7 @@ import pytest
 
 from scheduling.objects.copying import replace
 from scheduling.objects.workload import CheckState
-from scheduling.queues.entry import Entry
+from scheduling.queues.entry import PendingEntry
 from tests.scheduling.manifests import condition, pod_set, workload
 
 _JOB = workload(pod_set(gpu="1"), status={"conditions": [condition("Evicted", reason="Preempted")]})
@@ -43,7 +43,7 @@ def test_a_field_that_does_not_exist_is_an_error() -> None:
 
 def test_what_is_worked_out_when_it_is_made_cannot_be_copied() -> None:
     with pytest.raises(TypeError, match="Entry cannot be copied"):
-        replace(Entry(_JOB, "", 0), timestamp=1)
+        replace(PendingEntry(_JOB, "", 0), timestamp=1)
 
 
 def test_workloads_are_equal_by_each_of_their_fields() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.amounts.role_hash import role_hash
-from policies.dialects.job_shape import Count, JobShape, PodSetPath, Switch
+from policies.dialects.job_shape import Count, JobShape, PodSetPath, SuspendField
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.model.objects import GroupKind
 from scheduling.objects.naming import NAMING
@@ -121,7 +121,7 @@ def test_a_kind_is_described_by_paths() -> None:
     )
     helpers = [{"title": "Hands", "copies": 2, "each": 5, "most": 3, "pod": TEMPLATE}, {"title": "feet"}]
 
-    shape = JobShape(kind=kind, version="v1", plural="wonders", pod_sets=paths, suspend=Switch("spec.suspend"))
+    shape = JobShape(kind=kind, version="v1", plural="wonders", pod_sets=paths, suspend=SuspendField("spec.suspend"))
     made = workload_of_job(job("Wonder", "example.com/v1", boss=TEMPLATE, helpers=helpers), CLASSES, shape)
 
     assert made is not None

@@ -34,7 +34,7 @@ from scheduling.placement.decisions import (
     ReportStopped,
     applied,
 )
-from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, RemoteJob, Worker
+from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, RemoteJob, WorkerCluster
 from scheduling.placement.place import place
 from scheduling.placement.settings import PlacementSettings
 from scheduling.status.conditions import with_condition
@@ -157,14 +157,14 @@ class Played:
         managed_by = "kueue.x-k8s.io/multikueue" if self.managed else ""
         return OwnerJob("batch/v1, Kind=Job", managed_by=managed_by, suspended=self.suspended, quiet=not self.active)
 
-    def _workers(self) -> tuple[Worker, ...]:
+    def _workers(self) -> tuple[WorkerCluster, ...]:
         return tuple(self._worker(name, view) for name, view in self.views.items())
 
-    def _worker(self, name: str, view: View) -> Worker:
+    def _worker(self, name: str, view: View) -> WorkerCluster:
         job = view.job
         news = job is not None and self.managed and int(job.running) != self.active
         may_tell = not self.suspended or (job is not None and not job.running)
-        return Worker(
+        return WorkerCluster(
             name,
             reachable=view.connected,
             lost_since=view.lost_since if view.reported else 0,

@@ -8,7 +8,7 @@ from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import ADMITTED, Admission, Workload
 from scheduling.placement.first import admitted_first, reserved_at, with_moment
-from scheduling.placement.group import Worker
+from scheduling.placement.group import WorkerCluster
 from scheduling.status.conditions import with_condition
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 
@@ -23,7 +23,7 @@ def admitted(at: int, *, exact: bool = True) -> Workload:
     return with_moment(held, at) if exact else held
 
 
-def winner(*workers: Worker) -> str:
+def winner(*workers: WorkerCluster) -> str:
     found = [admitted_first(workers), admitted_first(workers[::-1])]
     names = {worker.name for worker in found if worker is not None}
     assert len(names) == 1, "the order in which they are listed does not count"
@@ -33,31 +33,38 @@ def winner(*workers: Worker) -> str:
 def test_the_earlier_second_wins_whatever_the_load() -> None:
     early, late = admitted(NOW - 1), admitted(NOW)
 
-    assert winner(Worker("east", workload=late), Worker("west", workload=early, load=99)) == "west"
+    assert winner(WorkerCluster("east", workload=late), WorkerCluster("west", workload=early, load=99)) == "west"
 
 
 def test_in_the_same_second_the_earlier_moment_wins() -> None:
     early, late = admitted(NOW + 3 * MILLISECOND), admitted(NOW + 4 * MILLISECOND)
 
-    assert winner(Worker("east", workload=late), Worker("west", workload=early, load=99)) == "west"
+    assert winner(WorkerCluster("east", workload=late), WorkerCluster("west", workload=early, load=99)) == "west"
 
 
 def test_beside_a_worker_that_runs_kueue_the_load_decides() -> None:
-    east = Worker("east", workload=admitted(NOW), load=1)
+    east = WorkerCluster("east", workload=admitted(NOW), load=1)
 
-    assert winner(east, Worker("west", workload=admitted(NOW + 4, exact=False), load=0)) == "west"
-    assert winner(east, Worker("west", workload=admitted(NOW + 4, exact=False), load=2)) == "east"
+    assert winner(east, WorkerCluster("west", workload=admitted(NOW + 4, exact=False), load=0)) == "west"
+    assert winner(east, WorkerCluster("west", workload=admitted(NOW + 4, exact=False), load=2)) == "east"
 
 
 def test_the_name_comes_last() -> None:
     level = admitted(NOW)
 
-    assert winner(Worker("east", workload=level, load=3), Worker("west", workload=level, load=3)) == "east"
-    assert winner(Worker("east", workload=level, load=4), Worker("west", workload=level, load=3)) == "west"
+    assert (
+        winner(WorkerCluster("east", workload=level, load=3), WorkerCluster("west", workload=level, load=3)) == "east"
+    )
+    assert (
+        winner(WorkerCluster("east", workload=level, load=4), WorkerCluster("west", workload=level, load=3)) == "west"
+    )
 
 
 def test_nobody_wins_what_nobody_admitted() -> None:
-    assert admitted_first([Worker("east"), Worker("west", workload=Workload(namespace="ns", name="work"))]) is None
+    assert (
+        admitted_first([WorkerCluster("east"), WorkerCluster("west", workload=Workload(namespace="ns", name="work"))])
+        is None
+    )
 
 
 def test_the_moment_is_kept_down_to_microseconds() -> None:

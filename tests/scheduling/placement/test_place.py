@@ -34,7 +34,7 @@ from scheduling.placement.decisions import (
     applied,
 )
 from scheduling.placement.dispatch import nominate
-from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, QueueState, RemoteJob, Worker
+from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, QueueState, RemoteJob, WorkerCluster
 from scheduling.placement.place import admitted_on, place
 from scheduling.placement.settings import (
     INCREMENTAL,
@@ -66,7 +66,7 @@ def copy(*conditions: str, since: int = NOW, reason: str = "ByTest", **fields: o
 
 
 def steps(
-    local: Workload | None, *workers: Worker, job: OwnerJob | None = MANAGED, **placing: object
+    local: Workload | None, *workers: WorkerCluster, job: OwnerJob | None = MANAGED, **placing: object
 ) -> list[Decision]:
     check = local.check("elsewhere") if local is not None else None
     settings = replace(PlacementSettings(explain=False), **placing)
@@ -80,47 +80,49 @@ def placed(cluster: str = "east", state: str = "Ready") -> Workload:
 
 
 def test_copies_are_made_on_all_workers_that_can_be_reached() -> None:
-    found = steps(RESERVED, Worker("east"), Worker("west"), Worker("lost", reachable=False))
+    found = steps(RESERVED, WorkerCluster("east"), WorkerCluster("west"), WorkerCluster("lost", reachable=False))
 
     assert found == [Nominate(("east", "west"), 1), CreateClone("east"), CreateClone("west")]
 
 
 def test_none_is_made_where_the_namespace_is_missing() -> None:
-    assert CreateClone("east") not in steps(RESERVED, Worker("east", namespace=False))
+    assert CreateClone("east") not in steps(RESERVED, WorkerCluster("east", namespace=False))
 
 
 def test_the_first_to_admit_wins_and_the_others_go_first() -> None:
     early, late = copy(ADMITTED, since=NOW - SECOND), copy(ADMITTED, since=NOW)
     local = replace(RESERVED, nominated=("east", "west"))
 
-    found = steps(local, Worker("east", workload=late), Worker("west", workload=early))
+    found = steps(local, WorkerCluster("east", workload=late), WorkerCluster("west", workload=early))
     assert found == [DeleteClone("east"), SetClusterName("west")]
-    assert steps(local, Worker("east"), Worker("west", workload=early)) == [SetClusterName("west")]
+    assert steps(local, WorkerCluster("east"), WorkerCluster("west", workload=early)) == [SetClusterName("west")]
 
 
 def test_admitted_at_the_same_moment_the_name_decides() -> None:
     local = replace(RESERVED, nominated=("east", "west"))
-    both = [Worker(name, workload=copy(ADMITTED)) for name in ("west", "east")]
+    both = [WorkerCluster(name, workload=copy(ADMITTED)) for name in ("west", "east")]
 
     assert steps(local, *both) == [DeleteClone("west"), SetClusterName("east")]
 
 
 def test_the_job_waits_for_the_copies_elsewhere_to_go() -> None:
     local = applied(replace(RESERVED, nominated=("east", "west")), "elsewhere", SetClusterName("east"), NOW)
-    both = [Worker(name, workload=copy(ADMITTED)) for name in ("west", "east")]
+    both = [WorkerCluster(name, workload=copy(ADMITTED)) for name in ("west", "east")]
 
     assert steps(local, *both) == [DeleteClone("west")]
 
 
 def test_no_cluster_is_named_while_another_has_a_job() -> None:
     local = replace(RESERVED, nominated=("east", "west"))
-    west = Worker("west", workload=copy(ADMITTED, since=NOW + SECOND), job=RemoteJob())
+    west = WorkerCluster("west", workload=copy(ADMITTED, since=NOW + SECOND), job=RemoteJob())
 
-    assert steps(local, west, Worker("east", workload=copy(ADMITTED))) == [DeleteJob("west")]
+    assert steps(local, west, WorkerCluster("east", workload=copy(ADMITTED))) == [DeleteJob("west")]
 
 
 def test_the_worker_with_the_least_work_is_asked_first() -> None:
-    made = steps(RESERVED, Worker("east", load=2, asked=1), Worker("north", load=3), Worker("west", load=2))
+    made = steps(
+        RESERVED, WorkerCluster("east", load=2, asked=1), WorkerCluster("north", load=3), WorkerCluster("west", load=2)
+    )
 
     assert made[1:] == [CreateClone("west"), CreateClone("east"), CreateClone("north")]
 
@@ -128,25 +130,25 @@ def test_the_worker_with_the_least_work_is_asked_first() -> None:
 def test_the_job_is_made_once_its_cluster_is_written_down() -> None:
     local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
 
-    assert steps(local, Worker("east", workload=copy(ADMITTED))) == [CreateJob("east")]
+    assert steps(local, WorkerCluster("east", workload=copy(ADMITTED))) == [CreateJob("east")]
 
 
 def test_nothing_is_concluded_while_nobody_knows_whether_the_job_was_made() -> None:
     local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
 
-    assert steps(local, Worker("east", workload=copy(ADMITTED), uncertain=True)) == []
-    assert steps(local, Worker("east", workload=copy(), uncertain=True)) == []
+    assert steps(local, WorkerCluster("east", workload=copy(ADMITTED), uncertain=True)) == []
+    assert steps(local, WorkerCluster("east", workload=copy(), uncertain=True)) == []
 
 
 def test_the_check_is_ready_when_the_job_is_there() -> None:
     local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
-    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob(news=True))
+    east = WorkerCluster("east", workload=copy(ADMITTED), job=RemoteJob(news=True))
 
     assert steps(local, east) == [SetCheck("Ready", 'The workload was admitted on "east"'), CopyStatus("east")]
 
 
 def test_what_may_change_while_a_job_runs_is_changed_on_its_worker() -> None:
-    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob(outdated=True))
+    east = WorkerCluster("east", workload=copy(ADMITTED), job=RemoteJob(outdated=True))
 
     assert steps(placed(), east) == [UpdateJob("east")]
     assert steps(placed(), east, syncs_spec=False) == []
@@ -154,7 +156,7 @@ def test_what_may_change_while_a_job_runs_is_changed_on_its_worker() -> None:
 
 def test_a_job_that_somebody_here_would_run_keeps_its_check_pending() -> None:
     local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
-    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
+    east = WorkerCluster("east", workload=copy(ADMITTED), job=RemoteJob())
     unmanaged = replace(MANAGED, managed_by="")
 
     assert steps(local, east, job=unmanaged) == [SetCheck("Pending", 'The workload was admitted on "east"')]
@@ -168,11 +170,11 @@ def test_what_ran_here_before_the_check_came_stays_here() -> None:
     ran = replace(RESERVED, checks=(CheckState("elsewhere", "Ready"),))
 
     for setting in (REJECT, "KeepSuspended"):
-        assert steps(ran, Worker("east"), job=replace(MANAGED, managed_by=""), without_managed_by=setting) == []
+        assert steps(ran, WorkerCluster("east"), job=replace(MANAGED, managed_by=""), without_managed_by=setting) == []
 
 
 def test_a_job_deleted_on_the_worker_is_placed_anew() -> None:
-    (retry,) = steps(placed(), Worker("east", workload=copy(ADMITTED)))
+    (retry,) = steps(placed(), WorkerCluster("east", workload=copy(ADMITTED)))
 
     assert isinstance(retry, SetCheck)
     assert (retry.state, retry.message) == (
@@ -183,7 +185,10 @@ def test_a_job_deleted_on_the_worker_is_placed_anew() -> None:
 
 def test_a_lost_worker_is_waited_for_and_no_longer() -> None:
     timeout = PlacementSettings().worker_lost
-    unknown, recent = Worker("east", reachable=False), Worker("east", reachable=False, lost_since=NOW - SECOND)
+    unknown, recent = (
+        WorkerCluster("east", reachable=False),
+        WorkerCluster("east", reachable=False, lost_since=NOW - SECOND),
+    )
 
     assert steps(placed(), unknown) == []
     assert steps(placed(), recent) == [Again(NOW - SECOND + timeout)]
@@ -195,25 +200,25 @@ def test_a_lost_worker_is_waited_for_and_no_longer() -> None:
 def test_no_job_is_made_elsewhere_while_a_lost_worker_may_have_it() -> None:
     """It was evicted here, and holds quota again before the worker is given up."""
     freed = replace(placed(), cluster="", checks=(CHECK,))
-    lost = Worker("east", reachable=False, lost_since=NOW - SECOND)
+    lost = WorkerCluster("east", reachable=False, lost_since=NOW - SECOND)
     until = NOW - SECOND + PlacementSettings().worker_lost
 
-    assert steps(freed, lost, Worker("west")) == [Again(until)]
-    assert steps(freed, lost, Worker("west", workload=copy(ADMITTED))) == [Again(until)]
-    assert Nominate(("west",), 1) in steps(freed, replace(lost, lost_since=1), Worker("west"))
+    assert steps(freed, lost, WorkerCluster("west")) == [Again(until)]
+    assert steps(freed, lost, WorkerCluster("west", workload=copy(ADMITTED))) == [Again(until)]
+    assert Nominate(("west",), 1) in steps(freed, replace(lost, lost_since=1), WorkerCluster("west"))
 
 
 def test_a_worker_that_comes_back_in_time_is_taken_up_again() -> None:
     freed = replace(placed(), cluster="", checks=(CHECK,))
-    back = Worker("east", workload=copy(ADMITTED), job=RemoteJob(running=True))
+    back = WorkerCluster("east", workload=copy(ADMITTED), job=RemoteJob(running=True))
 
-    assert steps(freed, back, Worker("west")) == [Nominate(("east",))]
-    assert steps(replace(freed, nominated=("east",)), back, Worker("west")) == [SetClusterName("east")]
+    assert steps(freed, back, WorkerCluster("west")) == [Nominate(("east",))]
+    assert steps(replace(freed, nominated=("east",)), back, WorkerCluster("west")) == [SetClusterName("east")]
 
 
 def test_a_worker_that_comes_back_too_late_loses_its_copy() -> None:
-    late = Worker("east", workload=copy(ADMITTED, since=1), job=RemoteJob(running=True))
-    west = Worker("west", workload=copy(ADMITTED), job=RemoteJob(running=True))
+    late = WorkerCluster("east", workload=copy(ADMITTED, since=1), job=RemoteJob(running=True))
+    west = WorkerCluster("west", workload=copy(ADMITTED), job=RemoteJob(running=True))
 
     assert steps(placed("west"), late, west) == [DeleteJob("east", running=True)]
     assert steps(placed("west"), replace(late, job=None), west) == [DeleteClone("east")]
@@ -223,7 +228,7 @@ def test_a_cluster_that_is_known_no_more_bars_for_as_long_as_a_lost_one() -> Non
     evicted = replace(placed(), cluster="", checks=(CHECK,))
     evicted = replace(evicted, conditions={**evicted.conditions, EVICTED: Condition("False", "", "", NOW - SECOND)})
 
-    assert steps(evicted, Worker("west")) == [Again(NOW - SECOND + PlacementSettings().worker_lost)]
+    assert steps(evicted, WorkerCluster("west")) == [Again(NOW - SECOND + PlacementSettings().worker_lost)]
 
 
 def test_evicted_here_it_is_sent_away_there_and_then_its_job_tells() -> None:
@@ -232,12 +237,14 @@ def test_evicted_here_it_is_sent_away_there_and_then_its_job_tells() -> None:
     )
     runs, stops = copy(ADMITTED), copy(ADMITTED, EVICTED)
 
-    assert steps(evicted, Worker("east", workload=runs)) == [EvictRemote("east", "Evicted on manager: more urgent")]
-    assert steps(evicted, Worker("east", workload=stops, job=RemoteJob(news=True))) == [CopyStatus("east")]
+    assert steps(evicted, WorkerCluster("east", workload=runs)) == [
+        EvictRemote("east", "Evicted on manager: more urgent")
+    ]
+    assert steps(evicted, WorkerCluster("east", workload=stops, job=RemoteJob(news=True))) == [CopyStatus("east")]
 
 
 def test_a_job_tells_that_it_has_stopped_where_nobody_else_can() -> None:
-    lost = Worker("east", reachable=False, lost_since=1)
+    lost = WorkerCluster("east", reachable=False, lost_since=1)
     reported = placed()
     evicted = replace(
         reported, cluster="", conditions={**reported.conditions, EVICTED: Condition("True", "AdmissionCheck", "")}
@@ -250,13 +257,13 @@ def test_a_job_tells_that_it_has_stopped_where_nobody_else_can() -> None:
 def test_the_end_of_the_job_comes_before_that_of_the_workload() -> None:
     done = copy(ADMITTED, FINISHED, reason="Succeeded")
 
-    assert steps(placed(), Worker("east", workload=done, job=RemoteJob(news=True))) == [CopyStatus("east")]
-    assert steps(placed(), Worker("east", workload=done, job=RemoteJob())) == [Finish("Succeeded", "told")]
+    assert steps(placed(), WorkerCluster("east", workload=done, job=RemoteJob(news=True))) == [CopyStatus("east")]
+    assert steps(placed(), WorkerCluster("east", workload=done, job=RemoteJob())) == [Finish("Succeeded", "told")]
 
 
 def test_the_job_goes_before_its_workload() -> None:
     over = replace(RESERVED, conditions={})
-    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
+    east = WorkerCluster("east", workload=copy(ADMITTED), job=RemoteJob())
 
     assert steps(over, east) == [DeleteJob("east")]
     assert steps(over, replace(east, job=RemoteJob(deleting=True))) == []
@@ -267,19 +274,21 @@ def test_the_job_goes_before_its_workload() -> None:
 def test_a_copy_of_another_workload_of_this_name_goes_first() -> None:
     stale = copy(ADMITTED, annotations={ORIGIN_UID: "u0"})
 
-    assert steps(RESERVED, Worker("east", workload=stale), Worker("west")) == [DeleteClone("east")]
+    assert steps(RESERVED, WorkerCluster("east", workload=stale), WorkerCluster("west")) == [DeleteClone("east")]
 
 
 def test_other_checks_come_first() -> None:
     waits = replace(RESERVED, checks=(CHECK, CheckState("money", "Pending")))
 
-    assert steps(waits, Worker("east")) == []
+    assert steps(waits, WorkerCluster("east")) == []
 
 
 def test_the_check_says_why_nobody_takes_it_once_all_have_looked() -> None:
     local = replace(RESERVED, nominated=("east", "west"))
-    east = Worker("east", namespace=False)
-    west = Worker("west", workload=replace(copy(), conditions={QUOTA_RESERVED: Condition("False", "WaitingForQuota")}))
+    east = WorkerCluster("east", namespace=False)
+    west = WorkerCluster(
+        "west", workload=replace(copy(), conditions={QUOTA_RESERVED: Condition("False", "WaitingForQuota")})
+    )
 
     (reported,) = (step for step in steps(local, east, west, explain=True) if isinstance(step, SetCheck))
     assert reported.state == "Pending"
@@ -292,31 +301,37 @@ def test_each_reason_has_its_words() -> None:
     local = replace(RESERVED, nominated=("east",))
     queue = QueueState(exists=False)
     for worker, words in (
-        (Worker("east", reachable=False), "cannot be reached"),
-        (Worker("east", reachable=False, credentials="the certificate ended"), "cannot be used: the certificate ended"),
-        (Worker("east", workload=copy(), local_queue=queue), "has no LocalQueue ns/main; create it there"),
+        (WorkerCluster("east", reachable=False), "cannot be reached"),
         (
-            Worker("east", workload=copy(), local_queue=QueueState(active=False, reason="Stopped")),
+            WorkerCluster("east", reachable=False, credentials="the certificate ended"),
+            "cannot be used: the certificate ended",
+        ),
+        (WorkerCluster("east", workload=copy(), local_queue=queue), "has no LocalQueue ns/main; create it there"),
+        (
+            WorkerCluster("east", workload=copy(), local_queue=QueueState(active=False, reason="Stopped")),
             "LocalQueue ns/main is",
         ),
-        (Worker("east", workload=copy(), cluster_queue=QueueState("cq", exists=False)), "has no ClusterQueue cq"),
         (
-            Worker("east", workload=copy(), cluster_queue=QueueState("cq", active=False)),
+            WorkerCluster("east", workload=copy(), cluster_queue=QueueState("cq", exists=False)),
+            "has no ClusterQueue cq",
+        ),
+        (
+            WorkerCluster("east", workload=copy(), cluster_queue=QueueState("cq", active=False)),
             "its ClusterQueue cq is inactive",
         ),
-        (Worker("east", taken=True), "has an object of this name"),
+        (WorkerCluster("east", taken=True), "has an object of this name"),
     ):
         (reported,) = (step for step in steps(local, worker, explain=True) if isinstance(step, SetCheck))
         assert words in reported.message
 
 
-def _rounds(local: Workload, *workers: Worker, now: int = NOW, rules: PlacementRules | None = None) -> Group:
+def _rounds(local: Workload, *workers: WorkerCluster, now: int = NOW, rules: PlacementRules | None = None) -> Group:
     placing = PlacementSettings(dispatcher=INCREMENTAL, step=1, explain=False)
     return Group(local, local.check("elsewhere"), MANAGED, workers, now, placing, rules or PlacementRules())
 
 
 def test_a_round_survives_a_restart_and_the_next_adds_some() -> None:
-    workers = (Worker("east", workload=copy()), Worker("west"))
+    workers = (WorkerCluster("east", workload=copy()), WorkerCluster("west"))
     first = _rounds(RESERVED, *workers)
     (begun, *_) = place(first)
     assert begun == Nominate(("east",), 1)
@@ -329,7 +344,7 @@ def test_a_round_survives_a_restart_and_the_next_adds_some() -> None:
 def test_after_the_last_round_it_is_rejected_with_the_reasons() -> None:
     rules = PlacementRules(rounds=1)
     local = applied(RESERVED, "elsewhere", Nominate(("east",), 1), NOW)
-    east = Worker("east", namespace=False)
+    east = WorkerCluster("east", namespace=False)
 
     (reported,) = place(_rounds(local, east, now=NOW + ROUND + 1, rules=rules))
     assert isinstance(reported, SetCheck)
@@ -338,8 +353,8 @@ def test_after_the_last_round_it_is_rejected_with_the_reasons() -> None:
 
 
 def test_scores_choose_who_is_tried_first() -> None:
-    east, west = Worker("east", free=Fraction(1, 4)), Worker("west", free=Fraction(3, 4))
-    full = Worker("full", free=Fraction(0))
+    east, west = WorkerCluster("east", free=Fraction(1, 4)), WorkerCluster("west", free=Fraction(3, 4))
+    full = WorkerCluster("full", free=Fraction(0))
 
     for rules, first in (
         (PlacementRules(), "full"),
@@ -351,10 +366,10 @@ def test_scores_choose_who_is_tried_first() -> None:
 
 
 def test_a_selector_leaves_workers_out_of_new_work_only() -> None:
-    east = Worker("east", eligible=False, workload=copy(ADMITTED), job=RemoteJob())
+    east = WorkerCluster("east", eligible=False, workload=copy(ADMITTED), job=RemoteJob())
 
     assert steps(placed(), east) == []
-    assert steps(RESERVED, Worker("east", eligible=False), Worker("west"))[0] == Nominate(("west",), 1)
+    assert steps(RESERVED, WorkerCluster("east", eligible=False), WorkerCluster("west"))[0] == Nominate(("west",), 1)
 
 
 def test_it_queues_later_each_time_that_no_cluster_keeps_it() -> None:
@@ -372,11 +387,11 @@ def test_it_queues_later_each_time_that_no_cluster_keeps_it() -> None:
 def test_a_copy_whose_job_is_gone_is_no_copy_for_another() -> None:
     owned = copy(ADMITTED, owners=(Owner("batch/v1", "Job", "work", "u7"),))
 
-    assert steps(RESERVED, Worker("east", workload=owned)) == [DeleteClone("east")]
+    assert steps(RESERVED, WorkerCluster("east", workload=owned)) == [DeleteClone("east")]
 
 
 def test_what_runs_goes_on_while_its_config_is_missing() -> None:
-    away = Worker("east", configured=False, workload=copy(ADMITTED), job=RemoteJob())
+    away = WorkerCluster("east", configured=False, workload=copy(ADMITTED), job=RemoteJob())
     group = Group(placed(), placed().check("elsewhere"), MANAGED, (away,), NOW, configured=False)
 
     assert place(group) == []
@@ -386,7 +401,7 @@ def test_what_runs_goes_on_while_its_config_is_missing() -> None:
 def test_what_another_manager_has_placed_is_noted() -> None:
     """Kueue keeps no such note."""
     local = replace(placed(), conditions=RESERVED.conditions)
-    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
+    east = WorkerCluster("east", workload=copy(ADMITTED), job=RemoteJob())
 
     assert steps(local, east) == [SetClusterName("east")]
     assert steps(applied(local, "elsewhere", SetClusterName("east"), NOW), east) == []

@@ -10,17 +10,17 @@ from fractions import Fraction
 
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import Precedence, order_key
+from scheduling.preemption.candidates import CandidatePrecedence, order_key
 from scheduling.quota.node import QuotaNode, least_common_ancestor, queues_below
 from scheduling.quota.shares import Shares
-from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, Queue, Reservation, State
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, ClusterQueueState, QuotaState, Reservation
 
 _Found = list[tuple[Reservation, str]]
 
 
 class Plain:
     def __init__(
-        self, state: State, preemptor: Workload, queue: Queue, need: Usage, short: set[FlavorResource]
+        self, state: QuotaState, preemptor: Workload, queue: ClusterQueueState, need: Usage, short: set[FlavorResource]
     ) -> None:
         self.state, self.preemptor, self.queue = state, preemptor, queue
         self.need, self.short = need, short
@@ -45,7 +45,7 @@ class Plain:
             allowed = policy.within_cluster_queue if own else policy.reclaim_within_cohort
             for each in queue.reservations.values():
                 uses = any(each.usage.get(pair, 0) > 0 for pair in self.short)
-                if uses and Precedence().allows(allowed, self.preemptor, each.workload):
+                if uses and CandidatePrecedence().allows(allowed, self.preemptor, each.workload):
                     found.append(each)
         return sorted(found, key=self.order)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.preemption import find_targets
 from scheduling.preemption.target_ordering import TargetOrdering
 from scheduling.quota.shares import Shares
-from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options, State
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options, QuotaState
 from tests.scheduling.drawn import CPU, GPU, draw, reported, work
 
 FAIR = Options(fair_sharing=True)
@@ -14,7 +14,7 @@ FINAL_SHARE = Options(fair_sharing=True, strategies=(LESS_THAN_OR_EQUAL_TO_FINAL
 INITIAL_SHARE = Options(fair_sharing=True, strategies=(LESS_THAN_INITIAL_SHARE,))
 
 
-def victims(state: State, queue: str, cpu: int, *words: str, gpu: int | None = None) -> dict[str, str]:
+def victims(state: QuotaState, queue: str, cpu: int, *words: str, gpu: int | None = None) -> dict[str, str]:
     """Of a workload that asks for so much, all of it short but gpu."""
     need = {CPU: cpu} if gpu is None else {CPU: cpu, GPU: gpu}
     return reported(find_targets(state, work("in", *words), state.queues[queue], need, {CPU}))
@@ -199,7 +199,7 @@ def test_in_a_cohort_and_a_queue_of_equal_share_the_cohort_is_asked_first() -> N
             work b1 cpu=2 priority=-1
         """
     )
-    contest = TargetOrdering(state.tree.queues["a"], state.reservations.values(), Shares(), Precedence())
+    contest = TargetOrdering(state.tree.queues["a"], state.reservations.values(), Shares(), CandidatePrecedence())
 
     assert state.tree.queues["t"] is contest.pick()
     contest.drop(state.tree.queues["t"])

@@ -7,15 +7,15 @@ from fractions import Fraction
 import pytest
 
 from scheduling.flavors.modes import Grade, Mode
-from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.preemption import Preemptor, find_targets
-from scheduling.quota.state import Options, Reservation, State
+from scheduling.quota.state import Options, QuotaState, Reservation
 from tests.scheduling.drawn import CPU, GPU, draw, reported, usages, work
 
 COMPAT = Options(compat=True)
 
 
-def victims(state: State, queue: str, cpu: int, *words: str, gpu: int | None = None) -> dict[str, str]:
+def victims(state: QuotaState, queue: str, cpu: int, *words: str, gpu: int | None = None) -> dict[str, str]:
     """Of a workload that asks for so much, all of it short but gpu."""
     need = {CPU: cpu} if gpu is None else {CPU: cpu, GPU: gpu}
     return reported(find_targets(state, work("in", *words), state.queues[queue], need, {CPU}))
@@ -67,7 +67,7 @@ def test_equal_priority_goes_if_it_has_waited_less_and_the_policy_says_so() -> N
 
 
 def test_workloads_that_began_to_wait_at_about_the_same_time_leave_each_other_alone_where_a_buffer_is_set() -> None:
-    precedence = Precedence(buffer=10)
+    precedence = CandidatePrecedence(buffer=10)
 
     def allowed(created: int) -> bool:
         return precedence.allows("LowerOrNewerEqualPriority", work("in"), work("w", f"created={created}"))
@@ -363,7 +363,7 @@ def test_where_local_queues_go_by_usage_the_highest_usage_gives_way_first() -> N
             work frugal cpu=1 priority=-9 in=1
             work greedy cpu=1 priority=-1 in=2
     """)
-    precedence = Precedence(usage=used_by_local_queue)
+    precedence = CandidatePrecedence(usage=used_by_local_queue)
 
     found = find_targets(state, work("in"), state.queues["a"], {CPU: 1}, {CPU}, precedence)
 
@@ -379,7 +379,7 @@ def test_the_usage_of_local_queues_says_nothing_between_cluster_queues() -> None
           work b1 cpu=1 priority=2
     """).reservations.values()
 
-    found = Precedence(usage=used_by_local_queue).in_order(reservations, own="c")
+    found = CandidatePrecedence(usage=used_by_local_queue).in_order(reservations, own="c")
 
     assert [each.workload.name for each in found] == ["b1", "a1", "a2"]
 

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.preemption import find_targets
-from scheduling.preemption.targets import PreemptionReason, Target
+from scheduling.preemption.targets import PreemptionReason, PreemptionTarget
 from scheduling.quota.state import (
     LESS_THAN_INITIAL_SHARE,
     LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
+    ClusterQueueState,
     Options,
-    Queue,
+    QuotaState,
     Reservation,
-    State,
 )
 from tests.profiles import times
 from tests.scheduling.drawn import CPU, GPU, reported, usages, work
@@ -37,13 +37,13 @@ _limit = st.none() | st.integers(0, 5)
 
 @dataclass
 class Case:
-    state: State
+    state: QuotaState
     preemptor: Workload
-    queue: Queue
+    queue: ClusterQueueState
     need: dict[FlavorResource, int]
     short: set[FlavorResource]
 
-    def targets(self) -> list[Target]:
+    def targets(self) -> list[PreemptionTarget]:
         return find_targets(self.state, self.preemptor, self.queue, self.need, self.short)
 
 
@@ -53,14 +53,16 @@ def cases(draw: st.DrawFn, fair: bool | None = None) -> Case:
     fair_sharing = draw(st.booleans()) if fair is None else fair
     nominal_first, compat = draw(st.booleans()), draw(st.booleans())
     options = Options(fair_sharing, draw(st.sampled_from(_STRATEGIES)), nominal_first=nominal_first, compat=compat)
-    state = State(options)
+    state = QuotaState(options)
     cohorts = ["c0", *(f"c{i}" for i in range(1, draw(st.integers(1, 5))))]
     for i, name in enumerate(cohorts):
         parent = draw(st.sampled_from(cohorts[:i])) if i else None
         state.put_cohort(CohortSettings(name, parent, _terms(draw, limited=i > 0), _weight(draw)))
     for i in range(draw(st.integers(1, 7))):
         parent = draw(st.sampled_from(cohorts))
-        state.put_queue(QueueSettings(f"q{i}", parent, _terms(draw), (), _weight(draw), preemption=_policy(draw)))
+        state.put_queue(
+            ClusterQueueSettings(f"q{i}", parent, _terms(draw), (), _weight(draw), preemption=_policy(draw))
+        )
     for i in range(draw(st.integers(0, 16))):
         _reserve(draw, state, f"w{i}")
     for queue in state.queues.values():
@@ -95,19 +97,19 @@ def _policy(draw: st.DrawFn) -> PreemptionPolicy:
     )
 
 
-def _reserve(draw: st.DrawFn, state: State, name: str) -> None:
+def _reserve(draw: st.DrawFn, state: QuotaState, name: str) -> None:
     words = [f"priority={draw(st.integers(-1, 3))}", f"at={draw(st.integers(0, 3))}", f"created={draw(_amount)}"]
     words += draw(st.sampled_from([[], [], [], ["evicted"]]))
     usage = {CPU: draw(_amount), GPU: draw(_amount)}
     state.reserve(Reservation(work(name, *words), draw(st.sampled_from(list(state.queues.values()))), usage))
 
 
-def fits(case: Case, without: list[Target]) -> bool:
+def fits(case: Case, without: list[PreemptionTarget]) -> bool:
     with case.state.without(target.reservation for target in without):
         return all(amount <= case.queue.node.free(pair) for pair, amount in case.need.items())
 
 
-def lowered_our_share(case: Case, spared: Target, targets: list[Target]) -> bool:
+def lowered_our_share(case: Case, spared: PreemptionTarget, targets: list[PreemptionTarget]) -> bool:
     compared = any(target.reason == PreemptionReason.IN_COHORT_FAIR_SHARING for target in targets)
     ours = set(case.queue.node.path()[:-1]) & set(spared.reservation.queue.node.path())
     return compared and bool(ours) and not case.state.options.compat
@@ -135,7 +137,7 @@ def test_nobody_is_a_target_against_the_policy(case: Case) -> None:
         allowed = policy.within_cluster_queue if own else policy.reclaim_within_cohort
         node = target.reservation.queue.node
 
-        assert Precedence().allows(allowed, case.preemptor, target.reservation.workload)
+        assert CandidatePrecedence().allows(allowed, case.preemptor, target.reservation.workload)
         assert own or any(node.borrows(pair) for pair in case.short)
         assert own == (target.reason == "InClusterQueue")
         assert not target.reservation.queue.inactive

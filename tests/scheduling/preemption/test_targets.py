@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 
 from scheduling.objects.workload import JOB_UID
-from scheduling.preemption.targets import PreemptionReason, Target, eviction_message, path_of
+from scheduling.preemption.targets import PreemptionReason, PreemptionTarget, eviction_message, path_of
 from tests.scheduling.drawn import draw, work
 
 
@@ -15,7 +15,7 @@ def test_a_victim_is_told_who_needs_its_quota_and_where_both_stand() -> None:
           queue b
             work w cpu=1
     """)
-    target = Target(state.reservations["ns/w"], PreemptionReason.IN_COHORT_RECLAIM_WHILE_BORROWING)
+    target = PreemptionTarget(state.reservations["ns/w"], PreemptionReason.IN_COHORT_RECLAIM_WHILE_BORROWING)
     preemptor = dataclasses.replace(work("in"), uid="u-1", labels={JOB_UID: "j-1"})
 
     assert target.message(preemptor, state.tree.queues["a"]) == (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from scheduling.objects.times import SECOND
-from scheduling.queues.consumption import Consumption, Record, UsageDecay
+from scheduling.queues.consumption import Consumption, ConsumptionRecord, UsageDecay
 
 MINUTE = 60 * SECOND
 NOW = 1_000 * MINUTE
@@ -23,21 +23,21 @@ def cpu(amount: str) -> dict[str, Decimal]:
 def test_the_first_sample_begins_with_nothing() -> None:
     known = consumption()
     known.sample("ns/q", cpu("4"), NOW)
-    assert known.record("ns/q") == Record(cpu("0"), NOW)
+    assert known.record("ns/q") == ConsumptionRecord(cpu("0"), NOW)
 
 
 def test_after_a_half_life_half_is_what_was_and_half_what_is_in_use() -> None:
     known = consumption()
     known.put("ns/q", cpu("8"), NOW)
     known.sample("ns/q", cpu("4"), NOW + 10 * MINUTE)
-    assert known.record("ns/q") == Record(cpu("6"), NOW + 10 * MINUTE)
+    assert known.record("ns/q") == ConsumptionRecord(cpu("6"), NOW + 10 * MINUTE)
 
 
 def test_a_record_of_a_clock_that_is_ahead_does_not_fade_and_is_not_made_older() -> None:
     known = consumption()
     known.put("ns/q", cpu("8"), NOW + MINUTE)
     known.sample("ns/q", cpu("4"), NOW)
-    assert known.record("ns/q") == Record(cpu("8"), NOW + MINUTE)
+    assert known.record("ns/q") == ConsumptionRecord(cpu("8"), NOW + MINUTE)
 
 
 def test_a_sample_is_due_when_the_interval_is_over() -> None:

@@ -10,23 +10,23 @@ import pytest
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import REQUEUED, Condition, RequeueState, Workload
-from scheduling.queues.pending import Entry, PendingQueue, Requeue
+from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 
 
-def entry(name: str, shape: str = "", priority: int = 0, at: int = 0, **fields: object) -> Entry:
+def entry(name: str, shape: str = "", priority: int = 0, at: int = 0, **fields: object) -> PendingEntry:
     made = Workload(namespace="ns", name=name, uid=name, base=priority, queue="q", **fields)  # type: ignore[arg-type]
-    return Entry(made, shape or name, at)
+    return PendingEntry(made, shape or name, at)
 
 
-def filled(*entries: Entry, strategy: str = BEST_EFFORT_FIFO) -> PendingQueue:
+def filled(*entries: PendingEntry, strategy: str = BEST_EFFORT_FIFO) -> PendingQueue:
     queue = PendingQueue(strategy)
     for each in entries:
         queue.push(each, now=0)
     return queue
 
 
-def names(entries: list[Entry]) -> list[str]:
+def names(entries: list[PendingEntry]) -> list[str]:
     return [each.workload.name for each in entries]
 
 
@@ -154,7 +154,7 @@ def test_what_a_cycle_writes_about_a_stuck_head_does_not_wake_it() -> None:
     queue.requeue(head, Requeue.NO_FIT, now=0)
 
     reported = replace(head.workload, conditions={"QuotaReserved": Condition("False", "WaitingForQuota")})
-    queue.push(Entry(reported, head.scheduling_hash, head.timestamp), now=0)
+    queue.push(PendingEntry(reported, head.scheduling_hash, head.timestamp), now=0)
 
     assert queue.stuck
     assert queue.get("ns/a").workload is reported  # type: ignore[union-attr]
@@ -200,7 +200,7 @@ def test_the_least_used_local_queue_goes_first_where_usage_counts() -> None:
     queue = PendingQueue(usage_of=used.__getitem__)
     for name, local, priority in (("a", "much", 9), ("b", "little", 0), ("c", "little", 1)):
         made = Workload(namespace="ns", name=name, uid=name, base=priority, queue=local)
-        queue.push(Entry(made, name, 0), now=0)
+        queue.push(PendingEntry(made, name, 0), now=0)
 
     assert names(queue.entries()) == ["c", "b", "a"]
     assert popped(queue) == ["c", "b", "a"]

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import Workload
-from scheduling.queues.entry import Entry
+from scheduling.queues.entry import PendingEntry
 from scheduling.queues.pending import PendingQueue, Requeue
 
 _REASONS = (
@@ -22,8 +22,8 @@ _REASONS = (
 _NAMES = st.sampled_from([f"w{at}" for at in range(8)])
 
 
-def _entry(name: str, shape: str, priority: int = 0, at: int = 0) -> Entry:
-    return Entry(Workload(namespace="ns", name=name, uid=name, base=priority, queue="q"), shape, at)
+def _entry(name: str, shape: str, priority: int = 0, at: int = 0) -> PendingEntry:
+    return PendingEntry(Workload(namespace="ns", name=name, uid=name, base=priority, queue="q"), shape, at)
 
 
 class Waiting(RuleBasedStateMachine):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import Workload
-from scheduling.queues.pending import Entry, PendingQueue, Requeue
+from scheduling.queues.pending import PendingEntry, PendingQueue, Requeue
 
 _REASONS = (Requeue.NO_FIT, Requeue.PENDING_PREEMPTION, Requeue.MISFIT, Requeue.GENERIC)
 _STEPS = st.tuples(
@@ -21,9 +21,9 @@ _STEPS = st.tuples(
 )
 
 
-def entry(number: int, priority: int, local: str = "x", at: int = 0) -> Entry:
+def entry(number: int, priority: int, local: str = "x", at: int = 0) -> PendingEntry:
     name = f"w{number}"
-    return Entry(Workload(namespace="ns", name=name, uid=name, base=priority, queue=local), local, at)
+    return PendingEntry(Workload(namespace="ns", name=name, uid=name, base=priority, queue=local), local, at)
 
 
 def step(queue: PendingQueue, what: str, number: int, priority: int, local: str, reason: Requeue) -> None:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource, Usage
-from scheduling.objects.queue_settings import CohortSettings, QueueSettings
+from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings
 from scheduling.quota.alternative import Alternative
-from scheduling.quota.state import State
+from scheduling.quota.state import QuotaState
 from tests.scheduling.drawn import CPU
 
 _QUEUES = ("a", "b", "c", "d")
@@ -19,17 +19,17 @@ _terms = st.builds(Terms, st.integers(0, 8), _limits, _limits)
 _steps = st.tuples(st.sampled_from(["give", "promise", "leave"]), st.sampled_from(_QUEUES), st.integers(1, 5))
 
 
-def _state(terms: dict[str, Terms]) -> State:
-    state = State()
+def _state(terms: dict[str, Terms]) -> QuotaState:
+    state = QuotaState()
     for cohort, above in (("root", None), ("x", "root"), ("y", "root")):
         state.put_cohort(CohortSettings(cohort, above, {CPU: terms[cohort]}))
     for queue in _QUEUES:
-        state.put_queue(QueueSettings(queue, _ABOVE[queue], {CPU: terms[queue]}, ()))
+        state.put_queue(ClusterQueueSettings(queue, _ABOVE[queue], {CPU: terms[queue]}, ()))
         state.tree.add(state.tree.queues[queue], {CPU: 4})
     return state
 
 
-def _free(state: State, through: Alternative | None = None) -> dict[str, int]:
+def _free(state: QuotaState, through: Alternative | None = None) -> dict[str, int]:
     nodes = state.tree.queues.values()
     return {node.name: (through.at(node) if through else node).available(CPU) for node in nodes}
 

@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from scheduling.quota.shares import Share, Shares, borrows_on
-from scheduling.quota.state import State
+from scheduling.quota.shares import DominantShare, Shares, borrows_on
+from scheduling.quota.state import QuotaState
 from tests.scheduling.drawn import CPU, GPU, draw
 
 
-def share(state: State, name: str) -> Share:
+def share(state: QuotaState, name: str) -> DominantShare:
     return Shares().of(state.tree.queues.get(name) or state.tree.cohorts[name])
 
 
@@ -25,9 +25,9 @@ FLAT = """
 def test_a_share_is_what_is_borrowed_in_thousandths_of_all_that_the_tree_lends() -> None:
     state = draw(FLAT)
 
-    assert Share(True, "cpu", Fraction(250)) == share(state, "a")
-    assert Share() == share(state, "b")
-    assert Share() == share(state, "root")
+    assert DominantShare(True, "cpu", Fraction(250)) == share(state, "a")
+    assert DominantShare() == share(state, "b")
+    assert DominantShare() == share(state, "root")
 
 
 def test_a_weight_of_two_halves_the_share() -> None:
@@ -76,16 +76,18 @@ def test_of_equal_resources_the_first_by_name_counts() -> None:
 
 
 def test_who_borrows_with_weight_zero_comes_after_all_others() -> None:
-    nothing, most = Share(), Share(True, "cpu", Fraction(5000))
-    weightless = Share(True, "cpu", Fraction(1, 10**30), weight=0)
+    nothing, most = DominantShare(), DominantShare(True, "cpu", Fraction(5000))
+    weightless = DominantShare(True, "cpu", Fraction(1, 10**30), weight=0)
 
     assert nothing.rank < most.rank < weightless.rank
-    assert weightless.rank < Share(True, "cpu", Fraction(1), weight=0).rank
-    assert nothing.rank == Share(weight=0).rank
+    assert weightless.rank < DominantShare(True, "cpu", Fraction(1), weight=0).rank
+    assert nothing.rank == DominantShare(weight=0).rank
 
 
 def test_shares_that_a_float_cannot_tell_apart_differ() -> None:
-    assert Share(True, "cpu", Fraction(10**18, 3)).rank < Share(True, "cpu", Fraction(10**18 + 1, 3)).rank
+    assert (
+        DominantShare(True, "cpu", Fraction(10**18, 3)).rank < DominantShare(True, "cpu", Fraction(10**18 + 1, 3)).rank
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_shares_that_a_float_cannot_tell_apart_differ() -> None:
 def test_a_share_is_published_rounded_up_and_printed_as_it_is(
     ratio: Fraction, weight: int, published: int, text: str
 ) -> None:
-    found = Share(bool(ratio), "cpu", ratio, weight)
+    found = DominantShare(bool(ratio), "cpu", ratio, weight)
 
     assert (published, text) == (found.published, str(found))
 
@@ -116,7 +118,7 @@ def test_what_nobody_lends_makes_no_share_but_is_borrowed_all_the_same() -> None
             work w cpu=2
     """)
 
-    assert Share(True, "", Fraction(0)) == share(state, "a")
+    assert DominantShare(True, "", Fraction(0)) == share(state, "a")
 
 
 def test_borrowing_on_what_is_requested_looks_at_that_alone() -> None:

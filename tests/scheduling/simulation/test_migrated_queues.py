@@ -12,9 +12,9 @@ from dataclasses import replace
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from policies.migration import Migration, Wish, migrate_volcano, migrate_yunikorn
+from policies.migration import Migration, MigrationWish, migrate_volcano, migrate_yunikorn
 from policies.migration.model import SourceQueue
-from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.simulation import KueueSimulation
 from tests.builders import Manifest, kueue, namespace, pod, pod_group, queued_job
 from tests.policies.migration.reading import leaves, paths, trees, volcano, yunikorn
 from tests.profiles import times
@@ -26,14 +26,14 @@ WORK = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 20)), max_size=14)
 
 def of_volcano(queues: list[SourceQueue], total: int | None) -> Migration:
     work = [pod_group(f"w-{leaf}", leaf) for leaf in leaves(queues)]
-    return migrate_volcano([*volcano(queues), *work], Wish({} if total is None else {"cpu": total * 1000}))
+    return migrate_volcano([*volcano(queues), *work], MigrationWish({} if total is None else {"cpu": total * 1000}))
 
 
 def of_yunikorn(queues: list[SourceQueue], total: int | None) -> Migration:
     """Pods make a LocalQueue for each leaf."""
     named = paths(queues)
     pods = [pod(leaf, "ns", {"schedulerName": "yunikorn"}, labels={"queue": named[leaf]}) for leaf in leaves(queues)]
-    wish = Wish({} if total is None else {"cpu": total * 1000})
+    wish = MigrationWish({} if total is None else {"cpu": total * 1000})
     return migrate_yunikorn([yunikorn(queues), namespace("ns"), *pods], wish)
 
 
@@ -43,7 +43,7 @@ class Contention:
     def __init__(self, migration: Migration, queues: list[SourceQueue], names: Mapping[str, str]) -> None:
         self.queues, self.names = queues, names
         self.parents = {each.name: each.parent for each in queues}
-        self.simulation = Simulation()
+        self.simulation = KueueSimulation()
         self.simulation.add([*migration.objects, namespace("ns"), URGENT])
         self.jobs: dict[str, tuple[str, int]] = {}
 

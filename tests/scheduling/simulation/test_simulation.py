@@ -11,8 +11,8 @@ from policies.model.errors import BadConfiguration
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.times import SECOND
-from scheduling.simulation.settings import Settings, read_settings
-from scheduling.simulation.simulation import START, Simulation, UnknownWorkload, begin
+from scheduling.simulation.settings import SimulationSettings, read_settings
+from scheduling.simulation.simulation import START, KueueSimulation, UnknownWorkload, begin
 from scheduling.simulation.trace import Admitted, Evicted, Loan, Preempted, Reserved, TraceEvent
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.visibility.workloads import running, waiting
@@ -32,26 +32,26 @@ SHARING = (
 )
 
 
-def simulated(*manifests: dict[str, Any], settings: Settings | None = None) -> Simulation:
-    simulation = Simulation(settings)
+def simulated(*manifests: dict[str, Any], settings: SimulationSettings | None = None) -> KueueSimulation:
+    simulation = KueueSimulation(settings)
     simulation.add(manifests)
     return simulation
 
 
-def names(simulation: Simulation, keys: Iterable[str]) -> list[str]:
+def names(simulation: KueueSimulation, keys: Iterable[str]) -> list[str]:
     return [simulation.names[key].name for key in keys]
 
 
-def runs(simulation: Simulation) -> list[str]:
+def runs(simulation: KueueSimulation) -> list[str]:
     return sorted(names(simulation, (each.workload for each in running(simulation.world))))
 
 
-def waits(simulation: Simulation) -> dict[str, str]:
+def waits(simulation: KueueSimulation) -> dict[str, str]:
     """The message by the name of the job."""
     return {simulation.names[each.workload].name: each.message for each in waiting(simulation.world, simulation.now)}
 
 
-def of(simulation: Simulation, *kinds: type[TraceEvent]) -> list[tuple[str, str]]:  # type: ignore[valid-type]
+def of(simulation: KueueSimulation, *kinds: type[TraceEvent]) -> list[tuple[str, str]]:  # type: ignore[valid-type]
     return [
         (type(each).__name__, simulation.names[each.workload].name)  # type: ignore[union-attr]
         for each in simulation.trace

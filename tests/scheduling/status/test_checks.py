@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduling.objects import times
-from scheduling.objects.queue_settings import QueueSettings, read_queue_settings
+from scheduling.objects.queue_settings import ClusterQueueSettings, read_queue_settings
 from scheduling.objects.workload import Admission, CheckState, Condition, PodSetAdmission
 from scheduling.status.checks import nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
 from tests.builders import cluster_queue, flavor, group
@@ -16,7 +16,7 @@ from tests.scheduling.manifests import workload
 NOW = 1000 * times.SECOND
 
 
-def queue(**on_flavors: list[str]) -> QueueSettings:
+def queue(**on_flavors: list[str]) -> ClusterQueueSettings:
     checks = [{"name": name, "onFlavors": flavors} for name, flavors in on_flavors.items()]
     quota = group("cpu", flavor("a", cpu="1"), flavor("b", cpu="1"))
     return read_queue_settings(cluster_queue("cq", None, quota, admissionChecksStrategy={"admissionChecks": checks}))

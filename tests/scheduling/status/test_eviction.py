@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduling.objects import times
-from scheduling.objects.workload import CheckState, Condition, Eviction, Gate, RequeueState
+from scheduling.objects.workload import CheckState, Condition, Eviction, PreemptionGate, RequeueState
 from scheduling.status.eviction import (
     PendingAgain,
     evict,
@@ -30,7 +30,7 @@ def test_an_eviction_keeps_the_quota_and_resets_the_rest() -> None:
         cluster="worker",
         nominated=("worker",),
         unhealthy_nodes=("n",),
-        gate_states={"g": Gate("Open", THEN)},
+        gate_states={"g": PreemptionGate("Open", THEN)},
         checks=(
             CheckState("a", "Ready", "m", THEN),
             CheckState("b", "Retry", "m", THEN, 30, 2),
@@ -42,7 +42,7 @@ def test_an_eviction_keeps_the_quota_and_resets_the_rest() -> None:
 
     assert (gone.reserved, gone.evicted) == (True, True)
     assert (gone.cluster, gone.nominated, gone.unhealthy_nodes) == ("", (), ())
-    assert gone.gate_states == {"g": Gate("Closed", NOW)}
+    assert gone.gate_states == {"g": PreemptionGate("Closed", NOW)}
     assert gone.conditions["BlockedOnPreemptionGates"] == Condition("False", "Preempted", "make room", NOW)
     reset = "Reset to Pending after eviction. Previously: "
     assert gone.checks == (

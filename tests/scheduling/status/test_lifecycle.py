@@ -8,13 +8,13 @@ import pytest
 
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Gate, Owner, Workload
+from scheduling.objects.workload import Owner, PreemptionGate, Workload
 from scheduling.status.deadlines import WaitForPodsReady, deactivate, release
 from scheduling.status.eviction import evict, target_for_deactivation
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.observability import GRANULAR
 from scheduling.status.requeue import RequeueBackoff, backoff_over
-from scheduling.status.unadmitted import Cause
+from scheduling.status.unadmitted import UnadmittedCause
 from tests.scheduling.manifests import condition, workload
 
 WAITING = WaitForPodsReady(timeout=300, backoff=RequeueBackoff(base=60))
@@ -57,7 +57,7 @@ def test_every_preemption_gate_has_a_position_where_they_are_mirrored() -> None:
 
     mirrored = Lifecycle(SECOND, LOCAL, mirrors_gates=True).next(found)
 
-    assert mirrored.gate_states == {"new": Gate("Closed", SECOND), "kept": Gate("Open")}
+    assert mirrored.gate_states == {"new": PreemptionGate("Closed", SECOND), "kept": PreemptionGate("Open")}
     assert Lifecycle(SECOND, LOCAL, mirrors_gates=True).next(mirrored) is mirrored
     assert Lifecycle(SECOND, LOCAL).next(found) is found
 
@@ -70,7 +70,7 @@ def _gated(names: str = "example.com/a,example.com/b") -> Workload:
     return workload(annotations={GATED: names})
 
 
-def _at_gate(found: Workload, now: int = 0, *, gated: bool = True, blocked: Cause | None = None) -> Workload:
+def _at_gate(found: Workload, now: int = 0, *, gated: bool = True, blocked: UnadmittedCause | None = None) -> Workload:
     return Lifecycle(now, LOCAL, None, blocked, None, gated=gated).next(found)
 
 
@@ -109,7 +109,7 @@ def test_a_gate_that_is_gone_is_told() -> None:
 
 
 def test_a_queue_that_is_missing_is_told_before_a_gate() -> None:
-    missing = Cause("Misconfigured", "LocalQueue q doesn't exist")
+    missing = UnadmittedCause("Misconfigured", "LocalQueue q doesn't exist")
 
     reported = _at_gate(_at_gate(_gated()), blocked=missing)
 

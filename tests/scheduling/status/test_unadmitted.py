@@ -11,19 +11,24 @@ from scheduling.objects.workload import Condition, Workload
 from scheduling.status.lifecycle import Lifecycle
 from scheduling.status.observability import GRANULAR, LEGACY, Observability
 from scheduling.status.reservation import unreserve
-from scheduling.status.unadmitted import Cause
+from scheduling.status.unadmitted import UnadmittedCause
 from tests.scheduling.manifests import condition, workload
 
 NOW = 1_800_000_000 * 10**9
 EXPLICIT = Observability(granular=True, explicit=True)
 LOCAL = LocalQueueSettings("ns", "q", "cq")
-FAULT = Cause("Misconfigured", "LocalQueue q doesn't exist")
-EQUIVALENT = Cause("WaitingForQuota", "Bypassed scheduling evaluation because an equivalent workload recently failed")
+FAULT = UnadmittedCause("Misconfigured", "LocalQueue q doesn't exist")
+EQUIVALENT = UnadmittedCause(
+    "WaitingForQuota", "Bypassed scheduling evaluation because an equivalent workload recently failed"
+)
 IN_QUEUE = "Workload is pending evaluation in the scheduling queue"
 
 
 def step(
-    found: Workload, observability: Observability, fault: Cause | None = None, bypassed: Cause | None = None
+    found: Workload,
+    observability: Observability,
+    fault: UnadmittedCause | None = None,
+    bypassed: UnadmittedCause | None = None,
 ) -> tuple[str, ...]:
     """Status, reason and message of QuotaReserved after the next step; empty: there is no such condition."""
     lifecycle = Lifecycle(NOW, LOCAL, None, fault, observability=observability, bypassed=bypassed)

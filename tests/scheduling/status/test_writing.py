@@ -11,8 +11,8 @@ from scheduling.objects.workload import (
     CheckState,
     Condition,
     Eviction,
-    Gate,
     PodSetAdmission,
+    PreemptionGate,
     RequeueState,
     Workload,
 )
@@ -39,7 +39,7 @@ FULL = replace(
     nominated=("a", "b"),
     cluster="worker",
     unhealthy_nodes=("n",),
-    gate_states={"g": Gate("Open", NOW)},
+    gate_states={"g": PreemptionGate("Open", NOW)},
 )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from scheduling.queue_tree.amounts import Amounts
-from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Status, Task
+from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS
-from scheduling.volcano.session import Outcome, Session
-from scheduling.volcano.setup import DEFAULT_TIERS, Cluster, PluginSettings, open_session
+from scheduling.volcano.session import SchedulingSession, SessionOutcome
+from scheduling.volcano.setup import DEFAULT_TIERS, PluginSettings, SessionSetup, open_session
 
 
 def amounts(text: str) -> dict[str, int]:
@@ -18,7 +18,7 @@ def amounts(text: str) -> dict[str, int]:
     return {"vendor/gpu" if name == "gpu" else name: int(amount) for name, amount in pairs}
 
 
-def queues(drawing: str) -> list[QueueSettings]:
+def queues(drawing: str) -> list[VolcanoQueueSettings]:
     """One queue a line, indented below its parent: `name cap:cpu=4 des:cpu=2 gua:cpu=1 prio:3 Closed kept`."""
     path: list[tuple[int, str]] = []
     found = []
@@ -26,12 +26,12 @@ def queues(drawing: str) -> list[QueueSettings]:
         depth = len(line) - len(line.lstrip())
         name, *words = line.split()
         path = [(indent, above) for indent, above in path if indent < depth]
-        found.append(_queue(QueueSettings(name, parent=path[-1][1] if path else "root"), words))
+        found.append(_queue(VolcanoQueueSettings(name, parent=path[-1][1] if path else "root"), words))
         path.append((depth, name))
     return found
 
 
-def _queue(queue: QueueSettings, words: Sequence[str]) -> QueueSettings:
+def _queue(queue: VolcanoQueueSettings, words: Sequence[str]) -> VolcanoQueueSettings:
     for word in words:
         key, _, value = word.partition(":")
         match key:
@@ -81,13 +81,13 @@ def work(*parts: PodGroup | Task | tuple[PodGroup, Task]) -> Iterator[PodGroup |
         yield from part if isinstance(part, tuple) else [part]
 
 
-def cluster(drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task | tuple[PodGroup, Task]) -> Cluster:
+def cluster(drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task | tuple[PodGroup, Task]) -> SessionSetup:
     """With queue root, drawn or not."""
     drawn = queues(drawing)
     if all(queue.name != "root" for queue in drawn):
-        drawn.insert(0, QueueSettings("root"))
+        drawn.insert(0, VolcanoQueueSettings("root"))
     found = [*work(*parts)]
-    return Cluster(
+    return SessionSetup(
         drawn,
         [part for part in found if isinstance(part, PodGroup)],
         [part for part in found if isinstance(part, Task)],
@@ -97,7 +97,7 @@ def cluster(drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task |
 
 def session(
     drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task | tuple[PodGroup, Task], level: int = 0
-) -> Session:
+) -> SchedulingSession:
     """A session of Volcano's default plugins, with the argument ancestorReclaimLevel."""
     return open_session(cluster(drawing, machines, *parts), with_level(level))
 
@@ -114,12 +114,14 @@ def with_level(level: int) -> list[list[PluginSettings]]:
     ]
 
 
-def flat(*parts: PodGroup | Task | tuple[PodGroup, Task], drawing: str, machines: Sequence[Machine]) -> Session:
+def flat(
+    *parts: PodGroup | Task | tuple[PodGroup, Task], drawing: str, machines: Sequence[Machine]
+) -> SchedulingSession:
     """A session with the plugin `proportion`."""
     tiers = [[PluginSettings("gang"), PluginSettings("proportion"), PluginSettings("predicates")]]
     return open_session(cluster(drawing, machines, *parts), tiers)
 
 
-def reasons(outcome: Outcome, name: str) -> list[str]:
+def reasons(outcome: SessionOutcome, name: str) -> list[str]:
     """Why the PodGroup or pod got nothing."""
     return [*map(str, outcome.refusals[f"ns/{name}"])]

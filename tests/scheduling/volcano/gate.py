@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduling.volcano.gates.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
-from scheduling.volcano.gates.gatekeeper import Gatekeeper, Waiting
+from scheduling.volcano.gates.gatekeeper import PodWait, VolcanoGatekeeper
 from tests.copies import copied
 from tests.scheduling.volcano.manifests import Manifest
 from tests.scheduling.volcano.manifests import pod as volcano_pod
@@ -36,7 +36,7 @@ class Gate:
 
     def __init__(self, *objects: Manifest) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
-        self.keeper = Gatekeeper()
+        self.keeper = VolcanoGatekeeper()
         self.put(*objects)
 
     def put(self, *objects: Manifest) -> None:
@@ -62,7 +62,7 @@ class Gate:
 
     def restart(self) -> None:
         """A new process that knows what is stored, and nothing else."""
-        self.keeper = Gatekeeper()
+        self.keeper = VolcanoGatekeeper()
         for (kind, name), each in self.objects.items():
             self._show(kind, name, each)
 
@@ -99,7 +99,7 @@ class Gate:
         pods = [each for (kind, _), each in self.objects.items() if kind == "Pod"]
         return sorted(each["metadata"]["name"] for each in pods if not each["spec"]["schedulingGates"])
 
-    def why(self, name: str) -> Waiting | None:
+    def why(self, name: str) -> PodWait | None:
         return self.keeper.why(name if "/" in name else f"ml/{name}")
 
 

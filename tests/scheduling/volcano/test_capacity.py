@@ -11,8 +11,8 @@ from scheduling.volcano.capacity import Capacity
 from scheduling.volcano.objects import Task
 from scheduling.volcano.order import compare_queues
 from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE
-from scheduling.volcano.refusal import Refusal
-from scheduling.volcano.session import Session
+from scheduling.volcano.refusal import QueueRefusal
+from scheduling.volcano.session import SchedulingSession
 from tests.scheduling.volcano.drawn import group, node, pod, requesting, running, session
 
 ORG = """
@@ -25,7 +25,7 @@ B gua:cpu=20
 NODES = [node("n1", "cpu=1000,memory=1000")]
 
 
-def used(found: Session, **cpu: tuple[int, int, int]) -> Session:
+def used(found: SchedulingSession, **cpu: tuple[int, int, int]) -> SchedulingSession:
     """Allocated, inqueue and elastic at a queue and all above."""
     for name, values in cpu.items():
         for account, amount in zip((ALLOCATED, INQUEUE, ELASTIC), values, strict=True):
@@ -37,11 +37,11 @@ def task(request: str, group: str = "g") -> Task:
     return replace(pod("p", group, "cpu=1"), request=requesting(request))
 
 
-def short(refusal: Refusal | None) -> list[Shortage]:
+def short(refusal: QueueRefusal | None) -> list[Shortage]:
     return [] if refusal is None else [*refusal.shortages]
 
 
-def enqueue(minimum: str) -> Refusal | None:
+def enqueue(minimum: str) -> QueueRefusal | None:
     found = used(session(ORG, NODES, group("g", "A3", "Pending", minimum)), A3=(40, 10, 5), A1=(40, 5, 0))
     return found.may_enter(found.jobs["ns/g"])
 

@@ -9,19 +9,19 @@ import pytest
 from scheduling.queue_tree.shortage import Shortage
 from scheduling.volcano.actions import run
 from scheduling.volcano.devices import DeviceUse
-from scheduling.volcano.objects import Devices, QueueSettings, Task
-from scheduling.volcano.queues import Queues
-from scheduling.volcano.setup import Cluster, open_session
+from scheduling.volcano.objects import Devices, Task, VolcanoQueueSettings
+from scheduling.volcano.queues import QueueAccounts
+from scheduling.volcano.setup import SessionSetup, open_session
 from tests.scheduling.volcano.drawn import group, node, pod
 
 GPU, SIZE = "deviceclass/gpu.com", "memory.deviceclass/gpu.com"
 
 
-def tree(**limits: Devices) -> Queues:
+def tree(**limits: Devices) -> QueueAccounts:
     """`P` with `Q` below it."""
-    queues = Queues()
+    queues = QueueAccounts()
     for name, above in (("root", ""), ("P", "root"), ("Q", "P")):
-        queues.put(QueueSettings(name, above, devices=limits.get(name, {})))
+        queues.put(VolcanoQueueSettings(name, above, devices=limits.get(name, {})))
     return queues
 
 
@@ -68,12 +68,12 @@ def test_a_capacity_of_a_class_without_limits_is_free() -> None:
 
 
 def test_a_podgroup_reserves_devices_when_it_enters() -> None:
-    queues = [QueueSettings("root"), QueueSettings("Q", devices={GPU: 2})]
+    queues = [VolcanoQueueSettings("root"), VolcanoQueueSettings("Q", devices={GPU: 2})]
     groups = [group("a", "Q", "Pending"), group("g", "Q", "Pending", "cpu=1")]
     first = replace(claiming("a", "one", {GPU: 2}), group="ns/a")
 
     outcome = run(
-        open_session(Cluster(queues, groups, [first, claiming("b", "two", {GPU: 1})], [node("n1", "cpu=9")])),
+        open_session(SessionSetup(queues, groups, [first, claiming("b", "two", {GPU: 1})], [node("n1", "cpu=9")])),
         ["enqueue"],
     )
 

@@ -10,11 +10,11 @@ from typing import TypeVar
 import pytest
 
 from scheduling.volcano.actions import run
-from scheduling.volcano.engine import Engine
-from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Status, Task
-from scheduling.volcano.session import Outcome
-from scheduling.volcano.setup import Cluster, PluginSettings, engine, open_session
-from scheduling.volcano.world import World
+from scheduling.volcano.engine import PluginEngine
+from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
+from scheduling.volcano.session import SessionOutcome
+from scheduling.volcano.setup import PluginSettings, SessionSetup, engine, open_session
+from scheduling.volcano.world import SessionWorld
 from tests.profiles import seeds
 from tests.scheduling.calls import calls as called
 from tests.scheduling.volcano.drawn import group, node, pod, queues, requesting, with_level
@@ -34,17 +34,17 @@ class Both:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.tiers = self.random.choice([with_level(0), with_level(2), FLAT])
-        self.engine = engine(Cluster(), self.tiers)
-        self.queues: dict[str, QueueSettings] = {}
+        self.engine = engine(SessionSetup(), self.tiers)
+        self.queues: dict[str, VolcanoQueueSettings] = {}
         self.groups: dict[str, PodGroup] = {}
         self.tasks: dict[str, Task] = {}
         self.machines: dict[str, Machine] = {}
-        self.put_queue(QueueSettings("root"))
+        self.put_queue(VolcanoQueueSettings("root"))
         for name in ("a", "b", "c"):
             self.queue(name)
         self.machine()
 
-    def put_queue(self, queue: QueueSettings) -> None:
+    def put_queue(self, queue: VolcanoQueueSettings) -> None:
         self.queues[queue.name] = queue
         self.engine.world.put_queue(queue)
 
@@ -66,7 +66,7 @@ class Both:
         guarantee = {"cpu": self.random.randint(0, 3)} if self.random.random() < 0.3 else {}
         most = {"cpu": self.random.randint(3, 20)} if self.random.random() < 0.5 else None
         self.put_queue(
-            QueueSettings(
+            VolcanoQueueSettings(
                 name, above, self.random.randint(0, 1), capability=most, deserved=deserved, guarantee=guarantee
             )
         )
@@ -135,8 +135,8 @@ class Both:
 
     # --- sessions
 
-    def cluster(self) -> Cluster:
-        return Cluster(*([*objects.values()] for objects in (self.queues, self.groups, self.tasks, self.machines)))
+    def cluster(self) -> SessionSetup:
+        return SessionSetup(*([*objects.values()] for objects in (self.queues, self.groups, self.tasks, self.machines)))
 
     def decide(self, actions: tuple[str, ...]) -> None:
         """Ask both, and let happen what they decide."""
@@ -152,7 +152,7 @@ class Both:
         assert all({*reasons} <= {*expected.refusals[name]} for name, reasons in outcome.refusals.items())
         self.happen(outcome)
 
-    def happen(self, outcome: Outcome) -> None:
+    def happen(self, outcome: SessionOutcome) -> None:
         for name, phase in outcome.phases.items():
             self.put_group(replace(self.groups[name], phase=phase))
         for name, at in outcome.binds.items():
@@ -198,12 +198,12 @@ def used(accounts: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
 # --- what it costs
 
 
-def calls(engine: Engine, event: Callable[[World], None]) -> int:
+def calls(engine: PluginEngine, event: Callable[[SessionWorld], None]) -> int:
     """By the event and by the session after it."""
     return called(lambda: event(engine.world), lambda: engine.decide(LIVE))
 
 
-def full(trees: int) -> Engine:
+def full(trees: int) -> PluginEngine:
     """Trees of two queues, in each of which one pod runs; others wait, for their queue or for a node."""
     drawn, groups, tasks = ["root"], [], []
     for i in range(trees):
@@ -211,32 +211,32 @@ def full(trees: int) -> Engine:
         for queue in (f"a{i}", f"b{i}"):
             groups += [group(f"r-{queue}", queue, "Running"), group(f"w-{queue}", queue, "Pending", "cpu=2")]
             tasks += [pod(f"r-{queue}", f"r-{queue}", "cpu=1", "n1"), pod(f"w-{queue}", f"w-{queue}", "cpu=2")]
-    found = engine(Cluster(queues("\n".join(drawn)), groups, tasks, [node("n1", f"cpu={4 * trees}")]))
+    found = engine(SessionSetup(queues("\n".join(drawn)), groups, tasks, [node("n1", f"cpu={4 * trees}")]))
     while (outcome := found.decide(LIVE)).phases:
         assert not outcome.binds
     return found
 
 
-def nothing(world: World) -> None:
+def nothing(world: SessionWorld) -> None:
     """Only a session."""
 
 
-def submit(world: World) -> None:
+def submit(world: SessionWorld) -> None:
     world.put_group(group("new", "a0", "Pending", "cpu=2"))
     world.put_task(pod("new", "new", "cpu=2"))
 
 
-def confirm(world: World) -> None:
+def confirm(world: SessionWorld) -> None:
     world.put_task(replace(world.tasks["ns/w-a0"], priority=1))
 
 
-def drop(world: World) -> None:
+def drop(world: SessionWorld) -> None:
     world.drop_group("ns/w-a0")
     world.drop_task("ns/w-a0")
 
 
 @pytest.mark.parametrize("event", [nothing, submit, confirm, drop])
-def test_an_event_costs_the_same_however_many_queues_there_are(event: Callable[[World], None]) -> None:
+def test_an_event_costs_the_same_however_many_queues_there_are(event: Callable[[SessionWorld], None]) -> None:
     assert calls(full(2), event) == calls(full(40), event)
 
 

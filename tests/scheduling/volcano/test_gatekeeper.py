@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scheduling.queue_tree.shortage import Shortage
-from scheduling.volcano.gates.gang import Gang
-from scheduling.volcano.gates.gate_queues import Waiting
-from scheduling.volcano.gates.gatekeeper import Gatekeeper
+from scheduling.volcano.gates.gang import GatedGang
+from scheduling.volcano.gates.gate_queues import PodWait
+from scheduling.volcano.gates.gatekeeper import VolcanoGatekeeper
 from tests.scheduling.calls import calls
 from tests.scheduling.volcano.gate import GATE, Gate, gated
 from tests.scheduling.volcano.manifests import Manifest, pod_group, priority_class, queue
@@ -41,7 +41,7 @@ def test_pods_pass_while_there_is_room_in_their_queue_and_say_what_is_short() ->
     gate = Gate(*TREE, pod_group("g", "ml"), *some(5))
 
     assert gate.settle() == ["p0", "p1", "p2", "p3"]
-    assert gate.why("p4") == Waiting("NotEnoughQueueQuota", "ml", "", (Shortage("ml", "cpu", 4000, 1000, 4000),))
+    assert gate.why("p4") == PodWait("NotEnoughQueueQuota", "ml", "", (Shortage("ml", "cpu", 4000, 1000, 4000),))
     assert gate.settle() == []
 
     gate.end("p1")
@@ -144,7 +144,7 @@ def test_a_gang_of_which_not_all_are_created_passes_nothing_and_reserves_nothing
     gate = Gate(*TREE, pod_group("g", "ml", 4), pod_group("other", "ml"), *some(3), *some(4, "o", "other"))
 
     assert gate.settle() == ["o0", "o1", "o2", "o3"]
-    assert gate.why("p0") == Waiting("WaitsForGang", "ml", "not all of the 4 members that start together are there")
+    assert gate.why("p0") == PodWait("WaitsForGang", "ml", "not all of the 4 members that start together are there")
     gate.put(gated("p3"))
     gate.end("o0", "o1", "o2", "o3")
     assert gate.settle() == ["p0", "p3", "p1", "p2"]
@@ -155,7 +155,7 @@ def test_each_task_has_its_own_minimum() -> None:
     gate = Gate(*TREE, group, *(gated(f"w{n}", role="worker", at=n) for n in range(3)))
     assert gate.settle() == []
     message = "not all of the 1 members of task ps that start together are there"
-    assert gate.why("w0") == Waiting("WaitsForGang", "ml", message)
+    assert gate.why("w0") == PodWait("WaitsForGang", "ml", message)
 
     gate.put(gated("ps", role="ps", at=9))
     gate.put(queue("ml", "org", capability={"cpu": "3"}))
@@ -225,7 +225,7 @@ def test_a_podgroup_in_a_queue_with_children_waits_alone() -> None:
     gate = Gate(*TREE, pod_group("inner", "org"), pod_group("g", "ml"), gated("i", "inner"), *some(1))
 
     assert gate.settle() == ["p0"]
-    assert gate.why("i") == Waiting("QueueHasChildren", "org", "has queues below; only a queue without takes work")
+    assert gate.why("i") == PodWait("QueueHasChildren", "org", "has queues below; only a queue without takes work")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_claims_of_devices_are_not_counted_so_they_stay_out_of_queues_that_limit
 
 def test_pods_that_wait_for_the_quota_of_another_project_are_theirs() -> None:
     gate = Gate(*TREE, pod_group("g", "ml"))
-    gate.keeper = Gatekeeper(others=frozenset(["yunikorn"]))
+    gate.keeper = VolcanoGatekeeper(others=frozenset(["yunikorn"]))
     gate.put(*gate.objects.values(), *some(2))
     theirs = gated("theirs")
     theirs["metadata"]["labels"][GATE] = "yunikorn"
@@ -320,7 +320,7 @@ def test_a_podgroup_that_is_deleted_and_made_anew_takes_nothing_with_it() -> Non
     gate.settle()
     gate.drop("PodGroup", "ml/g")
     assert gate.settle() == []
-    assert gate.why("p4") == Waiting("NoPodGroup", message="PodGroup ml/g does not exist")
+    assert gate.why("p4") == PodWait("NoPodGroup", message="PodGroup ml/g does not exist")
 
     gate.put(pod_group("g", "ml"))
     assert gate.settle() == []
@@ -342,8 +342,8 @@ def test_a_pod_without_a_podgroup_waits_and_says_so() -> None:
     gate = Gate(*TREE, gated("alone", ""), gated("lost", "nothing"))
 
     assert gate.settle() == []
-    assert gate.why("alone") == Waiting("NoPodGroup", message="names no PodGroup, so there is no queue for it")
-    assert gate.why("lost") == Waiting("NoPodGroup", message="PodGroup ml/nothing does not exist")
+    assert gate.why("alone") == PodWait("NoPodGroup", message="names no PodGroup, so there is no queue for it")
+    assert gate.why("lost") == PodWait("NoPodGroup", message="PodGroup ml/nothing does not exist")
     gate.put(pod_group("nothing", "ml"))
     assert gate.settle() == ["lost"]
 
@@ -427,7 +427,7 @@ def test_news_of_a_podgroup_that_change_nothing_here_cost_nothing(monkeypatch: p
     group = pod_group("g", "ml", 5)
     gate = Gate(*TREE, group, *some(5))
     gate.settle()
-    monkeypatch.setattr(Gang, "changes", lambda _: pytest.fail("it was looked at again"))
+    monkeypatch.setattr(GatedGang, "changes", lambda _: pytest.fail("it was looked at again"))
     gate.put({**group, "status": {"phase": "Pending", "conditions": [{"type": "Unschedulable"}]}})
 
     assert gate.settle() == []

@@ -6,9 +6,9 @@ from math import inf
 
 import pytest
 
-from scheduling.volcano.objects import QueueSettings
-from scheduling.volcano.queues import Queues, share
-from scheduling.volcano.world import World
+from scheduling.volcano.objects import VolcanoQueueSettings
+from scheduling.volcano.queues import QueueAccounts, share
+from scheduling.volcano.world import SessionWorld
 from tests.scheduling.volcano.drawn import amounts, node, queues
 
 ORG = """
@@ -21,8 +21,8 @@ root
 """
 
 
-def tree(drawing: str, *, hierarchy: bool = True, has: str = "") -> Queues:
-    world = World(hierarchy=hierarchy)
+def tree(drawing: str, *, hierarchy: bool = True, has: str = "") -> QueueAccounts:
+    world = SessionWorld(hierarchy=hierarchy)
     if has:
         world.put_machine(node("n1", has))
     for queue in queues(drawing):
@@ -30,7 +30,7 @@ def tree(drawing: str, *, hierarchy: bool = True, has: str = "") -> Queues:
     return world.queues
 
 
-def cpu(found: Queues, name: str) -> float:
+def cpu(found: QueueAccounts, name: str) -> float:
     return found.limit(found.tree.nodes[name])["cpu"]
 
 
@@ -66,7 +66,7 @@ def test_a_changed_guarantee_is_felt_by_the_siblings() -> None:
     found = tree("root\n  A cap:cpu=10\n    A1 gua:cpu=4\n    A2")
     assert cpu(found, "A2") == 6
 
-    found.put(QueueSettings("A1", parent="A", guarantee={"cpu": 7}))
+    found.put(VolcanoQueueSettings("A1", parent="A", guarantee={"cpu": 7}))
 
     assert cpu(found, "A2") == 3
 
@@ -110,5 +110,5 @@ def test_a_missing_parent_and_a_cycle_stop_all_decisions() -> None:
     found.drop("A")
     assert found.broken() == "queue B has the parent A, which does not exist"
 
-    found.put(QueueSettings("A", parent="B"))
+    found.put(VolcanoQueueSettings("A", parent="B"))
     assert found.broken() == "queue B lies on a cycle"

@@ -13,9 +13,9 @@ from math import inf
 import pytest
 
 from scheduling.volcano.actions import run
-from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Status, Task
-from scheduling.volcano.session import Outcome
-from scheduling.volcano.setup import Cluster, open_session
+from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
+from scheduling.volcano.session import SessionOutcome
+from scheduling.volcano.setup import SessionSetup, open_session
 from tests.profiles import seeds
 from tests.scheduling.volcano.drawn import group, node, requesting, with_level
 
@@ -28,14 +28,14 @@ ENOUGH = 40
 class Play:
     """A cluster as it goes through sessions."""
 
-    queues: dict[str, QueueSettings]
+    queues: dict[str, VolcanoQueueSettings]
     groups: dict[str, PodGroup]
     tasks: dict[str, Task]
     machines: list[Machine]
     level: int
 
-    def session(self) -> Outcome:
-        cluster = Cluster([*self.queues.values()], [*self.groups.values()], [*self.tasks.values()], self.machines)
+    def session(self) -> SessionOutcome:
+        cluster = SessionSetup([*self.queues.values()], [*self.groups.values()], [*self.tasks.values()], self.machines)
         outcome = run(open_session(cluster, with_level(self.level)), ACTIONS)
         for name, phase in outcome.phases.items():
             self.groups[name] = replace(self.groups[name], phase=phase)
@@ -78,12 +78,12 @@ def drawn(seed: int, resources: Sequence[str]) -> Play:
         return {r: rng.randint(1, most) for r in resources if rng.random() < chance}
 
     names = [f"q{i}" for i in range(rng.randint(2, 7))]
-    queues = {"root": QueueSettings("root")}
+    queues = {"root": VolcanoQueueSettings("root")}
     for i, name in enumerate(names):
         parent = rng.choice(["root", *names[:i]])
         deserved = some(8)
         guarantee = {r: rng.randint(0, amount) for r, amount in deserved.items() if rng.random() < 0.3}
-        queues[name] = QueueSettings(
+        queues[name] = VolcanoQueueSettings(
             name, parent, rng.randint(0, 1), 1, True, "Open", some(12, 0.4), deserved, guarantee
         )
     leaves = [name for name in names if all(queue.parent != name for queue in queues.values())]
@@ -153,7 +153,7 @@ def test_nobody_waits_for_whom_there_is_room(seed: int) -> None:
             assert not any(has_room(play, one.queue, task) for task in waiting)
 
 
-def is_quiet(outcome: Outcome) -> bool:
+def is_quiet(outcome: SessionOutcome) -> bool:
     return not outcome.binds and not outcome.evicted and not outcome.pipelined
 
 

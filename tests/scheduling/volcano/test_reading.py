@@ -8,7 +8,7 @@ import pytest
 
 from policies.dialects.volcano_gates import group_of
 from policies.model.quantity import Quantity
-from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Status
+from scheduling.volcano.objects import Machine, PodGroup, Status, VolcanoQueueSettings
 from scheduling.volcano.reading import (
     read_claim,
     read_machine,
@@ -43,12 +43,12 @@ def test_units_are_milli_bytes_and_whole_pods() -> None:
     assert (written("cpu", 1500), written("memory", 2048), written("vendor/gpu", 2000)) == ("1500m", "2Ki", "2")
 
 
-def queue(spec: Data, state: str | None = None) -> QueueSettings:
+def queue(spec: Data, state: str | None = None) -> VolcanoQueueSettings:
     return read_queue({"metadata": {"name": "q"}, "spec": spec, "status": {"state": state} if state else {}})
 
 
 def test_a_queue_is_read_with_its_defaults() -> None:
-    assert queue({}) == QueueSettings("q")
+    assert queue({}) == VolcanoQueueSettings("q")
     assert not queue({}, "Closing").is_open
 
 
@@ -65,7 +65,7 @@ def test_a_queue_is_read_whole() -> None:
         }
     )
 
-    assert found == QueueSettings(
+    assert found == VolcanoQueueSettings(
         "q",
         "p",
         3,
@@ -162,6 +162,6 @@ def test_a_node_has_room_labels_and_taints() -> None:
 
 
 def test_what_is_no_manifest_of_its_kind_is_read_all_the_same() -> None:
-    assert read_queue({"spec": {"capability": 3, "weight": "x", "priority": None}}) == QueueSettings("")
+    assert read_queue({"spec": {"capability": 3, "weight": "x", "priority": None}}) == VolcanoQueueSettings("")
     assert read_task({"spec": {"containers": "x", "resourceClaims": [3]}, "status": []}, "g", {}).request == {"pods": 1}
     assert read_claim({"spec": {"devices": {"requests": [{"exactly": 3}]}}}) == ("default/", {})

@@ -9,7 +9,7 @@ import pytest
 from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Task
 from scheduling.volcano.order import of_victims
-from scheduling.volcano.session import Outcome, Session
+from scheduling.volcano.session import SchedulingSession, SessionOutcome
 from scheduling.volcano.setup import SETTLED, PluginSettings, open_session
 from tests.scheduling.volcano.drawn import cluster, group, node, pod, reasons, running, session, work
 
@@ -17,14 +17,14 @@ BIG = [node("n1", "cpu=1000,memory=1000,gpu=100,vendor/x=100")]
 ASKS = "cpu=1,gpu=1,vendor/x=1"
 
 
-def victims(found: Session, *names: str, reclaimer: str = "wants") -> list[str]:
+def victims(found: SchedulingSession, *names: str, reclaimer: str = "wants") -> list[str]:
     """Those of the pods, in this order, that the reclaimer may take by the plugin `capacity` alone."""
     candidates = [found.jobs[f"ns/{name}"].tasks[f"ns/{name}"] for name in names]
     plugin = found.asks("reclaimable")[-1][-1]
     return [task.name.removeprefix("ns/") for task in plugin.reclaimable(pending(found, reclaimer), candidates)]
 
 
-def pending(found: Session, name: str) -> Task:
+def pending(found: SchedulingSession, name: str) -> Task:
     return found.jobs[f"ns/{name}"].tasks[f"ns/{name}"]
 
 
@@ -110,7 +110,7 @@ def test_the_nearest_queue_goes_first_then_the_one_that_is_served_last() -> None
     assert [task.name for task in ordered] == ["ns/near2", "ns/near", "ns/far", "ns/further"]
 
 
-def reclaimed(*parts: object, drawing: str, cpu: int) -> Outcome:
+def reclaimed(*parts: object, drawing: str, cpu: int) -> SessionOutcome:
     return run(session(drawing, [node("n1", f"cpu={cpu}")], *work(*parts)), ["enqueue", "allocate", "reclaim"])  # type: ignore[arg-type]
 
 
@@ -149,7 +149,7 @@ def test_some_queues_are_not_reclaimed_from_and_some_may_not_reclaim(drawing: st
     assert reclaimed(*pair("v", "Q"), *wants("me", "cpu=2"), drawing=drawing, cpu=4).evicted == ()
 
 
-def two_reclaimers(*, settled: bool) -> Outcome:
+def two_reclaimers(*, settled: bool) -> SessionOutcome:
     """Each queue has less than it deserves of one resource and more of the other; each wants the other's pod."""
     tiers = [[PluginSettings("gang"), PluginSettings("capacity", arguments={SETTLED: settled})]]
     parts = cluster(

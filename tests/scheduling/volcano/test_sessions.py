@@ -8,7 +8,7 @@ import pytest
 
 from policies.dialects.taints import Taint, Toleration
 from scheduling.volcano.actions import run
-from scheduling.volcano.objects import Placement, Status
+from scheduling.volcano.objects import NodePlacement, Status
 from scheduling.volcano.queues import ALLOCATED
 from tests.scheduling.volcano.drawn import flat, group, node, pod, reasons, running, session, work
 
@@ -79,13 +79,13 @@ def test_a_pod_behind_a_gate_is_not_placed() -> None:
 @pytest.mark.parametrize(
     ("placement", "bound"),
     [
-        (Placement(), "n2"),
-        (Placement(selector=(("zone", "a"),)), None),
-        (Placement(tolerations=(Toleration(operator="Exists"),)), "n1"),
-        (Placement(terms=()), None),
+        (NodePlacement(), "n2"),
+        (NodePlacement(selector=(("zone", "a"),)), None),
+        (NodePlacement(tolerations=(Toleration(operator="Exists"),)), "n1"),
+        (NodePlacement(terms=()), None),
     ],
 )
-def test_a_pod_goes_where_it_may(placement: Placement, bound: str | None) -> None:
+def test_a_pod_goes_where_it_may(placement: NodePlacement, bound: str | None) -> None:
     tainted = replace(node("n1", "cpu=4"), taints=(Taint("only", "", "NoSchedule"),))
     task = replace(pod("p", "a", "cpu=1"), placement=placement)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduling.volcano.objects import Status
-from scheduling.volcano.play.simulation import Ended, Enqueued, Left, Ran, Simulation
+from scheduling.volcano.play.simulation import Enqueued, PodGroupEnded, PodsEvicted, PodsRan, VolcanoSimulation
 from scheduling.volcano.play.waiting import Holders, found, limited_by, waiting
 from scheduling.volcano.queues import ALLOCATED
 from tests.profiles import seeds
@@ -23,24 +23,24 @@ ORG = (
 )
 
 
-def simulation(*manifests: dict[str, Any]) -> Simulation:
-    made = Simulation(START)
+def simulation(*manifests: dict[str, Any]) -> VolcanoSimulation:
+    made = VolcanoSimulation(START)
     add(made, *manifests)
     return made
 
 
-def add(made: Simulation, *manifests: dict[str, Any]) -> None:
+def add(made: VolcanoSimulation, *manifests: dict[str, Any]) -> None:
     made.change(manifests)
     made.settle()
 
 
-def running(made: Simulation) -> dict[str, int]:
+def running(made: VolcanoSimulation) -> dict[str, int]:
     """Pods by PodGroup."""
     counts = {name: each.count(Status.RUNNING) for name, each in made.engine.world.jobs.items()}
     return {name: count for name, count in counts.items() if count}
 
 
-def reasons(made: Simulation, name: str) -> list[str]:
+def reasons(made: VolcanoSimulation, name: str) -> list[str]:
     return [str(reason.refusal) for each in found(made, name) for reason in each.reasons]
 
 
@@ -49,7 +49,7 @@ def test_a_job_is_enqueued_and_runs() -> None:
 
     assert made.trace == [
         Enqueued(START, "ml/train", "a"),
-        Ran(START, "ml/train", "a", ("ml/train-w-0", "ml/train-w-1")),
+        PodsRan(START, "ml/train", "a", ("ml/train-w-0", "ml/train-w-1")),
     ]
     assert made.engine.world.jobs["ml/train"].group.phase == "Running"
     assert list(waiting(made)) == []
@@ -62,7 +62,7 @@ def test_a_gang_takes_back_what_its_queue_deserves_and_the_evicted_wait() -> Non
     add(made, job("late", "a", task("w", 6), minAvailable=4))
 
     assert running(made) == {"ml/greedy": 6, "ml/late": 4}
-    (left,) = [each for each in made.trace if isinstance(each, Left)]
+    (left,) = [each for each in made.trace if isinstance(each, PodsEvicted)]
     assert (left.group, len(left.pods), left.preemptors) == ("ml/greedy", 2, ("ml/late",))
     short = "queue org would exceed its limit: cpu 10 used + 1 asked > 10, 1 short"
     assert reasons(made, "ml/late") == reasons(made, "ml/greedy") == [short]
@@ -89,7 +89,7 @@ def test_the_end_of_a_job_makes_room() -> None:
     assert made.finish("ml/first")
 
     assert running(made) == {"ml/second": 2}
-    assert Ended(START, "ml/first") in made.trace
+    assert PodGroupEnded(START, "ml/first") in made.trace
     assert not made.finish("ml/first")
 
 
@@ -245,7 +245,7 @@ def _amounts(chance: random.Random) -> dict[str, Any]:
     return found
 
 
-def _check_limits(made: Simulation) -> None:
+def _check_limits(made: VolcanoSimulation) -> None:
     """Counted from the pods, not from the accounts."""
     world = made.engine.world
     for each in world.queues:
@@ -260,7 +260,7 @@ def _check_limits(made: Simulation) -> None:
         assert used <= world.queues.limit(each).get("cpu", inf)
 
 
-def _check_nobody_fits(made: Simulation) -> None:
+def _check_nobody_fits(made: VolcanoSimulation) -> None:
     """No pod of a PodGroup that runs fits on all levels."""
     world = made.engine.world
     for work in world.jobs.values():

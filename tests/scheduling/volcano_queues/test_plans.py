@@ -6,18 +6,18 @@ import pytest
 
 from policies.configuration.settings import Configuration
 from scheduling.volcano_queues import plans
-from scheduling.volcano_queues.operations import LONGEST, Kind, Operation
-from scheduling.volcano_queues.plans import Plan
+from scheduling.volcano_queues.operations import LONGEST, OperationKind, QueueOperation
+from scheduling.volcano_queues.plans import OperationPlan
 from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT, OPERATION, read_queue_object
-from scheduling.volcano_queues.states import Action
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import QueueAction
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 from tests.builders import Manifest, queue
 
 RULES = Configuration()
 
 
-def tree(*queues: Manifest) -> QueueTree:
-    made = QueueTree()
+def tree(*queues: Manifest) -> VolcanoQueueTree:
+    made = VolcanoQueueTree()
     for each in (queue("root", None), *queues):
         made.put(read_queue_object(each))
     return made
@@ -32,15 +32,16 @@ def noted(made: Manifest, **annotations: str) -> Manifest:
 def test_a_queue_closes_after_those_below_and_what_is_closed_stays_so() -> None:
     found = plans.close(tree(queue("p"), queue("a", "p"), queue("b", "p", state="Closed")), "p")
 
-    assert found == Plan(
-        ("close a, which opens with its parent", "close p", "b is closed already, and stays so"), command=Action.CLOSE
+    assert found == OperationPlan(
+        ("close a, which opens with its parent", "close p", "b is closed already, and stays so"),
+        command=QueueAction.CLOSE,
     )
 
 
 def test_what_the_parent_has_closed_can_be_closed_for_good() -> None:
     by_parent = noted(queue("a", "p", state="Closed"), by_parent="true")
 
-    assert plans.close(tree(queue("p", state="Closed"), by_parent), "a").command is Action.CLOSE
+    assert plans.close(tree(queue("p", state="Closed"), by_parent), "a").command is QueueAction.CLOSE
     assert plans.close(tree(queue("a", state="Closed")), "a").command is None
 
 
@@ -48,7 +49,9 @@ def test_a_queue_opens_with_what_it_had_closed_and_no_other() -> None:
     by_parent = noted(queue("a", "p", state="Closed"), by_parent="true")
     found = plans.open_(tree(queue("p", state="Closed"), by_parent, queue("b", "p", state="Closed")), "p")
 
-    assert found == Plan(("open p", "open a", "b stays closed: its parent did not close it"), command=Action.OPEN)
+    assert found == OperationPlan(
+        ("open p", "open a", "b stays closed: its parent did not close it"), command=QueueAction.OPEN
+    )
 
 
 @pytest.mark.parametrize("name", ["root", "gone"])
@@ -65,7 +68,7 @@ def test_a_queue_below_a_closed_one_is_not_opened() -> None:
 
 def test_a_pause_records_what_is_open_and_is_gone_on_with() -> None:
     found = plans.pause(tree(queue("p"), queue("a", "p"), queue("b", "p", state="Closed")), "p")
-    assert found.operation == Operation(Kind.PAUSE, ("p", "a"))
+    assert found.operation == QueueOperation(OperationKind.PAUSE, ("p", "a"))
     assert found.lines == ("close a", "close p", "resume opens these again: p, a")
 
     halfway = noted(queue("p"), operation=found.operation.text())
@@ -75,8 +78,8 @@ def test_a_pause_records_what_is_open_and_is_gone_on_with() -> None:
 
 
 def test_nothing_else_begins_while_an_operation_is_under_way() -> None:
-    paused = noted(queue("p", state="Closed"), operation=Operation(Kind.PAUSED, ("p",)).text())
-    moving = noted(queue("p"), operation=Operation(Kind.MOVE, ("p",), "root", "q").text())
+    paused = noted(queue("p", state="Closed"), operation=QueueOperation(OperationKind.PAUSED, ("p",)).text())
+    moving = noted(queue("p"), operation=QueueOperation(OperationKind.MOVE, ("p",), "root", "q").text())
 
     assert plans.move(tree(paused, queue("q")), "p", "q", RULES).refusals == ("p is paused; resume it first",)
     assert plans.pause(tree(moving), "p").refusals == ("p is being changed: move",)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.volcano_queues.states import Action, State, handler_of, next_state
+from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState, handler_of, next_state
 
-OPEN, CLOSED, CLOSING, UNKNOWN = State
+OPEN, CLOSED, CLOSING, UNKNOWN = VolcanoQueueState
 
 
-@pytest.mark.parametrize("in_force", State)
+@pytest.mark.parametrize("in_force", VolcanoQueueState)
 @pytest.mark.parametrize("work", [False, True])
-def test_open_opens_every_queue(in_force: State, work: bool) -> None:
-    assert next_state(in_force, Action.OPEN, in_force, work=work) is OPEN
+def test_open_opens_every_queue(in_force: VolcanoQueueState, work: bool) -> None:
+    assert next_state(in_force, QueueAction.OPEN, in_force, work=work) is OPEN
 
 
 @pytest.mark.parametrize("in_force", [OPEN, CLOSING, UNKNOWN])
-def test_close_waits_for_the_work(in_force: State) -> None:
-    assert next_state(in_force, Action.CLOSE, in_force, work=True) is CLOSING
-    assert next_state(in_force, Action.CLOSE, in_force, work=False) is CLOSED
+def test_close_waits_for_the_work(in_force: VolcanoQueueState) -> None:
+    assert next_state(in_force, QueueAction.CLOSE, in_force, work=True) is CLOSING
+    assert next_state(in_force, QueueAction.CLOSE, in_force, work=False) is CLOSED
 
 
 def test_a_closed_queue_stays_closed_whatever_is_in_it() -> None:
-    assert next_state(CLOSED, Action.CLOSE, CLOSED, work=True) is CLOSED
-    assert next_state(CLOSED, Action.SYNC, CLOSED, work=True) is CLOSED
+    assert next_state(CLOSED, QueueAction.CLOSE, CLOSED, work=True) is CLOSED
+    assert next_state(CLOSED, QueueAction.SYNC, CLOSED, work=True) is CLOSED
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,11 @@ def test_a_closed_queue_stays_closed_whatever_is_in_it() -> None:
         (UNKNOWN, "x" * 10_000, UNKNOWN, UNKNOWN),
     ],
 )
-def test_sync_follows_what_is_stored(in_force: State, stored: str, idle: State, busy: State) -> None:
-    assert next_state(in_force, Action.SYNC, stored, work=False) is idle
-    assert next_state(in_force, Action.SYNC, stored, work=True) is busy
+def test_sync_follows_what_is_stored(
+    in_force: VolcanoQueueState, stored: str, idle: VolcanoQueueState, busy: VolcanoQueueState
+) -> None:
+    assert next_state(in_force, QueueAction.SYNC, stored, work=False) is idle
+    assert next_state(in_force, QueueAction.SYNC, stored, work=True) is busy
 
 
 def test_a_new_queue_is_open_and_a_name_that_nobody_knows_has_no_handler() -> None:

@@ -8,20 +8,20 @@ from collections import Counter
 import pytest
 
 from scheduling.volcano_queues.queue_object import QueueObject
-from scheduling.volcano_queues.states import State
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.states import VolcanoQueueState
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 RUNNING = ("phase", "Running")
 
 
-def tree(**parents: str) -> QueueTree:
-    made = QueueTree()
+def tree(**parents: str) -> VolcanoQueueTree:
+    made = VolcanoQueueTree()
     for name, parent in parents.items():
         made.put(QueueObject(name, parent=parent, state="Open"))
     return made
 
 
-def running(found: QueueTree, name: str) -> int:
+def running(found: VolcanoQueueTree, name: str) -> int:
     return found.sums(name)[RUNNING]
 
 
@@ -34,7 +34,7 @@ def test_what_is_in_a_queue_counts_in_all_above() -> None:
 
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a")])
 def test_the_order_of_arrival_does_not_matter(order: tuple[str, ...]) -> None:
-    parents, found = {"a": "", "b": "a", "c": "b"}, QueueTree()
+    parents, found = {"a": "", "b": "a", "c": "b"}, VolcanoQueueTree()
     found.add("c", [(RUNNING, 1)])
     for name in order:
         found.put(QueueObject(name, parent=parents[name]))
@@ -55,7 +55,7 @@ def test_queues_on_a_cycle_follow_nobody_and_count_for_themselves() -> None:
     found = tree(a="b", b="a", c="a", d="d")
     found.add("c", [(RUNNING, 1)])
 
-    assert found.above("a") is State.UNKNOWN
+    assert found.above("a") is VolcanoQueueState.UNKNOWN
     assert (running(found, "c"), running(found, "a"), running(found, "b")) == (1, 1, 0)
     assert found.settled_below("b")
 
@@ -72,14 +72,14 @@ def test_below_root_a_queue_follows_nobody_and_below_what_is_missing_it_waits() 
     found = tree(a="root", b="gone")
     found.put(QueueObject("root", state="Closed"))
 
-    assert found.above("a") is State.OPEN
-    assert found.above("b") is State.UNKNOWN
+    assert found.above("a") is VolcanoQueueState.OPEN
+    assert found.above("b") is VolcanoQueueState.UNKNOWN
 
 
 def test_a_random_history_comes_to_the_same_as_a_count_from_zero() -> None:
     chance = random.Random(7)
     names = [f"q{number}" for number in range(12)]
-    found, parents, own = QueueTree(), dict[str, str](), Counter[str]()
+    found, parents, own = VolcanoQueueTree(), dict[str, str](), Counter[str]()
     for _ in range(400):
         name, other = chance.choice(names), chance.choice([*names, "root"])
         match chance.randrange(4):

@@ -12,7 +12,7 @@ from scheduling.flavors.assigner import assign
 from scheduling.objects.order import scheduling_hash
 from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
 from scheduling.objects.workload import Workload
-from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.preemption.preemption import find_targets
 from scheduling.quota.tree import QuotaTree
 from scheduling.world.decisions import Preempt, Wait
@@ -115,7 +115,7 @@ def test_who_must_borrow_and_has_no_right_to_that_looks_at_no_workload() -> None
     def search() -> None:
         assert find_targets(state, work("in"), state.queues["mine"], {CPU: 2}, {CPU}) == []
 
-    assert called(search, of=Precedence.allows) == 0
+    assert called(search, of=CandidatePrecedence.allows) == 0
 
 
 def test_news_that_leaves_the_usage_as_it_is_changes_no_sums() -> None:

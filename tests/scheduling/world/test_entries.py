@@ -9,7 +9,7 @@ import pytest
 from policies.amounts.limit_ranges import summarize
 from policies.model.pools import Terms
 from scheduling.objects.workload import ALLOWED_FLAVORS, RequeueState, Workload
-from scheduling.queues.entry import Entry
+from scheduling.queues.entry import PendingEntry
 from scheduling.status.conditions import with_condition
 from scheduling.world.world import World
 from tests.scheduling.cluster import NAMESPACE, Cluster, queue_settings
@@ -44,7 +44,7 @@ def _cluster() -> Cluster:
     return cluster
 
 
-def _entry(world: World, key: str) -> Entry:
+def _entry(world: World, key: str) -> PendingEntry:
     (found,) = filter(None, (queue.get(key) for queue in world.queues.pending.values()))
     return found
 
@@ -70,7 +70,7 @@ def test_after_a_change_of_the_workload(changed: Workload, tried: bool) -> None:
     assert kept.requests is None or kept.requests == _tried(fresh).requests
 
 
-def _tried(world: World) -> Entry:
+def _tried(world: World) -> PendingEntry:
     """As it is once a cycle has counted what it requests."""
     cluster = Cluster()
     cluster.world.put_limit_ranges(NAMESPACE, world.around(NAMESPACE).limit_ranges, 0)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from scheduling.objects.workload import Workload
-from scheduling.queues.entry import Entry
+from scheduling.queues.entry import PendingEntry
 from scheduling.queues.pending import PendingQueue, Requeue
 from scheduling.world.decisions import Wait
 from scheduling.world.last_attempts import LastAttempts
 
 
-def _entry(name: str, shape: str) -> Entry:
-    return Entry(Workload(namespace="ns", name=name, uid=name, queue="q"), shape, 0)
+def _entry(name: str, shape: str) -> PendingEntry:
+    return PendingEntry(Workload(namespace="ns", name=name, uid=name, queue="q"), shape, 0)
 
 
-def _tried(findings: LastAttempts, queue: PendingQueue, entry: Entry) -> Wait:
+def _tried(findings: LastAttempts, queue: PendingQueue, entry: PendingEntry) -> Wait:
     """It was the head, did not fit, and was set aside with all alike."""
     queue.push(entry, now=0)
     assert queue.pop() is entry

@@ -9,7 +9,7 @@ import pytest
 
 from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
-from scheduling.cycle.engine import Engine
+from scheduling.cycle.engine import AdmissionEngine
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, Workload
@@ -42,7 +42,7 @@ def penalised(made: World, **requests: str) -> Workload:
     """It has just got quota, as its object shows by now."""
     waiting = workload(pod_set(**(requests or {"gpu": "2"})), name="w", uid="w", spec={"queueName": "q"})
     made.put_workload(waiting, NOW)
-    Engine(made).step(NOW)
+    AdmissionEngine(made).step(NOW)
     reserved = reserve(waiting, Admission("q"), NOW)
     made.put_workload(reserved, NOW)
     assert used(made) == 1
@@ -67,7 +67,7 @@ def test_it_is_not_counted_twice_when_quota_is_reserved_again() -> None:
     made = world()
     evicted = evict(penalised(made), "Preempted", "another needs it", NOW)
     made.put_workload(release(evicted, NOW), NOW)
-    Engine(made).step(NOW)
+    AdmissionEngine(made).step(NOW)
 
     assert used(made) == 1
 
@@ -95,7 +95,7 @@ def test_it_ends_when_the_workload_moves_or_its_reservation_failed() -> None:
 
     made = world()
     made.put_workload(workload(pod_set(gpu="2"), name="w", uid="w", spec={"queueName": "q"}), NOW)
-    Engine(made).step(NOW)
+    AdmissionEngine(made).step(NOW)
     assert used(made) == 1
     made.forget("ns/w", NOW)
     assert used(made) == 0
@@ -105,6 +105,6 @@ def test_it_ends_when_the_workload_moves_or_its_reservation_failed() -> None:
 def test_what_the_queue_does_not_count_is_no_penalty(ignore_undeclared: bool) -> None:
     made = world(ignore_undeclared)
     made.put_workload(workload(pod_set(gpu="2", cpu="4"), name="w", uid="w", spec={"queueName": "q"}), NOW)
-    Engine(made).step(NOW)
+    AdmissionEngine(made).step(NOW)
 
     assert used(made) == (1 if ignore_undeclared else 0)

@@ -9,7 +9,7 @@ import pytest
 from policies.dialects.kueue import AdmissionCheckUse
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.model.pools import Terms
-from scheduling.objects.queue_settings import CheckSettings, QueueSettings
+from scheduling.objects.queue_settings import CheckSettings, ClusterQueueSettings
 from scheduling.world.readiness import PROVISIONING, Readiness, readiness
 from tests.scheduling.cluster import queue_settings
 
@@ -27,11 +27,11 @@ CHECKS = {
 TOGETHER = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found:"
 
 
-def uses(*names: str, on: tuple[str, ...] = ()) -> QueueSettings:
+def uses(*names: str, on: tuple[str, ...] = ()) -> ClusterQueueSettings:
     return replace(QUEUE, checks=tuple(AdmissionCheckUse(name, on, "") for name in names))
 
 
-def found(queue: QueueSettings, flavors: tuple[str, ...] = FLAVORS) -> Readiness:
+def found(queue: ClusterQueueSettings, flavors: tuple[str, ...] = FLAVORS) -> Readiness:
     return readiness(queue, flavors, CHECKS)
 
 
@@ -68,7 +68,7 @@ def test_deleting_beats_all_else() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_each_fault_has_a_reason_and_a_message(queue: QueueSettings, reason: str, message: str) -> None:
+def test_each_fault_has_a_reason_and_a_message(queue: ClusterQueueSettings, reason: str, message: str) -> None:
     assert found(queue) == Readiness(False, reason, f"Can't admit new workloads: {message}.")
 
 

@@ -9,7 +9,7 @@ from policies.dialects.yunikorn_config import read_config
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.scheduler import Allocated, Scheduler
-from scheduling.yunikorn.tree import Tree
+from scheduling.yunikorn.tree import ApplicationTree
 
 TYPES = ("vcore", "memory")
 MANY = 10_000
@@ -22,7 +22,7 @@ def scheduler(queues: str, capacity: Mapping[str, int] | None = None, *, preempt
     config = read_config(f"partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n{lines}\n")
     assert not config.problems
     assert config.partition
-    return Scheduler(Tree(config.partition, capacity), preempts=preempts)
+    return Scheduler(ApplicationTree(config.partition, capacity), preempts=preempts)
 
 
 def run(

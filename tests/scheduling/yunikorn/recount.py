@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policies.dialects.yunikorn_config.model import Limit
-from scheduling.yunikorn.application import Application, Ask, State
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.application import Application, ApplicationState, Ask
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
 
 Sums = dict[str, int]
@@ -24,13 +24,13 @@ def some(amounts: Mapping[str, int]) -> Sums:
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def inside(engine: Scheduler, queue: Queue) -> list[Application]:
+def inside(engine: Scheduler, queue: YuniKornQueue) -> list[Application]:
     path = queue.path
     every = engine.applications.values()
     return [each for each in every if each.leaf.path == path or each.leaf.path.startswith(f"{path}.")]
 
 
-def used(engine: Scheduler, queue: Queue) -> Sums:
+def used(engine: Scheduler, queue: YuniKornQueue) -> Sums:
     return summed(ask for each in inside(engine, queue) for ask in each.held.values())
 
 
@@ -39,7 +39,7 @@ def check(engine: Scheduler) -> None:
         mine = inside(engine, queue)
         assert some(queue.allocated) == used(engine, queue), queue.path
         assert some(queue.pending) == summed(ask for each in mine for ask in each.pending.values()), queue.path
-        assert queue.running == sum(each.state is State.RUNNING for each in mine), queue.path
+        assert queue.running == sum(each.state is ApplicationState.RUNNING for each in mine), queue.path
         assert not list(beyond(engine, queue, {})), queue.path
         assert not 0 < queue.settings.max_applications < queue.running, queue.path
     for key, use, limit in limited(engine):
@@ -51,7 +51,7 @@ def check(engine: Scheduler) -> None:
             assert blocked(engine, application, ask), (ask, application.leaf.path)
 
 
-def beyond(engine: Scheduler, queue: Queue, more: Sums) -> Iterator[str]:
+def beyond(engine: Scheduler, queue: YuniKornQueue, more: Sums) -> Iterator[str]:
     """The resources of which the queue uses more than its max, with `more` on top."""
     use, most = used(engine, queue), queue.settings.maximum
     for name in use.keys() | more.keys():
@@ -65,9 +65,9 @@ def blocked(engine: Scheduler, application: Application, ask: Ask) -> bool:
     path = [queue for queue in engine.tree.queues.values() if application in inside(engine, queue)]
     if any(list(beyond(engine, queue, dict(ask.amounts))) for queue in path):
         return True
-    if application.state is State.ACCEPTED:
+    if application.state is ApplicationState.ACCEPTED:
         for queue in path:
-            runs = sum(each.state is State.RUNNING for each in inside(engine, queue))
+            runs = sum(each.state is ApplicationState.RUNNING for each in inside(engine, queue))
             if 0 < queue.settings.max_applications <= runs:
                 return True
     return any(

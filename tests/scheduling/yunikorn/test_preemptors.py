@@ -9,7 +9,7 @@ import pytest
 
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.application import Application, Ask
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.scheduler import Scheduler
 from tests.profiles import seeds
 from tests.scheduling.yunikorn.drawn import MANY, contended, run, scheduler, settle, tree
@@ -114,4 +114,4 @@ def test_leaves_come_in_the_order_of_guarantees_and_then_of_the_tree() -> None:
         run(engine, name, name, 1, {"vcore": 1})
 
     assert tried(engine, 60) == ["root.p.b", "root.p.a", "root.c"]
-    assert isinstance(engine.tree.queues["root.c"], Queue)
+    assert isinstance(engine.tree.queues["root.c"], YuniKornQueue)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from scheduling.yunikorn.queue import Lack, OverMaximum, OverReleased
+from scheduling.yunikorn.queue import OverMaximum, OverReleased, QueueLack
 from tests.scheduling.yunikorn.drawn import run, running, scheduler, settle
 
 G = 10**9
@@ -33,14 +33,14 @@ def test_headroom_is_the_least_that_is_left_on_the_path() -> None:
     ("queue", "asked", "lacks"),
     [
         ("root.p.a", {"vcore": 5000, "memory": 6 * G}, []),
-        ("root.p.a", {"vcore": 6000}, [Lack("root.p", "vcore", 6000, 15_000, 20_000)]),
-        ("root.p.b", {"vcore": 6000}, [Lack("root.p", "vcore", 6000, 15_000, 20_000)]),
-        ("root.p.a", {"nvidia.com/gpu": 1}, [Lack("root", "nvidia.com/gpu", 1, 0, 0)]),
+        ("root.p.a", {"vcore": 6000}, [QueueLack("root.p", "vcore", 6000, 15_000, 20_000)]),
+        ("root.p.b", {"vcore": 6000}, [QueueLack("root.p", "vcore", 6000, 15_000, 20_000)]),
+        ("root.p.a", {"nvidia.com/gpu": 1}, [QueueLack("root", "nvidia.com/gpu", 1, 0, 0)]),
         ("root.none", {"memory": 1}, []),
-        ("root.none", {"vcore": 1}, [Lack("root.none", "vcore", 1, 0, 0)]),
+        ("root.none", {"vcore": 1}, [QueueLack("root.none", "vcore", 1, 0, 0)]),
     ],
 )
-def test_a_lack_names_the_queue_and_the_amounts(queue: str, asked: Mapping[str, int], lacks: list[Lack]) -> None:
+def test_a_lack_names_the_queue_and_the_amounts(queue: str, asked: Mapping[str, int], lacks: list[QueueLack]) -> None:
     engine = scheduler(TEAM, NODES)
     engine.tree.queues["root.p.a"].allocate({"vcore": 15_000, "memory": 4 * G})
     application = run(engine, "x", queue, 1, asked)

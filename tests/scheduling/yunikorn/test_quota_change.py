@@ -10,16 +10,16 @@ from policies.dialects.yunikorn_config.resources import Amounts
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.application import Ask
 from scheduling.yunikorn.properties import Properties
-from scheduling.yunikorn.queue import Queue, QueueSettings
+from scheduling.yunikorn.queue import YuniKornQueue, YuniKornQueueSettings
 from scheduling.yunikorn.quota_change import by_leaf, due, excess, victims
 from scheduling.yunikorn.victims import Victim
 from tests.scheduling.yunikorn.drawn import run, scheduler
 
-DELAYED = QueueSettings("root.a", maximum={"memory": 100}, properties=Properties(quota_delay=10 * SECOND))
+DELAYED = YuniKornQueueSettings("root.a", maximum={"memory": 100}, properties=Properties(quota_delay=10 * SECOND))
 
 
-def using(amounts: Amounts, **more: object) -> Queue:
-    queue = Queue(replace(DELAYED, **more))  # type: ignore[arg-type]
+def using(amounts: Amounts, **more: object) -> YuniKornQueue:
+    queue = YuniKornQueue(replace(DELAYED, **more))  # type: ignore[arg-type]
     queue.hold(amounts)
     return queue
 

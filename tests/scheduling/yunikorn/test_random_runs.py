@@ -10,7 +10,7 @@ from policies.dialects.yunikorn_gangs import TaskGroup
 from scheduling.objects.times import SECOND
 from scheduling.yunikorn.application import Application, Ask
 from scheduling.yunikorn.scheduler import Allocated, Scheduler
-from scheduling.yunikorn.tree import Tree
+from scheduling.yunikorn.tree import ApplicationTree
 from tests.profiles import seeds
 from tests.scheduling.yunikorn.drawn import MANY, TYPES, contended, scheduler, tree
 from tests.scheduling.yunikorn.recount import check, used
@@ -46,7 +46,7 @@ class Run:
     def restart(self) -> None:
         """The same work in the same queues, in another scheduler: nothing that it does not know from them."""
         old = self.engine
-        self.engine = Scheduler(Tree(old.tree.partition, old.tree.capacity))
+        self.engine = Scheduler(ApplicationTree(old.tree.partition, old.tree.capacity))
         for application in old.applications.values():
             keys = [key for key, owner in old.owners.items() if owner is application]
             self.engine.adopt(application, keys)

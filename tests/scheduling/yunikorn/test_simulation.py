@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scheduling.objects.times import SECOND
-from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, Left, Simulation
+from scheduling.yunikorn.simulation import REJECTED, UNREADABLE_QUOTA, PodPreempted, YuniKornSimulation
 from scheduling.yunikorn.waiting import APPLICATIONS, GANG, QUEUE_QUOTA, waiting
 from tests.scheduling.yunikorn.manifests import Manifest, namespace, node, pod, queues_yaml
 
@@ -18,22 +18,22 @@ BELOW_PARENT = (
 )
 
 
-def played(*manifests: Manifest, strict: bool = True) -> Simulation:
-    simulation = Simulation(0, strict=strict)
+def played(*manifests: Manifest, strict: bool = True) -> YuniKornSimulation:
+    simulation = YuniKornSimulation(0, strict=strict)
     add(simulation, *manifests)
     return simulation
 
 
-def add(simulation: Simulation, *manifests: Manifest) -> None:
+def add(simulation: YuniKornSimulation, *manifests: Manifest) -> None:
     simulation.change(manifests)
     simulation.settle()
 
 
-def runs(simulation: Simulation) -> list[str]:
+def runs(simulation: YuniKornSimulation) -> list[str]:
     return sorted(key for each in simulation.scheduler.applications.values() for key in each.held)
 
 
-def most(simulation: Simulation, queue: str = "root.dev") -> object:
+def most(simulation: YuniKornSimulation, queue: str = "root.dev") -> object:
     return simulation.scheduler.tree.queues[queue].settings.maximum
 
 
@@ -152,7 +152,7 @@ def test_nodes_are_the_max_of_root_and_guarantees_are_taken_back_in_time() -> No
     simulation.at(60 * SECOND)
 
     assert runs(simulation) == ["b/b0", "dev/a"] or runs(simulation) == ["b/b1", "dev/a"]
-    assert [event.preemptor for event in simulation.trace if isinstance(event, Left)] == ["dev/a"]
+    assert [event.preemptor for event in simulation.trace if isinstance(event, PodPreempted)] == ["dev/a"]
 
 
 @pytest.mark.parametrize(("enabled", "victims"), [("{enabled: false}", 0), ("{quotapreemptionenabled: true}", 1)])
@@ -163,7 +163,7 @@ def test_the_partition_may_switch_preemption_off(enabled: str, victims: int) -> 
     add(simulation, pod("a", "app"))
     simulation.at(60 * SECOND)
 
-    assert sum(isinstance(event, Left) for event in simulation.trace) == victims
+    assert sum(isinstance(event, PodPreempted) for event in simulation.trace) == victims
 
 
 def test_max_apps_and_gangs_say_why_they_wait() -> None:
@@ -176,7 +176,7 @@ def test_max_apps_and_gangs_say_why_they_wait() -> None:
         ("dev/b", GANG),
     ]
 
-    one = Simulation(0)
+    one = YuniKornSimulation(0)
     add(one, DYNAMIC, {**limited, "metadata": namespace("dev", namespace_maxApps="1")["metadata"]})
     add(one, pod("a", "first"))
     add(one, pod("b", "second"))

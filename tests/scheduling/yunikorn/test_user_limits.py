@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.yunikorn.application import Application, Ask
-from scheduling.yunikorn.queue import Lack
+from scheduling.yunikorn.queue import QueueLack
 from scheduling.yunikorn.scheduler import Scheduler
 from tests.scheduling.yunikorn.drawn import running, scheduler, settle
 
@@ -42,8 +42,8 @@ def test_each_user_is_limited_alone_at_every_level() -> None:
 
     assert [count(engine, name) for name in ("ann", "ann2", "bob")] == [2, 1, 3]
     assert engine.lacks(ann, next(iter(ann.pending.values()))) == [
-        Lack("root.p.a", "vcore", 1, 2, 2, "user ann"),
-        Lack("root.p", "vcore", 1, 3, 3, "user ann"),
+        QueueLack("root.p.a", "vcore", 1, 2, 2, "user ann"),
+        QueueLack("root.p", "vcore", 1, 3, 3, "user ann"),
     ]
 
 

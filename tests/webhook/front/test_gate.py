@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.front.gate import Gate
+from webhook.front.gate import ClientGate
 
 STRANGE = "the client certificate has none of the names in --client-name"
 SHOWN = {
@@ -18,20 +18,20 @@ SHOWN = {
 @pytest.mark.parametrize(
     ("gate", "certificate", "reported"),
     [
-        (Gate(), None, ""),
-        (Gate(closed=True), None, "send a client certificate of the authority in --client-ca"),
-        (Gate(closed=True), {}, "send a client certificate of the authority in --client-ca"),
-        (Gate(closed=True), SHOWN, ""),
-        (Gate(True, frozenset({"kube-apiserver", "other"})), SHOWN, ""),
-        (Gate(True, frozenset({"api.example.com"})), SHOWN, ""),
+        (ClientGate(), None, ""),
+        (ClientGate(closed=True), None, "send a client certificate of the authority in --client-ca"),
+        (ClientGate(closed=True), {}, "send a client certificate of the authority in --client-ca"),
+        (ClientGate(closed=True), SHOWN, ""),
+        (ClientGate(True, frozenset({"kube-apiserver", "other"})), SHOWN, ""),
+        (ClientGate(True, frozenset({"api.example.com"})), SHOWN, ""),
         (
-            Gate(True, frozenset({"system:masters"})),
+            ClientGate(True, frozenset({"system:masters"})),
             SHOWN,
             "the client certificate has none of the names in --client-name",
         ),
     ],
 )
 def test_a_closed_gate_wants_a_certificate_with_a_name(
-    gate: Gate, certificate: dict[str, Any] | None, reported: str
+    gate: ClientGate, certificate: dict[str, Any] | None, reported: str
 ) -> None:
     assert gate.refusal(certificate) == reported

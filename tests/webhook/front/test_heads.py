@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.front.heads import Heads
-from webhook.front.reading import Reader, Refused, Request
+from webhook.front.reading import RequestReader, RequestRefused, WholeRequest
 
 LIMIT = 5_000_000
 HEAD = (
@@ -35,9 +35,9 @@ def sent(length: int, more: bytes = b"") -> bytes:
     return HEAD % (length, more) + b"a" * length
 
 
-def read(heads: Heads, data: bytes, limit: int = LIMIT) -> list[Request] | str:
+def read(heads: Heads, data: bytes, limit: int = LIMIT) -> list[WholeRequest] | str:
     """All requests in these bytes over a new connection, or the status of the refusal."""
-    reader, found = Reader(lambda path: limit, lambda size: True, heads), []
+    reader, found = RequestReader(lambda path: limit, lambda size: True, heads), []
     try:
         while data:
             reader.feed(data)
@@ -45,7 +45,7 @@ def read(heads: Heads, data: bytes, limit: int = LIMIT) -> list[Request] | str:
             if reader.complete:
                 found.append(reader.take())
                 data = reader.rest()
-    except Refused as refused:
+    except RequestRefused as refused:
         return refused.status
     return found
 
@@ -127,7 +127,7 @@ def taught(more: bytes) -> Heads:
 
 def in_pieces(heads: Heads, data: bytes, cuts: list[int]) -> list[object]:
     """Whatever can be seen of a reader while the bytes come in these pieces."""
-    reader, seen = Reader(lambda path: LIMIT, lambda size: True, heads), []
+    reader, seen = RequestReader(lambda path: LIMIT, lambda size: True, heads), []
     ends = sorted({0, *cuts, len(data)})
     for begin, end in pairwise(ends):
         rest = data[begin:end]

@@ -23,11 +23,11 @@ from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import KUEUE, VOLCANO, body, review
 from webhook.app import create_app
 from webhook.desk import JSON, MUTATING, VALIDATING, Desk
-from webhook.front.answering import Answer, answer
+from webhook.front.answering import AppAnswer, answer
 from webhook.front.quick import ENTRIES, REST, SLOW, SMALL, Quick
-from webhook.front.reading import Request
-from webhook.ledger.entry import Entry
-from webhook.metrics import Metrics
+from webhook.front.reading import WholeRequest
+from webhook.ledger.entry import LedgerEntry
+from webhook.metrics import WebhookMetrics
 from webhook.settings import WebhookSettings
 
 MANAGING = Configuration(kueue=KueueSettings(manage_jobs=True))
@@ -51,7 +51,7 @@ class Ordering:
     def __init__(self) -> None:
         self.came = 0
 
-    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
         self.came += 1
         return judge(forest("eng"))
 
@@ -88,30 +88,30 @@ class Slow(FixedCache):
         return super().forest()
 
 
-def request(path: str, data: bytes, content_type: str = JSON, method: str = "POST", cut: bool = False) -> Request:
+def request(path: str, data: bytes, content_type: str = JSON, method: str = "POST", cut: bool = False) -> WholeRequest:
     headers = (("host", "webhook.svc:443"), ("content-length", str(len(data))), ("content-type", content_type))
-    return Request(method, path + "?timeout=3s", headers, data, cut, True)
+    return WholeRequest(method, path + "?timeout=3s", headers, data, cut, True)
 
 
 def desk(cache: FixedCache, order: Any = None, **settings: Any) -> Desk:
-    return Desk(WebhookSettings(**settings), lambda: cache, Metrics(), order)
+    return Desk(WebhookSettings(**settings), lambda: cache, WebhookMetrics(), order)
 
 
 def at_once(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes | None:
     """The bytes that are sent, but for the date; None where a thread is to answer."""
     found = Quick(desk(cache, order, **settings))(request(path, data))
-    return sent(found) if isinstance(found, Answer) else None
+    return sent(found) if isinstance(found, AppAnswer) else None
 
 
 def later(path: str, data: bytes, cache: FixedCache, order: Any = None, **settings: Any) -> bytes:
     """The same of what had to wait, once it may."""
     found = Quick(desk(cache, order, **settings))(request(path, data))
     assert found is not None
-    assert not isinstance(found, Answer)
+    assert not isinstance(found, AppAnswer)
     return sent(found())
 
 
-def sent(found: Answer) -> bytes:
+def sent(found: AppAnswer) -> bytes:
     return _DATE.sub(b"\r\n", found.rendered(close=False))
 
 
@@ -218,7 +218,7 @@ def test_what_waits_for_news_gets_a_thread_and_is_counted_once() -> None:
 
     found = Quick(waiting)(request(VOLCANO, data))
     assert found is not None
-    assert not isinstance(found, Answer)
+    assert not isinstance(found, AppAnswer)
     assert json.loads(found().body)["response"]["allowed"] is False
 
     samples = {

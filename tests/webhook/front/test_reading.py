@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.front.reading import SMALL, Reader, Refused, Request
+from webhook.front.reading import SMALL, RequestReader, RequestRefused, WholeRequest
 
 LIMIT = 1024 * 1024
 PLAIN = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nhello"
@@ -27,11 +27,11 @@ class Room:
         return self.left >= 0
 
 
-def reader(room: Room | None = None, limit: int = LIMIT) -> Reader:
-    return Reader(lambda path: limit, room or Room())
+def reader(room: Room | None = None, limit: int = LIMIT) -> RequestReader:
+    return RequestReader(lambda path: limit, room or Room())
 
 
-def read(*pieces: bytes) -> list[Request]:
+def read(*pieces: bytes) -> list[WholeRequest]:
     """All requests in these pieces, as the loop takes them."""
     found, one = [], reader()
     for piece in pieces:
@@ -71,7 +71,7 @@ def test_nonsense_is_refused_or_waited_for_and_nothing_else(data: bytes) -> None
     status = ""
     try:
         one.feed(data)
-    except Refused as refused:
+    except RequestRefused as refused:
         status = refused.status
 
     assert not status or status.startswith(("400", "414", "431", "501"))
@@ -80,7 +80,7 @@ def test_nonsense_is_refused_or_waited_for_and_nothing_else(data: bytes) -> None
 
 @pytest.mark.parametrize("length", [b"9" * 5000, b"-1", b"+1", b"1_0", b"0x1", b"1 1"])
 def test_a_length_that_is_none_is_malformed(length: bytes) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         reader().feed(b"POST /a HTTP/1.1\r\nContent-Length: " + length + b"\r\n\r\n")
 
     assert (refused.value.status, refused.value.reason) == ("400 Bad Request", "malformed")
@@ -119,7 +119,7 @@ def test_a_body_of_unknown_length_is_cut_at_the_limit() -> None:
 def test_small_bodies_need_no_room() -> None:
     reader(Room(0)).feed(head(SMALL))
 
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         reader(Room(SMALL)).feed(head(SMALL + 1))
     assert (refused.value.status, refused.value.retry) == ("429 Too Many Requests", True)
 
@@ -132,13 +132,13 @@ def test_room_for_a_body_of_unknown_length_is_taken_as_it_comes() -> None:
     one.feed(b"a" * 2000)
     assert room.left == 0
 
-    with pytest.raises(Refused, match="too many large requests"):
+    with pytest.raises(RequestRefused, match="too many large requests"):
         one.feed(b"a")
 
 
 def test_a_body_in_tiny_pieces_is_refused_before_it_costs_much() -> None:
     one = reader()
-    with pytest.raises(Refused, match="too many small pieces"):
+    with pytest.raises(RequestRefused, match="too many small pieces"):
         one.feed(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 5000)
 
 

@@ -18,8 +18,8 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 from tests.builders import EVERYTHING
 from webhook.ledger.book import Book
-from webhook.ledger.clerk import Asked, Clerk, State
-from webhook.ledger.entry import Entry, entry, written
+from webhook.ledger.clerk import Clerk, ClerkState, RequestedChange
+from webhook.ledger.entry import LedgerEntry, entry, written
 from webhook.ledger.glimpses import Glimpse
 
 Manifest = dict[str, Any]
@@ -125,7 +125,9 @@ class Shelf:
         self.hear()
         return self._api.book()
 
-    def write(self, book: Book, added: Iterable[Entry], dropped: Iterable[str], marks: dict[str, str | None]) -> Book:
+    def write(
+        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
+    ) -> Book:
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}
         if marks:
@@ -180,18 +182,18 @@ class Replica:
         looked = [(entry, self.api.look(entry.ref)) for entry in self.clerk.overdue()]
         self.clerk.tidy(looked)
 
-    def review(self, asks: list[tuple[Manifest | None, Manifest | None]], patience: float = 60.0) -> list[State]:
+    def review(self, asks: list[tuple[Manifest | None, Manifest | None]], patience: float = 60.0) -> list[ClerkState]:
         """Requests that arrive together; those that are allowed may be stored for `patience` seconds."""
         asked = [self._asked(old, new) for old, new in asks]
         self.clerk.serve(asked)
         for each, (_, new) in zip(asked, asks, strict=True):
-            if each.state is State.ALLOWED and each.failure is None:
+            if each.state is ClerkState.ALLOWED and each.failure is None:
                 assert each.entry is not None
                 flight = InFlight(each.change.ref, each.entry.base, each.entry.uid, new, self.api.now + patience)
                 self.api.in_flight.append(flight)
         return [each.state for each in asked]
 
-    def _asked(self, old: Manifest | None, new: Manifest | None) -> Asked:
+    def _asked(self, old: Manifest | None, new: Manifest | None) -> RequestedChange:
         api = self.api
         api.reviews += 1
         change = changed(old, new)
@@ -199,7 +201,7 @@ class Replica:
         if old is None and new is not None:
             new = {**new, "metadata": {**new["metadata"], "uid": f"uid-{api.reviews}"}}
         record = written(f"request-{api.reviews}", change.ref, old, new, "ada", "now")
-        return Asked(change, lambda forest: _judged(forest, change), record, deadline=api.now + 2.0)
+        return RequestedChange(change, lambda forest: _judged(forest, change), record, deadline=api.now + 2.0)
 
 
 def _judged(forest: Forest, change: Change) -> Any:

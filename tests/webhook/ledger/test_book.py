@@ -25,7 +25,7 @@ from tests.builders import (
     typed,
 )
 from webhook.ledger.book import Book, concerning, opened, settled, worlds
-from webhook.ledger.entry import Entry, written
+from webhook.ledger.entry import LedgerEntry, written
 from webhook.ledger.glimpses import Glimpse, Glimpses
 
 Manifest = dict[str, Any]
@@ -35,7 +35,7 @@ def known(*manifests: Manifest) -> Forest:
     return Forest.of(map(typed, manifests), known=EVERYTHING)
 
 
-def made(old: Manifest | None, new: Manifest | None, base: str = "5", uid: str = "u") -> Entry:
+def made(old: Manifest | None, new: Manifest | None, base: str = "5", uid: str = "u") -> LedgerEntry:
     """The entry of a change; its object has this uid, and a version if there is an old one."""
     there = old or new
     assert there is not None
@@ -82,7 +82,7 @@ def sightings(progress: str, *seen: tuple[Ref, str, str], gone: tuple[str, str] 
     ],
 )
 def test_an_entry_is_settled_by_what_proves_its_outcome(
-    entry: Entry, shown: Sightings, outcome: tuple[str | None] | None
+    entry: LedgerEntry, shown: Sightings, outcome: tuple[str | None] | None
 ) -> None:
     assert settled(entry, shown) == outcome
 
@@ -133,7 +133,9 @@ CPU = group("cpu", flavor("spot", cpu="4"))
         (asked(None, namespace("a", {})), made(None, queue("b")), False),
     ],
 )
-def test_entries_count_where_one_change_could_matter_to_the_other(change: Change, entry: Entry, counts: bool) -> None:
+def test_entries_count_where_one_change_could_matter_to_the_other(
+    change: Change, entry: LedgerEntry, counts: bool
+) -> None:
     assert bool(concerning(change, known(), [entry])) is counts
 
 
@@ -191,7 +193,7 @@ def test_what_changes_nothing_makes_no_world_and_too_many_are_none() -> None:
 # -- what was read of single objects -----------------------------------------------------------------------------------
 
 
-def view(entry: Entry, glimpse: Glimpse | None, cache: Snapshot) -> tuple[str, int]:
+def view(entry: LedgerEntry, glimpse: Glimpse | None, cache: Snapshot) -> tuple[str, int]:
     """The names in the forest, and how many entries are open, once the object was read."""
     glimpses = Glimpses(lambda: 0.0)
     glimpses.note(entry, glimpse)
@@ -212,7 +214,7 @@ def view(entry: Entry, glimpse: Glimpse | None, cache: Snapshot) -> tuple[str, i
     ],
 )
 def test_one_look_settles_what_the_watch_is_slow_to_show(
-    entry: Entry, glimpse: tuple[Manifest, str, str] | None, expected: tuple[str, int]
+    entry: LedgerEntry, glimpse: tuple[Manifest, str, str] | None, expected: tuple[str, int]
 ) -> None:
     cache = Snapshot(known(A), sightings("5", (REF, "u", "5")))
     found = Glimpse(_thing(glimpse[0]), Sighting(*glimpse[1:])) if glimpse else None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.dialects import read
-from policies.model.change import Operation
+from policies.model.change import ChangeOperation
 from policies.model.objects import Ref
 from tests.builders import (
     cluster_queue,
@@ -21,7 +21,7 @@ from tests.builders import (
     namespace,
     queue,
 )
-from webhook.ledger.entry import FORMAT, Entry, UnreadableEntry, entry, written
+from webhook.ledger.entry import FORMAT, LedgerEntry, UnreadableEntry, entry, written
 
 Manifest = dict[str, Any]
 
@@ -45,7 +45,7 @@ OBJECTS: list[Manifest] = [
 ]
 
 
-def again(made: Entry) -> Entry:
+def again(made: LedgerEntry) -> LedgerEntry:
     """The same entry as another replica reads it."""
     return entry.__wrapped__(made.request, made.text)
 
@@ -75,7 +75,7 @@ def test_an_update_is_based_on_the_old_object_and_a_creation_on_nothing() -> Non
     deleted = written("r", ref, old, None, "ada", "now")
 
     assert [(each.uid, each.base) for each in (created, changed, deleted)] == [("u", ""), ("u", "7"), ("u", "7")]
-    assert [each.operation for each in (created, changed, deleted)] == [*Operation]
+    assert [each.operation for each in (created, changed, deleted)] == [*ChangeOperation]
     assert str(deleted) == "DELETE of Queue a by ada at now"
 
 

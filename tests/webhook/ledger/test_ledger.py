@@ -13,7 +13,7 @@ import pytest
 from cluster.errors import Conflict, Forbidden, Unreachable
 from cluster.reflector import Pacing
 from cluster.sightings import Sighting, Snapshot
-from cluster.store import Found
+from cluster.store import FoundManifest
 from cluster.wire import Timeouts
 from policies.judge import Judgement, judge
 from policies.judging.changes import changed
@@ -24,7 +24,7 @@ from tests.waiting import eventually
 from tests.webhook.ledger.api import Api, Replica
 from webhook.ledger.book import Book
 from webhook.ledger.clerk import LINGERING_SECONDS, MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerBusy, LedgerUnavailable
-from webhook.ledger.entry import Entry, written
+from webhook.ledger.entry import LedgerEntry, written
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
 from webhook.ledger.shelf import LARGEST
 
@@ -58,7 +58,9 @@ class Desk:
     def read(self) -> Book:
         return self.shelf.read()
 
-    def write(self, book: Book, added: Iterable[Entry], dropped: Iterable[str], marks: dict[str, str | None]) -> Book:
+    def write(
+        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
+    ) -> Book:
         added = list(added)
         self.gate()
         done = self.shelf.write(book, added, dropped, marks)
@@ -70,9 +72,9 @@ class Desk:
     def snapshot(self) -> Snapshot:
         return self.replica.snapshot
 
-    def look(self, ref: Ref) -> Found | None:
+    def look(self, ref: Ref) -> FoundManifest | None:
         glimpse = self.api.look(ref)
-        return Found(glimpse.stored, glimpse.seen) if glimpse else None
+        return FoundManifest(glimpse.stored, glimpse.seen) if glimpse else None
 
     def age(self) -> float | None:
         return self.heard

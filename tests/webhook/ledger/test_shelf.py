@@ -12,7 +12,7 @@ from tests.builders import queue, typed
 from tests.cluster.fake import FakeApi, Reply, status
 from webhook.ledger.book import Book
 from webhook.ledger.clerk import LedgerUnavailable
-from webhook.ledger.entry import Entry, UnreadableEntry, written
+from webhook.ledger.entry import LedgerEntry, UnreadableEntry, written
 from webhook.ledger.keeping import KeptLedger
 from webhook.ledger.shelf import LARGEST, ConfigMapShelf, read_book
 
@@ -20,7 +20,7 @@ Manifest = dict[str, Any]
 QUEUE = queue("a")
 
 
-def entry(name: str = "r", **spec: str) -> Entry:
+def entry(name: str = "r", **spec: str) -> LedgerEntry:
     return written(name, typed(QUEUE).ref, None, queue("a", **spec), "ada", "now")
 
 
@@ -100,7 +100,7 @@ def test_what_an_administrator_can_cure_is_told(
 
 
 def test_a_ledger_that_would_not_fit_is_full(shelf: ConfigMapShelf) -> None:
-    huge = Entry("r", typed(QUEUE).ref, "u", "", None, "ada", "now", "x" * (LARGEST + 1))
+    huge = LedgerEntry("r", typed(QUEUE).ref, "u", "", None, "ada", "now", "x" * (LARGEST + 1))
 
     with pytest.raises(LedgerUnavailable, match="the ledger is full: 1 changes are not stored yet"):
         shelf.write(Book("1", {"old": entry()}), [huge], (), {})

@@ -10,7 +10,7 @@ from policies.amounts.real_capability import BASIC
 from reconciler.metrics.numbers import quotient
 from reconciler.metrics.occasions import VolcanoGates
 from reconciler.metrics.source import source
-from scheduling.volcano.queues import ALLOCATED, Node, Queues
+from scheduling.volcano.queues import ALLOCATED, Node, QueueAccounts
 from scheduling.volcano.resources import PODS, nano
 
 _LABELS = ("queue", "resource")
@@ -37,7 +37,7 @@ def queues(gates: VolcanoGates) -> Iterator[Sample]:
         yield from _of(every, node, named)
 
 
-def _of(every: Queues, node: Node, named: list[str]) -> Iterator[Sample]:
+def _of(every: QueueAccounts, node: Node, named: list[str]) -> Iterator[Sample]:
     used, limits, unnamed = node.amounts(ALLOCATED), every.limit(node), every.unnamed
     for resource in named:
         amount, limit = used.get(resource, 0), limits.get(resource, unnamed)

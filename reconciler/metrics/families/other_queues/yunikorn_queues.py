@@ -8,7 +8,7 @@ from cluster.metrics import Family, Sample, Stability, Type
 from policies.dialects.yunikorn import VCORE
 from reconciler.metrics.occasions import YuniKornGates
 from reconciler.metrics.source import source
-from scheduling.yunikorn.queue import Queue
+from scheduling.yunikorn.queue import YuniKornQueue
 from scheduling.yunikorn.usage import amounts, applications_below
 
 RESOURCE = Family(
@@ -45,6 +45,6 @@ def queues(gates: YuniKornGates) -> Iterator[Sample]:
             yield APPLICATIONS.sample(counts[queue].running, queue.path, "running")
 
 
-def _limited(queue: Queue) -> Iterator[str]:
+def _limited(queue: YuniKornQueue) -> Iterator[str]:
     yield from queue.settings.maximum or ()
     yield from queue.settings.guaranteed or ()

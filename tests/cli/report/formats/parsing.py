@@ -14,7 +14,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from cli.report.as_text import without_fix
-from cli.report.model import Entry, Report
+from cli.report.model import Report, ReportEntry
 from policies.judging.sentence import assertion, sentence
 from policies.model.printing import plain
 
@@ -38,7 +38,7 @@ def _said(severity: str, rule: str, place: str, message: str) -> Said:
     return Said(severity, rule, _line(place), _line(message))
 
 
-def expected(report: Report, message: Callable[[Entry], str], *, columns: bool = True) -> list[Said]:
+def expected(report: Report, message: Callable[[ReportEntry], str], *, columns: bool = True) -> list[Said]:
     return [
         _said(
             entry.judged.severity.value,
@@ -50,26 +50,26 @@ def expected(report: Report, message: Callable[[Entry], str], *, columns: bool =
     ]
 
 
-def brief(entry: Entry) -> str:
+def brief(entry: ReportEntry) -> str:
     """The finding without its fix."""
     return without_fix(entry.judged)
 
 
-def full(entry: Entry) -> str:
+def full(entry: ReportEntry) -> str:
     return sentence(entry.judged)
 
 
-def apart(entry: Entry) -> str:
+def apart(entry: ReportEntry) -> str:
     """The sentence where the field has a column of its own."""
     return f"{plain(str(entry.judged.finding.object))}: {assertion(entry.judged)}"
 
 
-def raw(entry: Entry) -> str:
+def raw(entry: ReportEntry) -> str:
     """As the rule said it."""
     return entry.judged.finding.message
 
 
-def unpaired(entry: Entry) -> str:
+def unpaired(entry: ReportEntry) -> str:
     """The same with an escape for each half of a surrogate pair."""
     return raw(entry).encode(errors="backslashreplace").decode()
 
@@ -210,7 +210,7 @@ def of_html(text: str) -> list[Said]:
 
 class Format(NamedTuple):
     read: Callable[[str], list[Said]]
-    message: Callable[[Entry], str]
+    message: Callable[[ReportEntry], str]
     columns: bool = True
 
 

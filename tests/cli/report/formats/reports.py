@@ -7,7 +7,7 @@ import re
 import sys
 
 from cli.input.documents import Place, Unreadable
-from cli.report.model import Entry, Identity, LocatedCause, Report, Subject
+from cli.report.model import LocatedCause, Report, ReportedObject, ReportEntry, Subject
 from policies.judging.rule import Rule
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Cause, Finding, Severity
@@ -43,14 +43,14 @@ class _Draw:
         failing = frozenset({Severity.ERROR}) if self._random.random() < 0.8 else frozenset[Severity]()
         return Report(SUBJECT, tuple(entries), missed, unreadable, failing)
 
-    def entry(self) -> Entry:
+    def entry(self) -> ReportEntry:
         ref = self.ref()
         causes = tuple(Cause(self.ref(), self.text(), self.text()) for _ in range(self._random.randrange(3)))
         finding = Finding(ref, self.text(), self.text(), self._random.choice(["", self.text()]), causes=causes)
         judged = Judged(self.rule(), self._random.choice(list(Severity)), finding, self._random.random() < 0.2)
         places = [self._random.choice([None, self.place()]) for _ in causes]
         located = (LocatedCause(each, identity(each.object), at) for each, at in zip(causes, places, strict=True))
-        return Entry(judged, identity(ref), self.place(), tuple(located))
+        return ReportEntry(judged, identity(ref), self.place(), tuple(located))
 
     def ref(self) -> Ref:
         return Ref("kueue.x-k8s.io", "Queue", self._random.choice(["", self.text()]), self.text())
@@ -70,15 +70,15 @@ class _Draw:
         return "".join([*pieces, "x"])
 
 
-def identity(ref: Ref) -> Identity:
-    return Identity(f"{ref.group}/v1".lstrip("/"), ref.kind, ref.namespace, ref.name)
+def identity(ref: Ref) -> ReportedObject:
+    return ReportedObject(f"{ref.group}/v1".lstrip("/"), ref.kind, ref.namespace, ref.name)
 
 
-def entry(number: int, severity: Severity = Severity.ERROR, rule: str = "parent-missing") -> Entry:
+def entry(number: int, severity: Severity = Severity.ERROR, rule: str = "parent-missing") -> ReportEntry:
     """The one of this number, in a line of its own."""
     ref = Ref("scheduling.volcano.sh", "Queue", "", f"q{number}")
     finding = Finding(ref, "spec.parent", "parent eng does not exist", fix="create queue eng first")
-    return Entry(Judged(RULES[rule], severity, finding), identity(ref), Place("trees/a.yaml", number, 3), ())
+    return ReportEntry(Judged(RULES[rule], severity, finding), identity(ref), Place("trees/a.yaml", number, 3), ())
 
 
 def many(count: int, severity: Severity = Severity.ERROR) -> Report:
@@ -98,7 +98,7 @@ def example() -> Report:
     )
     cause = LocatedCause(finding.causes[0], identity(ml), Place("trees/ml.yaml", 10, 37))
     judged = Judged(RULES["children-deserved-exceed-parent"], Severity.ERROR, finding)
-    first = Entry(judged, identity(eng), Place("trees/eng.yaml", 5, 19), (cause,))
+    first = ReportEntry(judged, identity(eng), Place("trees/eng.yaml", 5, 19), (cause,))
     others = (entry(2, Severity.WARNING), entry(3, Severity.INFO, "parent-cycle"))
     missed = Unjudged(RULES["parent-with-workloads"], "no PodGroup or Job objects are known")
     unreadable = Unreadable(Place("trees/b.yaml", 2, 1), "not YAML: did not find expected node content")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.configuration.file import read_configuration
-from policies.configuration.kueue.gate_table import GATES, Gate, Here
+from policies.configuration.kueue.gate_table import GATES, FeatureGate, Here
 from policies.configuration.kueue.gates import OF_WEBHOOKS, FeatureGates, check_gates, idle_gates, refuse_unkept
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
@@ -73,7 +73,7 @@ def test_kueues_own_defaults_are_never_refused() -> None:
 
 
 @pytest.mark.parametrize("gate", [gate for gate in GATES if not gate.locked], ids=lambda gate: gate.name)
-def test_the_other_value_is_kept_or_refused_or_named(gate: Gate) -> None:
+def test_the_other_value_is_kept_or_refused_or_named(gate: FeatureGate) -> None:
     chosen = {gate.name: not gate.on}
 
     if gate.here is (Here.ON if gate.on else Here.OFF):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.configuration.kueue.keys import KEYS, Key, Use, idle_keys
+from policies.configuration.kueue.keys import KEYS, ConfigurationKey, Use, idle_keys
 
 
 def test_every_key_is_named_once_and_none_is_below_another() -> None:
@@ -17,7 +17,7 @@ def test_every_key_is_named_once_and_none_is_below_another() -> None:
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key.use is Use.IDLE], ids=lambda key: key.path)
-def test_what_is_idle_says_why_and_may_stand_there(key: Key) -> None:
+def test_what_is_idle_says_why_and_may_stand_there(key: ConfigurationKey) -> None:
     section: Any = "x"
     for part in reversed(key.path.split(".")):
         section = {part: section}

@@ -21,7 +21,7 @@ from policies.configuration.kueue.values import (
     Integrations,
     JobSelection,
     LeaderElection,
-    MultiKueue,
+    MultiKueueValues,
     PodsReady,
     Resources,
     RetentionPolicies,
@@ -44,7 +44,7 @@ def test_an_empty_configuration_means_kueues_defaults() -> None:
         None,
         {UNADMITTED_WORKLOADS},
     )
-    assert (found.leader_election, found.multikueue) == (LeaderElection(), MultiKueue())
+    assert (found.leader_election, found.multikueue) == (LeaderElection(), MultiKueueValues())
     assert (found.integrations, found.jobs) == (Integrations(), JobSelection(default_selector("ours")))
     assert (found.gates.enabled("PartialAdmission"), found.gates.enabled("PriorityBoost")) == (True, False)
 
@@ -161,7 +161,7 @@ def test_multikueue_is_read_with_its_providers_under_either_name() -> None:
         "clusterProfile": {"credentialsProviders": [{"name": "p", "execConfig": command}]},
     }
 
-    assert read({"multiKueue": section}).multikueue == MultiKueue(
+    assert read({"multiKueue": section}).multikueue == MultiKueueValues(
         "here", 120 * SECOND, 0, INCREMENTAL, 2, {"p": command}
     )
 

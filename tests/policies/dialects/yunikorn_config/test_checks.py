@@ -9,7 +9,7 @@ import pytest
 from policies.dialects.yunikorn_config import quotas
 from policies.dialects.yunikorn_config.limits import limits_above_ancestor, limits_by_themselves
 from policies.dialects.yunikorn_config.loading import load_failures
-from policies.dialects.yunikorn_config.model import Problem, Queue
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.dialects.yunikorn_config.settings import is_duration
@@ -22,7 +22,7 @@ Q5, Q6, Q78, Q9 = "guaranteed_above_max", "max_above_parent", "guaranteed_above_
 
 def refused(queues: str) -> list[str]:
     """The checks that refuse the tree, by name, in which YuniKorn agrees."""
-    checks: list[Callable[[Queue], Iterable[Problem]]] = [
+    checks: list[Callable[[ConfiguredQueue], Iterable[Problem]]] = [
         quotas.guaranteed_above_max,
         quotas.max_above_parent,
         quotas.guaranteed_above_queue,
@@ -112,7 +112,7 @@ def test_names_of_siblings(names: str, fine: bool) -> None:
     assert (list(queue_structure(tree)) == []) is fine
 
 
-def limits(*entries: str) -> Queue:
+def limits(*entries: str) -> ConfiguredQueue:
     return root(f"- {{name: q, limits: [{', '.join(entries)}]}}").queues[0]
 
 

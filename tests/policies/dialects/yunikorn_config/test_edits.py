@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.yunikorn_config import decode, edits, reading, structure
-from policies.dialects.yunikorn_config.decode import Reading, read_whole
+from policies.dialects.yunikorn_config.decode import DecodedText, read_whole
 from policies.dialects.yunikorn_config.edits import edited
 from policies.dialects.yunikorn_config.loading import load_failures
-from policies.dialects.yunikorn_config.model import Queue
+from policies.dialects.yunikorn_config.model import ConfiguredQueue
 from policies.dialects.yunikorn_config.quotas import promised
 from policies.dialects.yunikorn_config.settings import ignored, quota_without_effect
 from policies.dialects.yunikorn_config.validation import problems
@@ -116,7 +116,7 @@ def test_what_is_read_of_a_change_is_what_is_read_from_zero(data: st.DataObject)
         last = now if not now.config.problems else last
 
 
-def _checked(read: Reading) -> list[object]:
+def _checked(read: DecodedText) -> list[object]:
     """What all checks say, twice: what they remember may change nothing."""
     config = read.config
     checks = (problems, load_failures, ignored, quota_without_effect)
@@ -189,7 +189,7 @@ def test_only_the_queues_around_a_change_are_checked(new: str, monkeypatch: pyte
     assert len(looked) == 2 * (1 + 1 + 10)  # root, the team, and its queues
 
 
-def _root(read: Reading) -> Queue:
+def _root(read: DecodedText) -> ConfiguredQueue:
     root = read.config.queue("root")
     assert root is not None
     return root

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.yunikorn_config import quotas, read_config
-from policies.dialects.yunikorn_config.model import Queue, amounts
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, amounts
 
 TYPES = ("memory", "vcore")
 quantities = st.dictionaries(st.sampled_from(TYPES), st.integers(0, 6), max_size=2)
@@ -24,20 +24,20 @@ def _text(guaranteed: dict[str, int], maximum: dict[str, int], below: list[str])
     return f"{{name: NAME, resources: {{guaranteed: {guaranteed}, max: {maximum}}}, queues: [{children}]}}"
 
 
-def tree(text: str) -> Queue:
+def tree(text: str) -> ConfiguredQueue:
     config = read_config(f"partitions: [{{queues: [{text.replace('NAME', 'top', 1)}]}}]")
     assert config.problems == ()
     assert config.partitions[0].root is not None
     return config.partitions[0].root
 
 
-def guarantee(queue: Queue, resource: str) -> int:
+def guarantee(queue: ConfiguredQueue, resource: str) -> int:
     """What the queue counts for above it: its own word on this resource, or else the sum of what is below."""
     own = amounts(queue.guaranteed)
     return own.get(resource, sum(guarantee(child, resource) for child in queue.queues))
 
 
-def broken(queue: Queue, resource: str, above: tuple[int, ...] = ()) -> Iterator[str]:
+def broken(queue: ConfiguredQueue, resource: str, above: tuple[int, ...] = ()) -> Iterator[str]:
     """The bounds on one resource that the subtree breaks; `above` are the maxima on the path."""
     own, most = amounts(queue.guaranteed).get(resource), amounts(queue.maximum).get(resource)
     path = (*above, *(() if most is None else (most,)))
@@ -67,13 +67,13 @@ def test_what_yunikorn_refuses_is_never_marked_as_accepted_alone(text: str) -> N
     """A guarantee with an amount above 0 stands for the whole queue in YuniKorn, whatever it does not name."""
     root = tree(text)
 
-    def counted(queue: Queue, resource: str) -> int:
+    def counted(queue: ConfiguredQueue, resource: str) -> int:
         own = amounts(queue.guaranteed)
         if any(own.values()):
             return own.get(resource, 0)
         return sum(counted(child, resource) for child in queue.queues)
 
-    def refused(queue: Queue, resource: str, path: tuple[int, ...] = ()) -> bool:
+    def refused(queue: ConfiguredQueue, resource: str, path: tuple[int, ...] = ()) -> bool:
         own, most = amounts(queue.guaranteed).get(resource), amounts(queue.maximum).get(resource)
         path = (*path, *(() if most is None else (most,)))
         total = sum(counted(child, resource) for child in queue.queues)

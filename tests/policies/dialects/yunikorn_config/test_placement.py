@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.dialects.yunikorn_config import Application, place, read_config
+from policies.dialects.yunikorn_config import ReportedApplication, place, read_config
 from policies.dialects.yunikorn_config.acl import Acl, BadAcl, load
 from policies.dialects.yunikorn_config.dynamic import Leaf, gang_excess, with_tags
 from policies.dialects.yunikorn_config.patterns import compiled, found
@@ -22,7 +22,7 @@ PARENT = "- {name: tag, value: namespace, create: true, parent: {name: tag, valu
 def placed(rules: str, tree: str = TREE, queue: str = "", user: str = "sue", **tags: str) -> str:
     """The queue, or the reason."""
     named = {key.replace("_", "."): text for key, text in tags.items()}
-    got = place(config(tree, rules), Application(queue=queue, user=user, tags=named))
+    got = place(config(tree, rules), ReportedApplication(queue=queue, user=user, tags=named))
     return got.queue or got.reason
 
 
@@ -60,14 +60,18 @@ def test_work_goes_to_leaves_only_and_to_default_where_there_is_one() -> None:
 
 
 def test_the_answer_says_which_rule_it_was_and_why_the_others_were_not() -> None:
-    got = place(config(TREE, "- {name: provided}\n" + NAMESPACE), Application("root.gone", tags={"namespace": "dev"}))
+    got = place(
+        config(TREE, "- {name: provided}\n" + NAMESPACE), ReportedApplication("root.gone", tags={"namespace": "dev"})
+    )
 
     assert (got.queue, got.rule, got.created) == ("root.dev", 1, True)
     assert got.passed == ("rule 1 (provided) does not match",)
 
 
 def test_a_queue_that_runs_already_is_recovered() -> None:
-    got = place(config(TREE, "- {name: provided}"), Application("root.gone", tags={"application.create.force": "true"}))
+    got = place(
+        config(TREE, "- {name: provided}"), ReportedApplication("root.gone", tags={"application.create.force": "true"})
+    )
 
     assert got.queue == "root.@recovery@"
 
@@ -76,7 +80,7 @@ def test_the_acl_of_any_queue_above_lets_in() -> None:
     text = "partitions: [{queues: [{name: a, adminacl: ' ops', queues: [{name: b, submitacl: sue}]}]}]"
 
     def asked(user: str, *groups: str) -> str:
-        return place(read_config(text), Application("root.a.b", user, groups)).queue
+        return place(read_config(text), ReportedApplication("root.a.b", user, groups)).queue
 
     assert (asked("sue"), asked("bob", "ops"), asked("bob")) == ("root.a.b", "root.a.b", "")
 
@@ -84,7 +88,7 @@ def test_the_acl_of_any_queue_above_lets_in() -> None:
 def test_a_filter_that_could_run_for_ages_is_not_tried() -> None:
     rule = "- {name: user, create: true, filter: {users: ['(a+)+$']}}"
 
-    got = place(config(TREE, rule), Application(user="a" * 40 + "!"))
+    got = place(config(TREE, rule), ReportedApplication(user="a" * 40 + "!"))
 
     assert not got.decided
     assert "too complex" in got.reason
@@ -114,10 +118,10 @@ def test_quota_and_guarantee_of_a_dynamic_leaf_come_as_a_pair() -> None:
     quota = {"namespace.resourcequota": '{"resources":{"vcore":{"value":4000}}}', "namespace.resourcemaxapps": "3"}
     leaf = Leaf("root.dev", managed=False, guaranteed={"vcore": 1})
 
-    assert with_tags(leaf, Application(tags=quota)) == Leaf("root.dev", False, {"vcore": 4000}, None, 3)
-    assert with_tags(leaf, Application(tags={"namespace.resourcequota": "{"})) == leaf
+    assert with_tags(leaf, ReportedApplication(tags=quota)) == Leaf("root.dev", False, {"vcore": 4000}, None, 3)
+    assert with_tags(leaf, ReportedApplication(tags={"namespace.resourcequota": "{"})) == leaf
     managed = Leaf("root.dev", managed=True)
-    assert with_tags(managed, Application(tags=quota)) == managed
+    assert with_tags(managed, ReportedApplication(tags=quota)) == managed
 
 
 def test_a_gang_has_to_fit_into_every_queue_above() -> None:

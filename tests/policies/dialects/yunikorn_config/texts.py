@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent, indent
 
 from policies.dialects.yunikorn_config import Config, read_config
-from policies.dialects.yunikorn_config.model import Partition, Queue
+from policies.dialects.yunikorn_config.model import ConfiguredQueue, Partition
 
 
 def partition(queues: str, rules: str = "") -> Partition:
@@ -26,7 +26,7 @@ def config(queues: str, rules: str = "") -> Config:
     return found
 
 
-def root(queues: str) -> Queue:
+def root(queues: str) -> ConfiguredQueue:
     found = partition(queues).root
     assert found is not None
     return found

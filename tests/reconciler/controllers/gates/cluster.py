@@ -14,7 +14,7 @@ from policies.dialects import read
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
-from reconciler.core.commands import Command, ReadObject, Relist, Write
+from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained, LeadershipLost
@@ -136,7 +136,7 @@ class GateCluster(Turns):
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Write(key, action):
+            case WriteCommand(key, action):
                 self._news.append(self._write(key, action))
                 if not isinstance(action, Create) and self.crash_after is not None:
                     self.crash_after -= 1

@@ -6,13 +6,13 @@ from typing import Any
 
 from reconciler.controllers.gates.comparison import PATIENCE, Judge, PodComparison
 from reconciler.objects.observed import Key, Observed
-from reconciler.observer.comparison import Difference, Kind, Result
+from reconciler.observer.comparison import ComparisonResult, DecisionDifference, DifferenceKind
 
 
 class Comparing:
     def __init__(self, judge: Judge) -> None:
-        self.results: list[Result] = []
-        self.differences: list[Difference] = []
+        self.results: list[ComparisonResult] = []
+        self.differences: list[DecisionDifference] = []
         self.known = True
         self.now = 10**18
         self.comparison = PodComparison(judge, self._report, lambda: self.known)
@@ -29,10 +29,10 @@ class Comparing:
         self.comparison.passed(self.now, 0.0)
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[DifferenceKind]:
         return [each.kind for each in self.differences]
 
-    def _report(self, result: Result, difference: Difference | None) -> None:
+    def _report(self, result: ComparisonResult, difference: DecisionDifference | None) -> None:
         self.results.append(result)
         if difference is not None:
             self.differences.append(difference)

@@ -10,7 +10,7 @@ from cluster.errors import Conflict, NotFound
 from policies.configuration.settings import Configuration
 from reconciler.controllers.volcano.kinds import WATCHED
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
-from reconciler.core.commands import Command, ReadObject, Relist, Write
+from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained
 from reconciler.core.state import ClusterState
@@ -108,7 +108,7 @@ class QueueCluster(Turns):
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Write(key, action):
+            case WriteCommand(key, action):
                 self._news.append(self._write(key, action))
                 if not isinstance(action, Create) and self.crash_after is not None:
                     self.crash_after -= 1

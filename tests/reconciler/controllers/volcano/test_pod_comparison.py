@@ -13,7 +13,7 @@ from reconciler.controllers.volcano.pod_comparison import (
     read_scheduled_group,
     read_scheduled_pod,
 )
-from reconciler.observer.comparison import Kind, Result
+from reconciler.observer.comparison import ComparisonResult, DifferenceKind
 from scheduling.volcano.gates.gated_pod import read_gated_queue
 from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.scheduling.volcano.manifests import pod, pod_group, queue
@@ -61,7 +61,7 @@ def test_a_gang_that_is_bound_within_the_limits_is_alike() -> None:
     world.bind("g", 3)
     world.wait()
 
-    assert world.results == [Result.SAME] * 3
+    assert world.results == [ComparisonResult.SAME] * 3
 
 
 def test_a_gang_of_which_not_all_fit_differs_with_its_first_pod() -> None:
@@ -73,8 +73,8 @@ def test_a_gang_of_which_not_all_fit_differs_with_its_first_pod() -> None:
     world.bind("two", 2)
     world.wait()
 
-    assert Result.DIFFERENT in world.results
-    assert world.kinds[0] == Kind.OVER_ADMITTED
+    assert ComparisonResult.DIFFERENT in world.results
+    assert world.kinds[0] == DifferenceKind.OVER_ADMITTED
     assert (world.differences[0].workload, world.differences[0].theirs) == ("ml/two0", "bound in b")
     assert "org lacks cpu=1, asked 2, 3 of 4 in use" in world.differences[0].why
 
@@ -89,7 +89,7 @@ def test_a_pod_that_is_being_deleted_uses_nothing() -> None:
     world.bind("new", 1)
     world.wait()
 
-    assert world.results == [Result.SAME]
+    assert world.results == [ComparisonResult.SAME]
 
 
 def test_a_queue_that_is_closed_takes_nobody() -> None:
@@ -100,7 +100,7 @@ def test_a_queue_that_is_closed_takes_nobody() -> None:
     world.bind("g", 1)
     world.wait()
 
-    assert world.kinds == [Kind.OVER_ADMITTED]
+    assert world.kinds == [DifferenceKind.OVER_ADMITTED]
     assert "QueueNotOpen in a: is Closed" in world.differences[0].why
 
 
@@ -133,7 +133,7 @@ def test_a_queue_that_changes_at_the_same_moment_proves_nothing() -> None:
     world.bind("g", 5)
     world.wait()
 
-    assert world.results[0] == Result.UNSURE
+    assert world.results[0] == ComparisonResult.UNSURE
     assert world.differences == []
 
 
@@ -144,7 +144,7 @@ def test_a_pod_group_that_is_seen_after_its_pod_was_bound_proves_nothing() -> No
     world.group("g", "a", 1)
     world.wait()
 
-    assert world.results == [Result.UNSURE]
+    assert world.results == [ComparisonResult.UNSURE]
 
 
 def test_a_pod_group_that_is_let_in_though_its_minimum_does_not_fit_differs() -> None:
@@ -155,7 +155,7 @@ def test_a_pod_group_that_is_let_in_though_its_minimum_does_not_fit_differs() ->
         world.group(name, "a", 1, "Inqueue", cpu)
     world.wait()
 
-    assert world.results == [Result.SAME, Result.DIFFERENT]
+    assert world.results == [ComparisonResult.SAME, ComparisonResult.DIFFERENT]
     (found,) = world.differences
     assert (found.workload, found.theirs) == ("PodGroup ml/large", "let into a")
     assert found.why == "NotEnoughQueueQuota in a: a lacks cpu=1, asked 5, 0 of 4 in use"
@@ -173,4 +173,4 @@ def test_one_that_is_let_in_as_others_end_proves_nothing() -> None:
         world.pod(f"old{number}", "old", node="n", deleted=True)
     world.wait()
 
-    assert world.results == [Result.UNSURE]
+    assert world.results == [ComparisonResult.UNSURE]

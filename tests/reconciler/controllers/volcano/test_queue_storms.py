@@ -11,7 +11,7 @@ from reconciler.controllers.volcano.contents import Contents
 from reconciler.controllers.volcano.kinds import POD_GROUP
 from scheduling.volcano_queues import plans
 from scheduling.volcano_queues.queue_object import OPERATION, read_queue_object
-from scheduling.volcano_queues.tree import QueueTree
+from scheduling.volcano_queues.tree import VolcanoQueueTree
 from tests.profiles import seeds
 from tests.reconciler.controllers.turns import Crash
 from tests.reconciler.controllers.volcano.queue_cluster import QueueCluster
@@ -71,14 +71,14 @@ class People:
             elif plan.operation is not None:
                 self.cluster.set(wish.queue, {"metadata": {"annotations": {OPERATION: plan.operation.text()}}})
 
-    def _planned(self, wish: Wish) -> plans.Plan:
+    def _planned(self, wish: Wish) -> plans.OperationPlan:
         if wish.action == "move":
             return plans.move(self._tree(), wish.queue, wish.target, Configuration())
         planned = {"open": plans.open_, "close": plans.close, "pause": plans.pause, "resume": plans.resume}
         return planned[wish.action](self._tree(), wish.queue)
 
-    def _tree(self) -> QueueTree:
-        tree = QueueTree()
+    def _tree(self) -> VolcanoQueueTree:
+        tree = VolcanoQueueTree()
         contents = Contents(tree)
         for (kind, name), made in self.cluster.objects.items():
             if kind == "Queue":

@@ -8,7 +8,7 @@ import pytest
 
 from policies.dialects.reading import Manifest
 from reconciler.objects.observed import Key
-from scheduling.volcano_queues.operations import Kind, Operation
+from scheduling.volcano_queues.operations import OperationKind, QueueOperation
 from scheduling.volcano_queues.queue_object import FINALIZER, OPERATION
 from tests.builders import container, manifest, pod
 from tests.reconciler.controllers.volcano.queue_cluster import QueueCluster
@@ -281,12 +281,12 @@ def test_a_recorded_pause_goes_on_and_a_recorded_resume_opens_what_was_open(sett
     made = organisation()
     former = made.states()
     names = ("p", "a", "c", "a2", "c1", "c2")
-    made.set("p", {"metadata": {"annotations": {OPERATION: Operation(Kind.PAUSE, names).text()}}})
+    made.set("p", {"metadata": {"annotations": {OPERATION: QueueOperation(OperationKind.PAUSE, names).text()}}})
     settle(made)
     assert {state for name, state in made.states().items() if name != "root"} == {"Closing", "Closed"}
-    assert made.annotation("p", OPERATION) == Operation(Kind.PAUSED, names).text()
+    assert made.annotation("p", OPERATION) == QueueOperation(OperationKind.PAUSED, names).text()
 
-    made.set("p", {"metadata": {"annotations": {OPERATION: Operation(Kind.RESUME, names).text()}}})
+    made.set("p", {"metadata": {"annotations": {OPERATION: QueueOperation(OperationKind.RESUME, names).text()}}})
     settle(made)
     assert made.states() == former
     assert made.annotation("p", OPERATION) is None
@@ -296,7 +296,7 @@ def test_a_recorded_pause_goes_on_and_a_recorded_resume_opens_what_was_open(sett
 def test_a_recorded_move_goes_on_to_its_end(settle: Settle) -> None:
     made = organisation()
     former = made.states()
-    moving = Operation(Kind.MOVE, ("c", "c1", "c2"), "p", "root")
+    moving = QueueOperation(OperationKind.MOVE, ("c", "c1", "c2"), "p", "root")
     made.set("c", {"metadata": {"annotations": {OPERATION: moving.text()}}})
     settle(made)
 
@@ -324,7 +324,12 @@ def test_a_move_that_is_refused_by_now_goes_back(settle: Settle) -> None:
     former = made.states()
     made.set("c", {"spec": {"guarantee": {"resource": {"cpu": "4"}}, "deserved": {"cpu": "4"}}})
     made.set(
-        "c", {"metadata": {"annotations": {OPERATION: Operation(Kind.MOVE, ("c", "c1", "c2"), "root", "p").text()}}}
+        "c",
+        {
+            "metadata": {
+                "annotations": {OPERATION: QueueOperation(OperationKind.MOVE, ("c", "c1", "c2"), "root", "p").text()}
+            }
+        },
     )
     settle(made)
 
@@ -349,10 +354,17 @@ def test_a_record_that_nobody_can_read_is_left_alone(text: str) -> None:
 def test_a_record_reaches_no_further_than_the_queues_below_its_own(settle: Settle) -> None:
     made = organisation()
     before = made.states()
-    made.set("b", {"metadata": {"annotations": {OPERATION: Operation(Kind.PAUSE, ("a", "p", "root", "gone")).text()}}})
+    made.set(
+        "b",
+        {
+            "metadata": {
+                "annotations": {OPERATION: QueueOperation(OperationKind.PAUSE, ("a", "p", "root", "gone")).text()}
+            }
+        },
+    )
     settle(made)
     assert made.states() == before
-    made.set("b", {"metadata": {"annotations": {OPERATION: Operation(Kind.RESUME, ("a1",)).text()}}})
+    made.set("b", {"metadata": {"annotations": {OPERATION: QueueOperation(OperationKind.RESUME, ("a1",)).text()}}})
     settle(made)
     assert made.states() == before
 
@@ -360,7 +372,7 @@ def test_a_record_reaches_no_further_than_the_queues_below_its_own(settle: Settl
 def test_a_way_back_that_the_rules_refuse_is_not_taken() -> None:
     made = organisation()
     former = made.states()
-    made.set("a", {"metadata": {"annotations": {OPERATION: Operation(Kind.BACK, (), "a2", "p").text()}}})
+    made.set("a", {"metadata": {"annotations": {OPERATION: QueueOperation(OperationKind.BACK, (), "a2", "p").text()}}})
     made.settle()
 
     assert made.objects["Queue", "a"]["spec"]["parent"] == "p", "a2 is below a"

@@ -11,7 +11,7 @@ from policies.dialects.yunikorn_config.configmap import read_config_map
 from reconciler.controllers.gates.comparison import PATIENCE, PERIOD
 from reconciler.controllers.yunikorn.comparison import SCHEDULED_POD, YuniKornJudge, read_scheduled_pod
 from reconciler.controllers.yunikorn.kinds import NAMESPACE, QUEUE_CONFIGS
-from reconciler.observer.comparison import Kind, Result
+from reconciler.observer.comparison import ComparisonResult, DifferenceKind
 from tests.reconciler.controllers.gates.comparing import Comparing, stored
 from tests.reconciler.controllers.yunikorn.gated_objects import DEV, TEAMS
 from tests.scheduling.yunikorn.manifests import namespace, pod, queues_yaml
@@ -49,7 +49,7 @@ def test_who_is_bound_within_the_quota_is_alike() -> None:
         world.pod(name)
         world.pod(name, node="n")
 
-    assert world.results == [Result.SAME, Result.SAME]
+    assert world.results == [ComparisonResult.SAME, ComparisonResult.SAME]
 
 
 def test_who_is_bound_over_the_quota_differs_with_the_queue_and_what_is_short() -> None:
@@ -60,9 +60,13 @@ def test_who_is_bound_over_the_quota_differs_with_the_queue_and_what_is_short() 
 
     world.wait()
 
-    assert world.results == [Result.DIFFERENT]
+    assert world.results == [ComparisonResult.DIFFERENT]
     (found,) = world.differences
-    assert (found.kind, found.workload, found.theirs) == (Kind.OVER_ADMITTED, "dev/large", "bound in root.dev")
+    assert (found.kind, found.workload, found.theirs) == (
+        DifferenceKind.OVER_ADMITTED,
+        "dev/large",
+        "bound in root.dev",
+    )
     assert found.why == "NotEnoughQueueQuota in root.dev: root.dev lacks cpu=1, asked 3, 0 of 2 in use"
 
 
@@ -75,7 +79,7 @@ def test_room_that_comes_at_the_same_moment_makes_no_difference() -> None:
 
     world.wait()
 
-    assert world.results == [Result.UNSURE]
+    assert world.results == [ComparisonResult.UNSURE]
 
 
 def test_a_quota_that_has_just_changed_proves_nothing() -> None:
@@ -85,7 +89,7 @@ def test_a_quota_that_has_just_changed_proves_nothing() -> None:
     world.pod("large", cpu="3", node="n")
     world.wait()
 
-    assert world.results == [Result.UNSURE]
+    assert world.results == [ComparisonResult.UNSURE]
 
 
 def test_neither_does_one_that_changes_soon_after() -> None:
@@ -95,7 +99,7 @@ def test_neither_does_one_that_changes_soon_after() -> None:
     world.queues(TEAMS)
     world.wait()
 
-    assert world.results == [Result.UNSURE]
+    assert world.results == [ComparisonResult.UNSURE]
 
 
 def test_a_quota_that_cannot_be_read_is_no_quota_to_them_and_admits_nothing_here() -> None:
@@ -106,7 +110,7 @@ def test_a_quota_that_cannot_be_read_is_no_quota_to_them_and_admits_nothing_here
     world.pod("one", node="n")
     world.wait()
 
-    assert world.kinds == [Kind.OVER_ADMITTED]
+    assert world.kinds == [DifferenceKind.OVER_ADMITTED]
     assert world.differences[0].why.startswith("UnreadableQuota: Namespace dev: ")
 
 
@@ -119,7 +123,7 @@ def test_one_application_too_many_differs() -> None:
     world.pod("two", "b", node="n")
     world.wait()
 
-    assert world.kinds == [Kind.OVER_ADMITTED]
+    assert world.kinds == [DifferenceKind.OVER_ADMITTED]
     assert world.differences[0].why.startswith("MaxApplications in root.dev: root.dev runs 1 applications")
 
 
@@ -133,7 +137,7 @@ def test_who_waits_though_there_is_room_differs_once_and_says_what_they_say() ->
         world.wait(PERIOD)
 
     (found,) = world.differences
-    assert (found.kind, found.workload) == (Kind.NOT_ADMITTED, "dev/one")
+    assert (found.kind, found.workload) == (DifferenceKind.NOT_ADMITTED, "dev/one")
     assert found.theirs == f"it waits: {NODES}"
     assert found.ours == "there is room for it in root.dev"
 
@@ -162,7 +166,7 @@ def test_queues_that_change_begin_the_wait_anew() -> None:
 
     world.wait(PERIOD)
 
-    assert world.kinds == [Kind.NOT_ADMITTED]
+    assert world.kinds == [DifferenceKind.NOT_ADMITTED]
 
 
 def test_placeholders_count_as_the_pods_that_they_are() -> None:
@@ -177,7 +181,7 @@ def test_placeholders_count_as_the_pods_that_they_are() -> None:
     world.gone("hold0")
     world.put("real", pod("real", "gang", node="n", task_group_name="g", task_groups=groups))
 
-    assert world.results == [Result.SAME] * 3
+    assert world.results == [ComparisonResult.SAME] * 3
 
 
 def test_before_everything_is_listed_nothing_is_concluded() -> None:

@@ -124,13 +124,15 @@ def arguments(deployment: Manifest | None) -> list[str]:
 
 
 def option(deployment: Manifest | None, name: str) -> str | None:
-    """The value of an option that a Deployment starts its process with: `--name=value`, or as two arguments."""
+    """The value of an option that a Deployment starts its process with; of several the last, which counts."""
+    return next(reversed(options(deployment, name)), None)
+
+
+def options(deployment: Manifest | None, name: str) -> list[str]:
+    """All values of an option that may be given several times: `--name=value`, or as two arguments."""
     given = arguments(deployment)
-    for each, following in zip(given, [*given[1:], ""], strict=False):
-        key, equals, value = each.partition("=")
-        if key == name:
-            return value if equals else following
-    return None
+    pairs = ((*each.partition("="), following) for each, following in zip(given, [*given[1:], ""], strict=False))
+    return [value if equals else following for key, equals, value, following in pairs if key == name]
 
 
 def mounted_secret(deployment: Manifest | None, folder: str) -> Mapping[str, Any]:

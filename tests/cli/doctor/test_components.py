@@ -47,6 +47,11 @@ def test_an_option_is_read_in_both_forms() -> None:
     assert option(None, "--mode") is None
 
 
+def test_of_two_equal_options_the_last_counts_as_in_the_command_itself() -> None:
+    """A component adds its arguments behind those that are there."""
+    assert option(started("--mode=manage", "--mode=observe"), "--mode") == "observe"
+
+
 def test_a_part_is_a_reconciler_that_names_one() -> None:
     assert part_of(deployment("reconciler-part")) == "batch"
     assert [part_of(deployment(each)) for each in ("reconciler", "audit")] == ["", ""]

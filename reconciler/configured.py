@@ -12,7 +12,7 @@ from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
 from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
 from policies.configuration.multikueue import MultiKueueOptions
-from policies.configuration.settings import Configuration, Dialect, Enforce
+from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
@@ -77,13 +77,11 @@ def read_configured(
         configuration=own,
         observes=observes,
     )
-    watched, gated = Dialect.YUNIKORN in own.reconciler.dialects, own.yunikorn.enforce is Enforce.GATES
-    if watched != gated and not (watched and observes):  # else each is nothing without the other
-        idle = (*idle, "reconciler.dialects: yunikorn" if watched else "yunikorn.enforce: gates")
+    gated = Dialect.YUNIKORN in own.gates
+    if Dialect.YUNIKORN in own.reconciler.dialects and not gated and not observes:
+        idle = (*idle, "reconciler.dialects: yunikorn")
     if own.yunikorn.preempts and not gated:
         idle = (*idle, "yunikorn.preemption")
-    if own.volcano.enforce is Enforce.GATES and Dialect.VOLCANO not in own.reconciler.dialects:
-        idle = (*idle, "volcano.enforce: gates")
     times = _times(found.leader_election)
     return ReconcilerConfiguration(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
 

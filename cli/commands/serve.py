@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from cli.serving.audit_command import audit as audit_command
 from cli.serving.options import CertificateOptions, ProcessOptions
 from cli.serving.options import address_file as address_file_option
 from cli.serving.options import certificates as certificate_options
+from cli.serving.options import gates as gates_option
 from cli.serving.options import kubeconfig as kubeconfig_option
 from cli.serving.options import process as process_options
+from policies.configuration.settings import Dialect
 from policies.model.errors import PolicyError
 
 PATIENCE = 0.1
@@ -91,6 +94,7 @@ def serve() -> None:
 )
 @kubeconfig_option
 @click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG.")
+@gates_option
 @click.option("--tls-minimum", type=click.Choice(["1.2", "1.3"]), default="1.3", show_default=True)
 @click.option("--threads", type=click.IntRange(1), default=8, show_default=True, help="Requests judged concurrently.")
 @click.option(
@@ -113,6 +117,7 @@ def webhook(
     against: Against,
     kubeconfig: str | None,
     config: str | None,
+    gates: tuple[str, ...],
     tls_minimum: str,
     threads: int,
     drain: float,
@@ -130,7 +135,7 @@ def webhook(
     if client_names and not client_ca:
         raise click.UsageError("--client-name needs --client-ca")
     settings = WebhookSettings(
-        configuration=read_settings(config, []),
+        configuration=read_settings(config, [], gates=tuple(map(Dialect, gates))),
         host=host,
         port=port,
         metrics_host=metrics_host,
@@ -180,6 +185,14 @@ def webhook(
 )
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
+@gates_option
+@click.option(
+    "--dialect",
+    "dialects",
+    type=click.Choice([dialect.value for dialect in Dialect]),
+    multiple=True,
+    help="Look after the queues of this project, too, beside those of `reconciler.dialects` in --settings.",
+)
 @click.option(
     "--feature-gates",
     metavar="GATE=BOOL,...",
@@ -194,6 +207,8 @@ def reconciler(
     api_service: str | None,
     config: str | None,
     settings: str | None,
+    gates: tuple[str, ...],
+    dialects: tuple[str, ...],
     feature_gates: tuple[str, ...],
 ) -> None:
     """Admit, preempt and requeue the workloads of Kueue's queues, instead of Kueue's manager.
@@ -209,16 +224,15 @@ def reconciler(
     from reconciler.configured import DEFAULTS, of_part, read_configured
     from reconciler.parts.claims import lease_of
 
-    ours, namespace = read_settings(settings, []), lease.partition("/")[0]
-    own = ours.reconciler
-    gates = read_gates(feature_gates)
+    ours = read_settings(settings, [], gates=tuple(map(Dialect, gates)))
+    own = replace(ours.reconciler, dialects=ours.reconciler.dialects.union(map(Dialect, dialects)))
     read = partial(
         read_configured,
         described=own.jobs,
         multikueue=own.multikueue,
-        namespace=namespace,
-        gates=gates,
-        own=ours,
+        namespace=lease.partition("/")[0],
+        gates=read_gates(feature_gates),
+        own=replace(ours, reconciler=own),
         observes=mode == "observe",
     )
     try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cli.exits import Misused
 from cli.input.regular_file import read_regular
-from policies.configuration.settings import Configuration
+from policies.configuration.settings import Configuration, Dialect
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
 
@@ -27,13 +27,15 @@ _MOST = 2**20
 """Bytes of a configuration that is looked for."""
 
 
-def settings(option: str | None, paths: Sequence[str], profile: str | None = None) -> Configuration:
-    """The configuration in force; without inputs no folder is searched.
+def settings(
+    option: str | None, paths: Sequence[str], profile: str | None = None, gates: Collection[Dialect] = frozenset()
+) -> Configuration:
+    """The configuration in force; without inputs no folder is searched. `gates`: see `read_configuration`.
 
     Raises Misused, naming file and key.
     """
     file = configuration_file(option, paths)
-    configuration = _load(file) if file else Configuration()
+    configuration = _load(file, gates) if file else _usual(gates)
     return replace(configuration, profile=Profile(profile)) if profile else configuration
 
 
@@ -63,13 +65,22 @@ def _is_ours(file: Path) -> bool:
         return False
 
 
-def _load(file: str) -> Configuration:
+def _usual(gates: Collection[Dialect]) -> Configuration:
+    """Without a file."""
+    if not gates:
+        return Configuration()
+    from policies.configuration.file import API_VERSION, KIND, read_configuration  # here, since it takes all rules
+
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND}, (), gates)
+
+
+def _load(file: str, gates: Collection[Dialect]) -> Configuration:
     from policies.configuration.file import read_configuration  # here, since it takes all rules
     from policies.rules import registry
 
     def read(manifest: Mapping[str, Any]) -> Configuration:
         rest = {key: value for key, value in manifest.items() if key != _ROOTS}
-        return read_configuration(rest, registry()) if rest else Configuration()
+        return read_configuration(rest, registry(), gates) if rest else _usual(gates)
 
     return read_file(file, read)
 

@@ -12,6 +12,7 @@ import click
 
 from cli.exits import Misused
 from cli.input.login import context
+from policies.configuration.settings import Dialect
 
 if TYPE_CHECKING:
     from cli.serving.api import ApiSettings
@@ -86,6 +87,15 @@ kubeconfig = click.option(
 
 def address_file(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--address-file", type=_FILE, help="Write the actual addresses to this file.")(command)
+
+
+gates = click.option(
+    "--gates",
+    type=click.Choice([Dialect.VOLCANO.value, Dialect.YUNIKORN.value]),
+    multiple=True,
+    help="Pods wait at a scheduling gate for the quota of this project, where the configuration does not set its"
+    " `enforce`. Webhook and reconciler need the same.",
+)
 
 
 def certificates(caller: str = "clients call") -> Decorator:

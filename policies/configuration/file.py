@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from policies.configuration.job_descriptions import read_jobs
 from policies.configuration.kueue.gates import OF_WEBHOOKS, check_gates
@@ -28,21 +29,25 @@ API_VERSION = "config.quotree.dev/v1alpha1"
 KIND = "Configuration"
 
 
-def read_configuration(manifest: object, rules: Collection[str]) -> Configuration:
-    """From the parsed file; `rules` are the ids that it may name. Raises BadConfiguration, with the path of the key."""
+def read_configuration(
+    manifest: object, rules: Collection[str], gates: Collection[Dialect] = frozenset()
+) -> Configuration:
+    """From the parsed file; `rules` are the ids that it may name, `gates` the dialects whose quota is enforced at gates
+    where the file does not say. Raises BadConfiguration, with the path of the key.
+    """
     top = Section(manifest, "")
     if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
         raise BadConfiguration(f"expected apiVersion {API_VERSION} and kind {KIND}")
     volcano, yunikorn, exemptions = (top.section(key) for key in ("volcano", "yunikorn", "exemptions"))
     kueue, reconciler = top.section("kueue"), top.section("reconciler")
-    gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
+    kueue_gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
     configuration = Configuration(
         profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
         ledger=top.flag("ledger", True),
         overrides=tuple(_override(section, rules) for section in top.sections("rules")),
         waivable=_waivable(exemptions, rules),
         kueue=KueueSettings(
-            feature_gates=_gates(gates),
+            feature_gates=_gates(kueue_gates),
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
             admitting_users=_admitting_users(kueue),
@@ -52,7 +57,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
             root_queue_protection=volcano.flag("rootQueueProtection", True),
             queue_allocated_pods_check=volcano.flag("queueAllocatedPodsCheck", False),
             queue_allocation_gate=volcano.flag("queueAllocationGate", False),
-            enforce=_enforce(volcano),
+            enforce=_enforce(volcano, Dialect.VOLCANO in gates),
             resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
         ),
         yunikorn=YuniKornSettings(
@@ -61,16 +66,23 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
             namespace=yunikorn.text("namespace", YuniKornSettings().namespace),
             follow=yunikorn.flag("follow", True),
             admission=_admission(admission),
-            enforce=_enforce(yunikorn),
+            enforce=_enforce(yunikorn, Dialect.YUNIKORN in gates),
             preempts=yunikorn.flag("preemption", False),
         ),
         reconciler=ReconcilerSettings(
             read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue")), _dialects(reconciler)
         ),
     )
-    for section in (top, kueue, gates, volcano, yunikorn, admission, exemptions, reconciler):
+    for section in (top, kueue, kueue_gates, volcano, yunikorn, admission, exemptions, reconciler):
         section.done()
-    return configuration
+    return _decided(configuration)
+
+
+def _decided(configuration: Configuration) -> Configuration:
+    """Who holds Pods at a gate has to let them pass: the reconciler looks after what is enforced, named or not."""
+    named = configuration.reconciler
+    dialects = named.dialects | configuration.gates
+    return replace(configuration, reconciler=replace(named, dialects=dialects))
 
 
 def _override(section: Section, rules: Collection[str]) -> Override:
@@ -158,8 +170,8 @@ def _admission(section: Section) -> AdmissionSettings:
     )
 
 
-def _enforce(section: Section) -> Enforce:
-    return Enforce(section.text("enforce", Enforce.OFF, among=list(Enforce)))
+def _enforce(section: Section, usual: bool) -> Enforce:
+    return Enforce(section.text("enforce", Enforce.GATES if usual else Enforce.OFF, among=list(Enforce)))
 
 
 def _version(section: Section) -> tuple[int, int]:

@@ -160,3 +160,9 @@ class Configuration:
     yunikorn: YuniKornSettings = YuniKornSettings()
     reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
     waivable: frozenset[str] = frozenset()
+
+    @property
+    def gates(self) -> frozenset[Dialect]:
+        """Those for whose quota Pods wait at a gate."""
+        enforced = {Dialect.VOLCANO: self.volcano.enforce, Dialect.YUNIKORN: self.yunikorn.enforce}
+        return frozenset(dialect for dialect, enforce in enforced.items() if enforce is Enforce.GATES)

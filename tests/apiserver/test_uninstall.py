@@ -5,26 +5,33 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from tests.apiserver import build
-from tests.apiserver.chart import post_renderer, rendering
+from tests.apiserver.chart import rendering
 from tests.apiserver.harness import ApiError
+from tests.apiserver.quickstart.installing import (
+    GATED,
+    GROUPS,
+    TEAMS,
+    done,
+    from_chart,
+    from_own_kustomization,
+    gated,
+    named,
+    pods_of,
+    waiting,
+)
 from tests.apiserver.quickstart.laptop import ROOT, Laptop, laptop
 from tests.apiserver.volcano.queue_world import QUEUES
-from tests.apiserver.yunikorn.gated_world import GATE, Manifest
+from tests.apiserver.yunikorn.gated_world import GATE
 from tests.builders import queued_pod
-from tests.scheduling.volcano import manifests as volcano
-from tests.scheduling.yunikorn import manifests as yunikorn
 from tests.waiting import eventually
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/team/podgroups"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 LEFT = (
@@ -44,12 +51,6 @@ kind: Configuration
 profile: strict
 kueue: {manageJobs: true, managePods: true}
 """
-GATES = """\
-apiVersion: config.quotree.dev/v1alpha1
-kind: Configuration
-{0}: {{enforce: gates}}
-reconciler: {{dialects: [kueue, {0}]}}
-"""
 FRAMEWORKS = """\
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -64,63 +65,8 @@ def machine(programs: build.Programs, tmp_path: Path) -> Iterator[Laptop]:
         yield started
 
 
-def done(machine: Laptop, command: str) -> str:
-    found = machine.run(command)
-    assert found.returncode == 0, f"{command}: {found.stdout}\n{machine.kubelet.log()}"
-    return found.stdout
-
-
 def from_manifests(machine: Laptop, folder: str) -> None:
     done(machine, f"kubectl apply -k manifests/{folder}")
-
-
-def from_own_kustomization(machine: Laptop, components: list[str], settings: str = SETTINGS, *others: Manifest) -> None:
-    """As docs/operations.md has it, so without our labels on what components add."""
-    where = machine.folder / "own"
-    where.mkdir()
-    texts = {"quotree-configuration": settings, "quotree-reconciler": FRAMEWORKS}
-    patches = [
-        {"patch": yaml.safe_dump(_config_map(name, text)), "target": {"kind": "ConfigMap", "name": name}}
-        for name, text in texts.items()
-    ]
-    patches += others
-    manifests = Path("/") / ROOT.relative_to("/") / "manifests"
-    relative = Path(*[".."] * len(where.resolve().relative_to("/").parts)) / manifests.relative_to("/")
-    kustomization = {
-        "resources": [f"{relative}/base"],
-        "components": [f"{relative}/components/{name}" for name in components],
-        "patches": patches,
-    }
-    (where / "kustomization.yaml").write_text(json.dumps(kustomization))
-    done(machine, f"kubectl apply -k {where}")
-
-
-def _config_map(name: str, text: str) -> dict[str, Any]:
-    meta = {"name": name, "namespace": "quotree-system"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"configuration.yaml": text}}
-
-
-def reads_settings() -> Manifest:
-    """The patch by which the reconciler reads Quotree's own configuration, as docs/volcano.md has it."""
-    pod, target = "/spec/template/spec", {"kind": "Deployment", "name": "quotree-reconciler"}
-    container, volume = f"{pod}/containers/0", {"name": "settings", "configMap": {"name": "quotree-configuration"}}
-    added = {
-        f"{container}/args/-": "--settings=/etc/settings/configuration.yaml",
-        f"{container}/volumeMounts/-": {"name": "settings", "mountPath": "/etc/settings", "readOnly": True},
-        f"{pod}/volumes/-": volume,
-    }
-    changes = [{"op": "add", "path": path, "value": value} for path, value in added.items()]
-    return {"patch": yaml.safe_dump(changes), "target": target}
-
-
-def from_chart(machine: Laptop) -> None:
-    done(machine, "kubectl create namespace quotree-system")
-    renderer = post_renderer.program(machine.folder, machine.kubelet.port)
-    rendering.run(
-        *("install", "quotree", str(rendering.CHART), f"--post-renderer={renderer}", "-nquotree-system"),
-        values=rendering.chosen(["reconciler"]),
-        kubeconfig=machine.server.kubeconfig,
-    )
 
 
 def work(machine: Laptop) -> None:
@@ -188,7 +134,7 @@ def test_the_webhook_alone_and_its_definitions(machine: Laptop) -> None:
 
 
 def test_a_release_of_helm_and_jobs_that_are_to_start(machine: Laptop) -> None:
-    from_chart(machine)
+    from_chart(machine, ["reconciler"])
     work(machine)
     eventually(lambda: not suspended(machine, "first"))
 
@@ -200,7 +146,7 @@ def test_a_release_of_helm_and_jobs_that_are_to_start(machine: Laptop) -> None:
 
 
 def test_pods_at_a_gate_are_let_go_also_by_one_that_is_killed_at_each_step(machine: Laptop) -> None:
-    from_own_kustomization(machine, ["reconciler", "pods"])
+    from_own_kustomization(machine, ["reconciler", "pods"], configuration=SETTINGS, reconciler=FRAMEWORKS)
     work(machine)
     eventually(lambda: not suspended(machine, "first"))
     machine.server.request("POST", PODS, queued_pod("waits", "research", "1", namespace="default"))
@@ -220,21 +166,6 @@ def test_pods_at_a_gate_are_let_go_also_by_one_that_is_killed_at_each_step(machi
     is_removed(machine)
 
 
-def team_of_volcano(machine: Laptop) -> Manifest:
-    """A Queue with room for one of its Pods, which are returned."""
-    machine.server.request("POST", QUEUES, volcano.queue("team", "root", capability={"cpu": "1"}))
-    machine.server.request("POST", "/api/v1/namespaces", volcano.namespace("team", {GATE: "volcano"}))
-    group = volcano.pod_group("g", "team", space="team")
-    machine.server.request("POST", GROUPS, group)
-    return volcano.pod("p", "g", space="team")
-
-
-def team_of_yunikorn(machine: Laptop) -> Manifest:
-    """A Namespace with a quota for one of its Pods, which are returned."""
-    machine.server.request("POST", "/api/v1/namespaces", yunikorn.namespace("team", namespace_quota='{"cpu":"1"}'))
-    return yunikorn.pod("p", "a", space="team")
-
-
 def namespaced_marks(machine: Laptop) -> list[str]:
     """What names us in the Namespace `team`, its Pods and PodGroups, and the Queues."""
     lists = ("/api/v1/namespaces/team/pods", GROUPS, QUEUES)
@@ -245,19 +176,13 @@ def namespaced_marks(machine: Laptop) -> list[str]:
     return [json.dumps(each) for each in objects if "quotree" in json.dumps(each)]
 
 
-@pytest.mark.parametrize(
-    ("dialect", "components", "team"),
-    [
-        ("volcano", ["reconciler", "reconciler-volcano", "volcano-gates"], team_of_volcano),
-        ("yunikorn", ["reconciler", "yunikorn-gates"], team_of_yunikorn),
-    ],
-)
+@pytest.mark.parametrize("dialect", GATED)
 def test_pods_that_wait_for_quota_of_volcano_and_yunikorn_start_and_nothing_of_ours_is_left(
-    machine: Laptop, dialect: str, components: list[str], team: Callable[[Laptop], Manifest]
+    machine: Laptop, dialect: str
 ) -> None:
-    from_own_kustomization(machine, components, GATES.format(dialect), reads_settings())
+    from_own_kustomization(machine, GATED[dialect])
     work(machine)
-    template = team(machine)
+    template = TEAMS[dialect](machine)
     made = [gated(machine, template, f"p{number}") for number in range(3)]
     eventually(lambda: len(waiting(machine)) == 2, machine.kubelet.log)
     eventually(lambda: all("quotree.dev/quota-waits" in notes for notes in waiting(machine).values()))
@@ -279,22 +204,6 @@ def test_pods_that_wait_for_quota_of_volcano_and_yunikorn_start_and_nothing_of_o
     done(machine, "kubectl delete namespace team --timeout=60s")
 
 
-def gated(machine: Laptop, template: Manifest, name: str) -> str:
-    """The uid of a Pod that was created with a gate; the webhooks may not be called at first."""
-    pod = {**template, "metadata": named(template, name)}
-    pod["spec"] = {**pod["spec"], "schedulerName": "default-scheduler"}
-    path = "/api/v1/namespaces/team/pods"
-
-    def is_gated() -> bool:
-        try:
-            return bool(machine.server.request("POST", f"{path}?dryRun=All", pod)["spec"].get("schedulingGates"))
-        except ApiError:
-            return False
-
-    eventually(is_gated, machine.kubelet.log)
-    return str(machine.server.request("POST", path, pod)["metadata"]["uid"])
-
-
 def lost_its_mark(machine: Laptop, name: str) -> bool:
     """Once nobody holds the label of a Pod at a gate any more."""
     path, bare = f"/api/v1/namespaces/team/pods/{name}", {"metadata": {"labels": {GATE: None}}}
@@ -303,20 +212,6 @@ def lost_its_mark(machine: Laptop, name: str) -> bool:
     except ApiError:
         return False
     return GATE not in found["metadata"].get("labels", {}) and bool(found["spec"].get("schedulingGates"))
-
-
-def named(template: Manifest, name: str) -> Manifest:
-    return {**template["metadata"], "name": name}
-
-
-def pods_of(machine: Laptop) -> list[Manifest]:
-    return list(machine.server.request("GET", "/api/v1/namespaces/team/pods")["items"])
-
-
-def waiting(machine: Laptop) -> dict[str, dict[str, str]]:
-    """By Pod of the team that has a gate, its annotations."""
-    held = [each for each in pods_of(machine) if each["spec"].get("schedulingGates")]
-    return {each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in held}
 
 
 def _killed_at(machine: Laptop, number: int) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import click
+import pytest
 import yaml
 
+from cli.commands.serve import reconciler
 from cli.commands.serve import webhook as command
 from policies.configuration.settings import ADMITTING_USERS
 from tests.manifests.component import base, documents
@@ -16,6 +19,36 @@ def programs(*components: str) -> list[dict[str, Any]]:
     """The Deployments of the webhook and of these components."""
     others = [each for component in components for each in documents(component, "deployment.yaml")]
     return [base("deployment.yaml", "Deployment"), *others]
+
+
+@pytest.mark.parametrize(
+    ("component", "program", "arguments"),
+    [
+        ("volcano-gates", command, {"gates": ("volcano",)}),
+        ("volcano-gates", reconciler, {"gates": ("volcano",), "mode": "manage"}),
+        ("yunikorn-gates", command, {"gates": ("yunikorn",)}),
+        ("yunikorn-gates", reconciler, {"gates": ("yunikorn",), "mode": "manage"}),
+        ("reconciler-volcano", reconciler, {"dialects": ("volcano",), "gates": ()}),
+        ("yunikorn-observe", reconciler, {"dialects": ("yunikorn",), "gates": (), "mode": "observe"}),
+    ],
+)
+def test_a_component_switches_on_what_it_installs(
+    component: str, program: click.Command, arguments: dict[str, Any]
+) -> None:
+    name = f"quotree-{program.name}"
+    shipped = documents("reconciler", "deployment.yaml") if program is reconciler else programs()
+    (container,) = shipped[0]["spec"]["template"]["spec"]["containers"]
+    (kustomization,) = documents(component, "kustomization.yaml")
+    added = [
+        operation["value"]
+        for patch in kustomization["patches"]
+        if patch.get("target", {}).get("name") == name
+        for operation in yaml.safe_load(patch["patch"])
+    ]
+
+    given = program.make_context(name, [*container["args"][2:], *added]).params
+
+    assert {key: given[key] for key in arguments} == arguments
 
 
 def test_an_autoscaler_and_the_deployment_do_not_both_say_how_many_replicas_there_are() -> None:

@@ -203,13 +203,19 @@ def test_kueue_alone_is_looked_after_unless_dialects_are_named() -> None:
     assert of_dialects().settings.dialects == {Dialect.KUEUE}
     assert of_dialects("kueue", "volcano").settings.dialects == {Dialect.KUEUE, Dialect.VOLCANO}
     assert of_dialects("kueue", "yunikorn").idle == ("reconciler.dialects: yunikorn",)
-    assert of_dialects("kueue", enforce="gates").idle == ("yunikorn.enforce: gates",)
     assert of_dialects("yunikorn", enforce="gates").idle == ()
     assert of_dialects("yunikorn", enforce="gates", preemption=True).idle == ()
     assert of_dialects("kueue", preemption=True).idle == ("yunikorn.preemption",)
     assert of_dialects("yunikorn", observes=True).idle == ()
-    assert of_dialects("kueue", volcano="gates").idle == ("volcano.enforce: gates",)
     assert of_dialects("volcano", volcano="gates").idle == ()
+
+
+def test_who_holds_pods_at_a_gate_lets_them_pass_also_where_the_dialect_is_not_named() -> None:
+    yunikorn, volcano = of_dialects("kueue", enforce="gates"), of_dialects(volcano="gates")
+
+    assert yunikorn.settings.dialects == {Dialect.KUEUE, Dialect.YUNIKORN}
+    assert volcano.settings.dialects == {Dialect.KUEUE, Dialect.VOLCANO}
+    assert (yunikorn.idle, volcano.idle) == ((), ())
 
 
 def test_a_dialect_that_nobody_knows_is_refused_with_its_place() -> None:

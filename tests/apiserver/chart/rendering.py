@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +54,22 @@ def chosen(components: Collection[str]) -> dict[str, Any]:
 
 def kustomize(components: Collection[str], folder: Path, *resources: str) -> Objects:
     """The base, or the resources, with the components, each behind those that it patches."""
-    ordered = sorted(components, key=lambda name: (len(NEEDS.get(name, [])), name))
-    manifests = os.path.relpath(source.MANIFESTS, folder.resolve())
-    kustomization = {
-        "resources": [f"{manifests}/{name}" for name in resources or ("base",)],
-        "components": [f"{manifests}/components/{name}" for name in ordered],
-        **({} if resources else {"labels": [{"pairs": LABELS}]}),
-    }
-    (folder / "kustomization.yaml").write_text(json.dumps(kustomization))
+    written(sorted(components, key=lambda name: (name in NEEDS, name)), folder, *resources)
     done = subprocess.run(
         [*build.programs().kubectl, "kustomize", str(folder)], capture_output=True, text=True, timeout=60, check=True
     )
     return by_name(yaml.load_all(done.stdout, yaml.CSafeLoader))
+
+
+def written(components: Sequence[str], folder: Path, *resources: str) -> None:
+    """The kustomization of the base, or of the resources, with the components in this order."""
+    manifests = os.path.relpath(source.MANIFESTS, folder.resolve())
+    kustomization = {
+        "resources": [f"{manifests}/{name}" for name in resources or ("base",)],
+        "components": [f"{manifests}/components/{name}" for name in components],
+        **({} if resources else {"labels": [{"pairs": LABELS}]}),
+    }
+    (folder / "kustomization.yaml").write_text(json.dumps(kustomization))
 
 
 def by_name(documents: Iterator[Any]) -> Objects:

@@ -25,7 +25,7 @@ GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 
 def installed(server: ControlPlane) -> Guard:
     """The webhook, not started yet, and the rights of the reconciler."""
-    return Guard(shipped(server), yaml.safe_dump(CONFIGURATION), "reconciler-volcano", "volcano-gates")
+    return Guard(shipped(server), yaml.safe_dump(CONFIGURATION), "reconciler", "reconciler-volcano", "volcano-gates")
 
 
 class VolcanoWorld(GatedWorld):

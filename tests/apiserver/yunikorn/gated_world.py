@@ -39,7 +39,7 @@ Manifest = dict[str, Any]
 
 def installed(server: ControlPlane) -> Guard:
     """The webhook, not started yet, and the rights of the reconciler."""
-    return Guard(shipped(server), yaml.safe_dump(CONFIGURATION), "yunikorn-gates")
+    return Guard(shipped(server), yaml.safe_dump(CONFIGURATION), "reconciler", "yunikorn-gates")
 
 
 class GatedWorld:

@@ -102,10 +102,11 @@ def _checks() -> Iterator[str]:
             message = f"{source.value(component)} needs {source.value(other)}"
             test = f"and {source.condition(component)} (not {source.condition(other)})"
             yield f'{{{{- if {test} }}}}{{{{ fail "{message}" }}}}{{{{ end }}}}\n'
-    for component, other in EXCLUDES.items():
-        message = f"{source.value(component)} does not work beside {source.value(other)}"
-        test = f"and {source.condition(component)} {source.condition(other)}"
-        yield f'{{{{- if {test} }}}}{{{{ fail "{message}" }}}}{{{{ end }}}}\n'
+    for component, excluded in EXCLUDES.items():
+        for other in excluded:
+            message = f"{source.value(component)} does not work beside {source.value(other)}"
+            test = f"and {source.condition(component)} {source.condition(other)}"
+            yield f'{{{{- if {test} }}}}{{{{ fail "{message}" }}}}{{{{ end }}}}\n'
 
 
 def _values(given: list[Option], above: str) -> Iterator[str]:

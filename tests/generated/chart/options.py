@@ -46,13 +46,13 @@ SWITCHES = {
     "prometheus-rule-reconciler": "Alerts on the reconciler.",
     "reconciler": "The reconciler. Kueue's CustomResourceDefinitions must be there, its own or those of crds.install.",
     "reconciler-deletes-jobs": "The reconciler may delete jobs, for objectRetentionPolicies of its configuration.",
-    "reconciler-volcano": "The reconciler looks after Volcano's queues; with volcano in its reconciler.dialects.",
+    "reconciler-volcano": "The reconciler looks after Volcano's queues; stop Volcano's queue controller before.",
     "reconciler-part": "A reconciler more for each name in reconciler.parts, for the trees that it is named at.",
     "service-monitor": "ServiceMonitors of the Prometheus operator, which must be installed.",
     "volcano-gates": "Pods of PodGroups wait for the quota of their Queue, without Volcano's scheduler.",
     "webhook-autoscaling": "As many replicas of the webhook as reviews need, instead of webhook.replicas.",
     "yunikorn-gates": "Pods wait for the quota of YuniKorn, without its scheduler.",
-    "yunikorn-observe": "The reconciler compares what YuniKorn's scheduler binds with its quotas.",
+    "yunikorn-observe": "The reconciler observes: it writes nothing, and compares what YuniKorn's scheduler binds.",
 }
 NEEDS = {
     "audit-baseline": ["audit"],
@@ -68,7 +68,7 @@ NEEDS = {
     "yunikorn-observe": ["reconciler"],
 }
 """What a component is nothing without."""
-EXCLUDES = {"service-monitor": "metrics-auth"}
+EXCLUDES = {"service-monitor": ["metrics-auth"], "yunikorn-observe": ["volcano-gates", "yunikorn-gates"]}
 """What a component does not work beside."""
 
 
@@ -107,7 +107,8 @@ def _image() -> Iterator[Option]:
 
 def _needs(component: str) -> str:
     needed = [source.value(each) for each in NEEDS.get(component, [])]
-    excluded = f" Not beside {source.value(EXCLUDES[component])}." if component in EXCLUDES else ""
+    others = " or ".join(map(source.value, EXCLUDES.get(component, [])))
+    excluded = f" Not beside {others}." if others else ""
     return (f" Needs {' and '.join(needed)}." if needed else "") + excluded
 
 

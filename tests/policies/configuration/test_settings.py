@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.file import API_VERSION, KIND, read_configuration
-from policies.configuration.settings import ADMITTING_USERS, Configuration, VolcanoResourceGroup
+from policies.configuration.settings import ADMITTING_USERS, Configuration, Dialect, VolcanoResourceGroup
 from policies.model.errors import BadConfiguration
 from policies.rules import registry
 from policies.text.positions import DocumentRoot
@@ -124,3 +124,26 @@ def test_yunikorn_is_followed_unless_it_is_said_not_to_be_there() -> None:
     assert configured().yunikorn.follow
     assert not configured(yunikorn={"follow": False}).yunikorn.follow
     assert "yunikorn.follow: expected true or false" in refusal(yunikorn={"follow": "no"})
+
+
+# -- quota at gates ----------------------------------------------------------------------------------------------------
+
+
+def test_gates_hold_where_the_file_does_not_say_otherwise() -> None:
+    def gates(**keys: Any) -> frozenset[Dialect]:
+        manifest = {"apiVersion": API_VERSION, "kind": KIND, **keys}
+        return read_configuration(manifest, registry(), [Dialect.VOLCANO]).gates
+
+    assert gates() == {Dialect.VOLCANO}
+    assert gates(volcano={"maxQueueDepth": 3}) == {Dialect.VOLCANO}
+    assert gates(yunikorn={"enforce": "gates"}) == {Dialect.VOLCANO, Dialect.YUNIKORN}
+    assert gates(volcano={"enforce": "off"}) == frozenset()
+    assert configured().gates == frozenset()
+
+
+def test_the_reconciler_looks_after_what_is_enforced_beside_what_is_named() -> None:
+    enforced = {"volcano": {"enforce": "gates"}}
+
+    assert configured(**enforced).reconciler.dialects == {Dialect.KUEUE, Dialect.VOLCANO}
+    alone = configured(**enforced, reconciler={"dialects": ["yunikorn"]})
+    assert alone.reconciler.dialects == {Dialect.YUNIKORN, Dialect.VOLCANO}

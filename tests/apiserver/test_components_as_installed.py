@@ -1,0 +1,112 @@
+"""Components of manifests/ and of the chart, as installed: what they hold passes, without a patch by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.apiserver import build
+from tests.apiserver.chart import rendering
+from tests.apiserver.quickstart.installing import (
+    GATED,
+    TEAMS,
+    done,
+    from_chart,
+    from_own_kustomization,
+    gated,
+    pods_of,
+    waiting,
+)
+from tests.apiserver.quickstart.laptop import Laptop, laptop
+from tests.apiserver.volcano.queue_world import QUEUES
+from tests.scheduling.volcano import manifests as volcano
+from tests.waiting import eventually
+
+INSTALLED_BY = {"kustomize": from_own_kustomization, "helm": from_chart}
+
+
+@pytest.fixture
+def machine(programs: build.Programs, tmp_path: Path) -> Iterator[Laptop]:
+    with laptop(tmp_path) as started:
+        done(started, "kubectl apply -k manifests/crds")
+        yield started
+
+
+def serving(machine: Laptop) -> None:
+    done(machine, "kubectl -n quotree-system wait deployment --all --for=condition=Available --timeout=3m")
+
+
+def diagnosis(machine: Laptop, check: str) -> list[tuple[str, str]]:
+    """The state and the message of each result of a check of `quotree doctor`."""
+    checks = json.loads(machine.run("quotree doctor -o json 2>/dev/null").stdout)["checks"]
+    return [(each["state"], each["message"]) for each in checks if each["id"] == check]
+
+
+@pytest.mark.parametrize("way", INSTALLED_BY)
+@pytest.mark.parametrize("dialect", GATED)
+def test_a_pod_passes_its_gate_where_there_is_room_and_says_why_it_waits_elsewhere(
+    machine: Laptop, dialect: str, way: str
+) -> None:
+    INSTALLED_BY[way](machine, GATED[dialect])
+    serving(machine)
+    template = TEAMS[dialect](machine)
+
+    for name in ("first", "second"):
+        gated(machine, template, name)
+
+    eventually(lambda: len(waiting(machine)) == 1, machine.kubelet.log)
+    (late,) = waiting(machine)
+    (runs,) = {each["metadata"]["name"] for each in pods_of(machine)} - {late}
+    eventually(lambda: "lacks cpu=1" in waiting(machine)[late].get("quotree.dev/quota-waits", ""), machine.kubelet.log)
+    machine.server.request("DELETE", f"/api/v1/namespaces/team/pods/{runs}?gracePeriodSeconds=0")
+    eventually(lambda: waiting(machine) == {}, machine.kubelet.log)
+
+
+def test_the_reconciler_opens_queues_of_volcano(machine: Laptop) -> None:
+    from_own_kustomization(machine, ["reconciler", "reconciler-volcano"])
+    serving(machine)
+
+    machine.server.request("POST", QUEUES, volcano.queue("team", "root"))
+
+    eventually(lambda: _state_of(machine, "team") == "Open", machine.kubelet.log)
+
+
+def _state_of(machine: Laptop, queue: str) -> object:
+    return machine.server.request("GET", f"{QUEUES}/{queue}").get("status", {}).get("state")
+
+
+def test_the_reconciler_observes_yunikorn_and_writes_nothing(machine: Laptop) -> None:
+    from_own_kustomization(machine, ["reconciler", "yunikorn-observe"])
+    serving(machine)
+    done(machine, "kubectl apply -f examples/quickstart.yaml")
+
+    ((state, message),) = diagnosis(machine, "reconciler-lease")
+    assert (state, "--mode observe" in message) == ("skipped", True)
+    log = machine.kubelet.programs["reconciler"].log()
+    assert "has no effect here" not in log
+    leases = machine.server.request("GET", "/apis/coordination.k8s.io/v1/namespaces/quotree-system/leases")
+    assert leases["items"] == []
+
+
+@pytest.mark.parametrize("component", ["volcano-gates", "yunikorn-gates", "reconciler-volcano", "yunikorn-observe"])
+def test_kustomize_refuses_it_without_the_reconciler_and_before_it(component: str, tmp_path: Path) -> None:
+    """Else its arguments would be passed over in silence, and Pods would wait for ever."""
+    for number, components in enumerate(([component], [component, "reconciler"])):
+        (folder := tmp_path / str(number)).mkdir()
+        built = _built(components, folder)
+
+        assert built.returncode != 0
+        assert "Deployment" in built.stderr
+        assert "quotree-reconciler" in built.stderr
+
+
+def _built(components: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """What kustomize makes of the base with the components in this order."""
+    rendering.written(components, folder)
+    return subprocess.run(
+        [*build.programs().kubectl, "kustomize", str(folder)], capture_output=True, text=True, timeout=60, check=False
+    )

@@ -11,8 +11,8 @@ from typing import Any
 from cluster.client import ClusterClient
 from cluster.errors import ApiError, Forbidden, NotFound
 from cluster.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS
-from policies.configuration.file import read_configuration
-from policies.configuration.settings import Configuration
+from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.rules import registry
@@ -23,6 +23,7 @@ from reconciler.parts.claims import DEFAULT
 
 _MOST_COPIED = 10_000
 """Nodes that aliases of the configuration may copy."""
+_EMPTY = f"{{apiVersion: {API_VERSION}, kind: {KIND}}}"
 
 
 def _now() -> datetime:
@@ -102,13 +103,27 @@ class CheckedCluster:
     @cached_property
     def configuration(self) -> Configuration:
         """Of the webhook; the defaults where it cannot be read."""
-        ref = self.names.settings
         try:
-            found = self.get(CONFIG_MAPS.item(ref.name, ref.namespace))
-            written = text(mapping((found or {}).get("data")).get("configuration.yaml"))
-            return read_configuration(single(written, _MOST_COPIED), registry()) if written else Configuration()
-        except (ApiError, BadText, PolicyError):
+            return self.configuration_of(self.webhook_deployment, "--config") or Configuration()
+        except ApiError:
             return Configuration()
+
+    def configuration_of(self, deployment: Manifest | None, name: str) -> Configuration | None:
+        """Quotree's own, which a process reads from the file of this option; None where that is not a text in a
+        ConfigMap, or is wrong. Raises ClusterError.
+        """
+        file, gates = option(deployment, name), options(deployment, "--gates")
+        written: str | None = _EMPTY
+        if file is not None:
+            folder, _, key = file.rpartition("/")
+            ref = mounted(deployment, folder, "configMap").get("name")
+            found = self.get(CONFIG_MAPS.item(str(ref), self.names.namespace)) if ref else None
+            written = text(mapping((found or {}).get("data")).get(key))
+        try:
+            document = single(written, _MOST_COPIED) if written else None
+            return read_configuration(document, registry(), [Dialect(each) for each in gates]) if document else None
+        except (BadText, PolicyError, ValueError):
+            return None
 
     def _present(self, deployment: Callable[[], Manifest | None]) -> bool:
         try:
@@ -135,13 +150,13 @@ def options(deployment: Manifest | None, name: str) -> list[str]:
     return [value if equals else following for key, equals, value, following in pairs if key == name]
 
 
-def mounted_secret(deployment: Manifest | None, folder: str) -> Mapping[str, Any]:
-    """The Secret that is mounted as this folder, as the volume names it; empty where none is."""
+def mounted(deployment: Manifest | None, folder: str, source: str) -> Mapping[str, Any]:
+    """What is mounted as this folder, such as a `secret` or a `configMap`, as the volume names it; empty for none."""
     pod = pod_spec(deployment or {})
     mounts = (mapping(each) for container in listing(pod.get("containers")) for each in _mounts(container))
     volume = next((each.get("name") for each in mounts if each.get("mountPath") == folder), None)
     named = (mapping(each) for each in listing(pod.get("volumes")))
-    return next((mapping(each.get("secret")) for each in named if each.get("name") == volume), {})
+    return next((mapping(each.get(source)) for each in named if each.get("name") == volume), {})
 
 
 def _mounts(container: object) -> Sequence[object]:

@@ -65,6 +65,14 @@ def test_a_pod_passes_its_gate_where_there_is_room_and_says_why_it_waits_elsewhe
     machine.server.request("DELETE", f"/api/v1/namespaces/team/pods/{runs}?gracePeriodSeconds=0")
     eventually(lambda: waiting(machine) == {}, machine.kubelet.log)
 
+    assert [state for state, _ in diagnosis(machine, "quota-gates")] == ["ok"]
+    done(machine, "kubectl -n quotree-system delete deployment quotree-reconciler")
+    ((state, message),) = diagnosis(machine, "quota-gates")
+    assert (state, "nobody lets them pass: Deployment quotree-system/quotree-reconciler is not" in message) == (
+        "failure",
+        True,
+    )
+
 
 def test_the_reconciler_opens_queues_of_volcano(machine: Laptop) -> None:
     from_own_kustomization(machine, ["reconciler", "reconciler-volcano"])

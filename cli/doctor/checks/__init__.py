@@ -7,6 +7,7 @@ from cli.doctor.checks.api_service import api_service
 from cli.doctor.checks.certificates import ca_bundle, certificate_expiry, webhook_configurations
 from cli.doctor.checks.dashboard import dashboard
 from cli.doctor.checks.definitions import crds
+from cli.doctor.checks.gates import quota_gates
 from cli.doctor.checks.health import audit_age, cache_age
 from cli.doctor.checks.leases import audit_lease, kueue_manager, reconciler_lease
 from cli.doctor.checks.ledger import ledger
@@ -36,6 +37,7 @@ CHECKS = (
     reconciler_lease,
     parts,
     kueue_manager,
+    quota_gates,
     workers,
     audit_lease,
     audit_age,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from certs.pki import BadCertificate, inspect, split
 from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.served import Served, client_configurations, from_secret, from_server, reached, server_name
-from cli.doctor.target import CheckedCluster, mounted_secret, option
+from cli.doctor.target import CheckedCluster, mounted, option
 from cluster.apply import converts_with_us
 from cluster.errors import ApiError, Forbidden
 from cluster.resource import (
@@ -200,4 +200,4 @@ def secret_of(deployment: Manifest | None) -> str | None:
     if named := option(deployment, "--secret"):
         return named.rpartition("/")[2]
     folder = option(deployment, "--api-certs") or option(deployment, "--certs")
-    return text(mounted_secret(deployment, folder).get("secretName")) if folder else None
+    return text(mounted(deployment, folder, "secret").get("secretName")) if folder else None

@@ -12,7 +12,7 @@ from cli.doctor.checks.rights import account_of, missing_rights
 from cli.doctor.checks.services import of_service
 from cli.doctor.result import CheckResult, check, failure, ok, skipped, warning
 from cli.doctor.served import Served
-from cli.doctor.target import CheckedCluster, mounted_secret, option
+from cli.doctor.target import CheckedCluster, mounted, option
 from cluster.errors import Forbidden
 from cluster.resource import SECRETS
 from cluster.reviews import Access
@@ -88,7 +88,7 @@ def judged_trust(subject: str, served: Served, authorities: bytes | str, name: s
 def _authorities(target: CheckedCluster, deployment: Manifest, file: str) -> bytes | str:
     """What a file of the dashboard's holds, where that is mounted from a Secret; else why it has none."""
     path = PurePosixPath(file)
-    source = mounted_secret(deployment, str(path.parent))
+    source = mounted(deployment, str(path.parent), "secret")
     name = text(source.get("secretName"))
     if name is None:
         return f"{file} is mounted from no Secret"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cli.exits import AccessDenied, OutOfReach
 from cluster.api.refusal import HttpRefusal
-from cluster.errors import from_status
+from cluster.errors import Forbidden, Unreachable, from_status
 from cluster.reviews import Access, Caller
 from dashboard.reading.backend import Manifest
 
@@ -31,6 +32,17 @@ def refused_as_by_a_server() -> Iterator[None]:
         yield
     except HttpRefusal as refusal:
         raise from_status(refusal.body()) from refusal
+
+
+@contextmanager
+def out_of_reach_as_by_a_server(who: str) -> Iterator[None]:
+    """What ends a command becomes the error that a client would raise: a page says it, and goes on. `who` answers."""
+    try:
+        yield
+    except AccessDenied as error:
+        raise Forbidden(403, "Forbidden", error.message) from error
+    except OutOfReach as error:
+        raise Unreachable(who, error.message, "reload this page to try again") from error
 
 
 def only(trees: Manifest, path: str) -> Manifest | None:

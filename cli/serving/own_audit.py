@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 
 from audit.api import AuditApi
 from audit.auditor import SHARE, SHORTEST
-from cli.exits import AccessDenied, OutOfReach
-from cli.serving.answers import FileReviews, refused_as_by_a_server
-from cluster.errors import ClusterError, Forbidden, Unreachable
+from cli.serving.answers import FileReviews, out_of_reach_as_by_a_server, refused_as_by_a_server
+from cluster.errors import ClusterError, Unreachable
 from dashboard.reading.backend import Manifest
 from policies.audit.audited import Audit
 
@@ -58,11 +57,10 @@ class OwnAudit:
     def _run(self) -> None:
         began = time.monotonic()
         try:
-            self._last, self._error = self._judge(), None
-        except AccessDenied as error:
-            self._error = Forbidden(403, "Forbidden", error.message)
-        except OutOfReach as error:
-            self._error = Unreachable("the audit", error.message, "reload this page to try again")
+            with out_of_reach_as_by_a_server("the audit"):
+                self._last, self._error = self._judge(), None
+        except ClusterError as error:
+            self._error = error
         except Exception:
             log.exception("the cluster could not be audited: internal error")
             self._error = Unreachable("the audit", "internal error", "the command's output has the trace")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from cli.exits import Exit, OutOfReach
-from cli.serving.answers import OTHERS, FileReviews, only, refused_as_by_a_server
+from cli.serving.answers import OTHERS, FileReviews, only, out_of_reach_as_by_a_server, refused_as_by_a_server
 from cluster.client import ClusterClient
 from cluster.errors import ClusterError
 from dashboard.login.authenticators import ByKey
@@ -92,7 +92,8 @@ class ReadOnce:
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         with self._lock:
             if path in OTHERS:
-                return only(self._others.current(), path) or {}
+                with out_of_reach_as_by_a_server("the cluster"):
+                    return only(self._others.current(), path) or {}
             with refused_as_by_a_server():
                 return self._api.answer(f"{path}?{urlencode(params or {})}", "Bearer own")
 

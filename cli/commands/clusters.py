@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.exits import Misused, OutOfReach
+from cli.exits import OF_ACTS, Misused, OutOfReach
 from cli.input import reconciler_api
 from cli.input.against import Against
 from cli.input.options import against_of, output
@@ -18,7 +18,7 @@ from policies.model.printing import plain
 _NONE = "there are no MultiKueueClusters"
 
 
-@click.command()
+@click.command(epilog=OF_ACTS)
 @against_of("cluster", "The manager cluster.")
 @reconciler_api.options
 @output

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from cli.completion import SHELLS, script
+from cli.exits import OF_ACTS
 from cli.output import emit
 
 
-@click.command()
+@click.command(epilog=OF_ACTS)
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL.

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cli.exits import OF_ACTS
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.options import namespaces
@@ -21,7 +22,7 @@ from policies.model.objects import GroupKind
 from policies.model.printing import plain
 
 
-@click.group("list", cls=OfKinds)
+@click.group("list", cls=OfKinds, epilog=OF_ACTS)
 def list_() -> None:
     """List ClusterQueues, LocalQueues, workloads, ResourceFlavors or Cohorts of Kueue, as kueuectl list does.
 

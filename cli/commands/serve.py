@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cli.exits import Misused
+from cli.exits import OF_ACTS, Misused
 from cli.input.against import Against, AgainstType
 from cli.input.settings import settings as read_settings
 from cli.serving.audit_command import audit as audit_command
@@ -25,7 +25,7 @@ PATIENCE = 0.1
 """Seconds that a refusal waits for the cache, which lags the API server by some milliseconds."""
 
 
-@click.group()
+@click.group(epilog=OF_ACTS)
 def serve() -> None:
     """Run a server until SIGTERM or Ctrl-C.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
+from cli.exits import EPILOG, OF_ACTS, OF_PLANS
 from cli.group import quotree
 from tests.cli.runs import run
 
@@ -64,3 +65,59 @@ def test_an_example_that_is_wrong_is_found() -> None:
     assert "No such option" in problem("quotree tree trees/ --agains cluster")
     assert "Missing argument" in problem("quotree explain")
     assert problem("quotree nothing") == "no such command"
+
+
+# -- exit codes -------------------------------------------------------------------------------------------------------
+
+JUDGING = (
+    "",
+    "audit",
+    "baseline",
+    "baseline create",
+    "baseline prune",
+    "diff",
+    "doctor",
+    "fix",
+    "migrate",
+    "order",
+    "pending",
+    "review",
+    "simulate",
+    "test",
+    "tree",
+    "validate",
+    "why",
+)
+"""Commands that read much and say what is wrong with it."""
+PLANNING = (
+    "install",
+    "install take-over",
+    *("queue", "queue close", "queue move", "queue open", "queue pause", "queue resume"),
+    "uninstall",
+)
+"""Commands that say what they would do, or refuse it."""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "quotree")
+def test_the_help_has_the_exit_codes_of_a_command_of_its_kind(words: tuple[str, ...]) -> None:
+    name = " ".join(words)
+    expected = EPILOG if name in JUDGING else OF_PLANS if name in PLANNING else OF_ACTS
+
+    help = run(*words, "--help", env={"COLUMNS": "120"}).stdout
+
+    assert " ".join(help.split()).endswith(expected)
+    assert help.count("Exit codes:") == 1
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "quotree")
+def test_who_can_fail_on_findings_judges(words: tuple[str, ...]) -> None:
+    command: click.Command | None = quotree
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
+
+    options = {option for parameter in command.params for option in parameter.opts}
+
+    if options & {"--fail-on", "--require-objects", "--require-evaluated", "--check"}:
+        assert " ".join(words) in JUDGING

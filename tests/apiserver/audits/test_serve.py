@@ -94,8 +94,10 @@ def said(report: dict[str, Any]) -> dict[str, Any]:
 def test_a_tree_that_was_broken_before_is_reported_until_it_is_repaired(
     server: ControlPlane, start: Start, tmp_path: Path
 ) -> None:
-    put(server, cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "a"), local_queue("lost", "nowhere", "team"))
-    put(server, *(cluster_queue(f"wide-{number:03}", "c") for number in range(110)), cohort("c", "d"), cohort("d", "c"))
+    queues = {"q": "a", **{f"wide-{number:03}": "c" for number in range(110)}}
+    put(server, cohort("a", "b"), cohort("b", "a"), cohort("c", "d"), cohort("d", "c"))
+    put(server, *(cluster_queue(name, above, namespaceSelector=None) for name, above in queues.items()))
+    put(server, local_queue("lost", "nowhere", "team"))
     audit = start()
     eventually(lambda: audit.ready, audit.log)
 
@@ -107,6 +109,10 @@ def test_a_tree_that_was_broken_before_is_reported_until_it_is_repaired(
     parentless = {"spec": {"parentName": None}}
     for name in "ac":
         server.request("PATCH", f"{KUEUE}/cohorts/{name}", parentless, content_type=MERGE)
+    for name in queues:
+        server.request(
+            "PATCH", f"{KUEUE}/clusterqueues/{name}", {"spec": {"namespaceSelector": {}}}, content_type=MERGE
+        )
     server.request("DELETE", f"{KUEUE}/namespaces/team/localqueues/lost")
     eventually(lambda: not of_trees(server) and not listed(server, f"{OPEN}/namespaces/team/reports"), audit.log)
     assert set(listed(server, f"{OPEN}/clusterreports")) == {"quotree-not-ours", "theirs"}

@@ -5,15 +5,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE  # pytest would rewrite the assertions of every module in each process, each time
 PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
-# Three files at a time on any machine: a test of a server waits more than it works. Without the reorder, files of few long
+# Five files at a time on any machine: a test of a server waits more than it works. Without the reorder, files of few long
 # tests would come last.
-BY_FILE := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+BY_FILE := --numprocesses=5 --dist=loadfile --no-loadscope-reorder
 # Go programs take 25% less time with it, most of all kube-apiserver, and 80 MB more memory each.
 LAZY_GC := GOGC=300
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run quickstart test unit thorough check format generate field-names conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run quickstart test nightly programs unit thorough check format generate field-names conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,17 +43,24 @@ run: venv ## judge examples/, then serve the webhook and the dashboard on loopba
 quickstart: venv ## the quick start of the README without Docker, on its own control plane, built on first use (ONCE=1: and end)
 	$(LAZY_GC) $(BIN)/python -m tests.apiserver.quickstart $(if $(ONCE),--once)
 
-test: unit ## every test; builds the control plane on first use, starts servers, commands and the demo
+test: unit programs ## every test, storms in their short form; builds the control plane on first use, starts servers, commands and the demo
+	$(LAZY_GC) $(BIN)/python -m pytest -m "apiserver and not nightly" $(BY_FILE)
+
+nightly: venv programs ## every test with twenty times as many random examples, then each long run; takes hours
+	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=nightly
+	$(LAZY_GC) $(BIN)/python -m pytest -m apiserver $(BY_FILE) --hypothesis-profile=nightly
+	$(MAKE) fuzz race soak soak-multikueue soak-parts soak-certs soak-rollovers
+
+programs: venv
 	-$(BIN)/python -m tests.apiserver.build
 	-$(BIN)/python -m tests.apiserver.helm
 	-$(BIN)/python -m tests.debian_packages
 	-$(BIN)/python -m tests.apiserver.collector.build
-	$(LAZY_GC) $(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
 unit: venv ## the tests that need no API server, no process of ours and no copy of the project
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
 
-thorough: venv ## the same with a hundred times as many random examples
+thorough: venv ## the same with two hundred times as many random examples
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=thorough
 
 check: venv ## format, lint, types, import contract, generated files

@@ -115,7 +115,7 @@ class ControlPlane:
                     raise
 
     def stop(self) -> None:
-        """Stops everything, kube-apiserver before etcd (without etcd it does not end), and forgets all data."""
+        """Stops everything, the last one first, and forgets all data."""
         self._connections.close()
         processes, self._processes = self._processes, None
         if processes:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.apiserver.processes import passed_on
 
-SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "25"))
+SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "12"))
 SOAK_SEED = int(os.environ.get("SOAK_SEED", "1"))
 BEGINNING = 1.0
 """Seconds within which a process is still beginning, as a rule."""

@@ -69,7 +69,7 @@ def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
 
 
 @pytest.mark.apiserver
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGTERM])
 def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, ending: signal.Signals) -> None:
     with _start(folder=tmp_path) as process:
         assert process.stdout

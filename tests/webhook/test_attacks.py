@@ -416,7 +416,7 @@ class Balancer:
 
 def test_rollovers_under_load_fail_no_request(tmp_path: Path) -> None:
     """`make soak-rollovers` plays more of them, with as much load as the machine can make."""
-    rollovers = int(os.environ.get("ROLLOVERS", "3"))
+    rollovers = int(os.environ.get("ROLLOVERS", "2"))
     with ExitStack() as opened:
         folders = count()
 

@@ -169,6 +169,7 @@ def kustomized(new_control_plane: Callable[..., ControlPlane]) -> Iterator[Guard
         yield guard
 
 
+@pytest.mark.nightly
 def test_a_release_takes_the_place_of_the_kustomize_install_and_back_without_a_gap(
     kustomized: Guard, tmp_path: Path
 ) -> None:

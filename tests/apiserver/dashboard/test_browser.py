@@ -14,6 +14,7 @@ from tests.apiserver.dashboard.seen import block, focused, names, row
 from tests.apiserver.dashboard.world import ADMIN, RBAC, STRANGER, TENANT, bound, reconciling
 from tests.apiserver.kueue_world import KUEUE, workload
 from tests.builders import cohort
+from tests.profiles import spread
 from tests.waiting import eventually
 
 TREES, QUEUE, SPACE = "/trees/kueue", "/queues/kueue/ClusterQueue/queue-0", "/namespaces/team-0"
@@ -40,7 +41,7 @@ PAGES = {
 
 
 def test_no_page_keeps_people_out(admin: Visitor) -> None:
-    for path, status in PAGES.items():
+    for path, status in spread([*PAGES.items()], 0.7):
         page = admin.to(path, status)
         assert page.locator("h1").count() == 1, path
         assert admin.serious() == [], path

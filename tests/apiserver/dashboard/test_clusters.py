@@ -1,10 +1,15 @@
-"""The worker clusters of MultiKueue in the dashboard, in Chromium, while one of them is cut off."""
+"""The worker clusters of MultiKueue in the dashboard, in Chromium, while one of them is cut off.
+
+Three control planes and a browser for one page: nightly. In CI `tests/dashboard/test_app.py` asks for the page, and
+`tests/apiserver/multikueue/test_connections.py` has what it shows.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.apiserver import build
@@ -14,6 +19,7 @@ from tests.apiserver.dashboard.world import ADMIN, RBAC, Dashboard, bound, servi
 from tests.apiserver.multikueue.world import World, three_clusters
 
 
+@pytest.mark.nightly
 def test_worker_clusters_and_what_runs_there(programs: build.Programs, tmp_path: Path) -> None:
     users, arguments = (ADMIN,), serving(tmp_path)
     with (

@@ -1,6 +1,7 @@
 """The alerts on a real Prometheus that scrapes real processes: quiet in normal running, fired by real failures.
 
-The tests follow one another on one installation: the last one ends it.
+The tests follow one another on one installation: the last one ends it. CI has the quiet and the queries alone: each
+failure takes a minute, in which all the processes run. `test_rules.py` has each alert fire on written series.
 """
 
 from __future__ import annotations
@@ -146,6 +147,7 @@ def differ(world: Installation, prometheus: Prometheus) -> None:
     raise AssertionError(f"fires: {prometheus.firing()}")
 
 
+@pytest.mark.nightly
 def test_a_worker_is_cut_off_the_ledger_refuses_certificates_end_and_work_waits(
     world: Installation, prometheus: Prometheus, tmp_path: Path
 ) -> None:
@@ -182,6 +184,7 @@ def test_a_worker_is_cut_off_the_ledger_refuses_certificates_end_and_work_waits(
     calm(prometheus)
 
 
+@pytest.mark.nightly
 def test_the_reconciler_may_not_write_a_kind_is_not_listed_and_a_second_installation_writes(
     world: Installation, prometheus: Prometheus
 ) -> None:
@@ -208,6 +211,7 @@ def test_the_reconciler_may_not_write_a_kind_is_not_listed_and_a_second_installa
     calm(prometheus)
 
 
+@pytest.mark.nightly
 def test_clients_crowd_the_webhook_what_it_allows_is_refused_and_the_api_server_answers_it_late(
     world: Installation, prometheus: Prometheus
 ) -> None:
@@ -227,6 +231,7 @@ def test_clients_crowd_the_webhook_what_it_allows_is_refused_and_the_api_server_
     world.guards_line.turn("open")
 
 
+@pytest.mark.nightly
 def test_the_lease_is_lost_the_webhook_is_down_and_then_the_api_server_takes_no_writes(
     world: Installation, prometheus: Prometheus
 ) -> None:
@@ -254,6 +259,7 @@ def test_the_lease_is_lost_the_webhook_is_down_and_then_the_api_server_takes_no_
     world.allow()
 
 
+@pytest.mark.nightly
 def test_a_replica_is_deaf_one_is_gone_and_then_all_are(world: Installation, prometheus: Prometheus) -> None:
     last = {PAUSED, CLOSED, UNJUDGED, WRITES, FAILS}
     prometheus.scrape(WEBHOOK, webhook_target(world), f"127.0.0.1:{world.deaf.metrics_port}")
@@ -266,6 +272,7 @@ def test_a_replica_is_deaf_one_is_gone_and_then_all_are(world: Installation, pro
     fired(prometheus, {ALL_GONE}, besides={REPLICA, ONE_GONE, PART_GONE, *last})
 
 
+@pytest.mark.nightly
 def test_every_alert_has_fired(prometheus: Prometheus) -> None:
     """In one of the tests above, or in those of a slow log."""
     found = prometheus.query('count by (alertname, severity) (count_over_time(ALERTS{alertstate="firing"}[1h]))')

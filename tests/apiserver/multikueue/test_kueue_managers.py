@@ -19,6 +19,7 @@ from tests.apiserver.multikueue.observer import Observer
 from tests.apiserver.multikueue.world import SYSTEM, World, conditions, path, three_clusters
 from tests.apiserver.webhook.guard import Guard
 from tests.builders import batch_job, queued, template
+from tests.profiles import spread
 from tests.waiting import eventually
 
 CONFIGURATION = """
@@ -339,7 +340,7 @@ def restart(world: World, die_at: int = 0) -> None:
 def test_manager_and_workers_end_behind_any_write_and_no_job_runs_twice_or_is_forgotten(
     world: World, manager: KueueManager, observer: Observer
 ) -> None:
-    steps = range(1, 12, 2)
+    steps = spread(range(1, 12), 0.3)
     for worker in world.workers:
         world.quota(worker, "20")
     for step in steps:

@@ -12,6 +12,7 @@ from tests.apiserver.multikueue.kueue_played import PREBUILT, K
 from tests.apiserver.multikueue.kueue_worker import KueueWorker
 from tests.apiserver.multikueue.observer import Observer
 from tests.apiserver.multikueue.world import World, conditions, three_clusters
+from tests.profiles import spread
 from tests.waiting import eventually
 
 
@@ -147,7 +148,7 @@ def observer(world: World) -> Iterator[Observer]:
 def test_manager_and_workers_end_behind_any_write_and_no_job_runs_twice_or_is_forgotten(
     world: World, kueues: dict[str, KueueWorker], observer: Observer
 ) -> None:
-    steps = range(1, 12, 2)
+    steps = spread(range(1, 12), 0.3)
     for worker in world.workers:
         world.quota(worker, "20")
     world.manager.process.end()

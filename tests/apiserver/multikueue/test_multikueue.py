@@ -23,6 +23,7 @@ from tests.apiserver.multikueue.world import (
     wait_out,
 )
 from tests.builders import kueue, local_queue
+from tests.profiles import spread
 from tests.reconciler.jobs.pod_world import pod
 from tests.waiting import eventually
 
@@ -395,7 +396,7 @@ def test_a_manager_that_is_killed_behind_any_write_leaves_no_job_twice_and_none_
     for worker in world.workers:
         world.quota(worker, "20")
     world.manager.process.end()
-    steps = range(1, 13, 1 if PLACEMENTS else 2)
+    steps = spread(range(1, 13), 0.3)
     for step in steps:
         world.submit(f"killed-{step}")
         world.release()
@@ -413,7 +414,7 @@ def test_a_manager_that_is_killed_behind_any_write_leaves_no_job_twice_and_none_
 
 def test_random_faults_make_no_job_run_twice_and_none_be_forgotten(world: World, observer: Observer) -> None:
     seed = int(os.environ.get("SOAK_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
-    storm = Storm(world, observer, PLACEMENTS or 25, random.Random(seed))
+    storm = Storm(world, observer, PLACEMENTS or 12, random.Random(seed))
     print(f"SOAK_SEED={seed}")
     storm.run(60 + 6.0 * storm.placements)
     print(f"{len(observer.runs)} placements, faults: {storm.faults}")

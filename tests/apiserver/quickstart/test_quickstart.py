@@ -99,6 +99,7 @@ def test_make_quickstart_shows_it_in_less_than_two_minutes_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_make_quickstart_ends_with_its_parent(programs: build.Programs, tmp_path: Path) -> None:
     """make does not always pass on the signal that ends it."""
     with subprocess.Popen(

@@ -24,7 +24,7 @@ from tests.apiserver.webhook.certificate_storm import SERVER_NAME, Replica, Stor
 from tests.builders import queue
 from tests.webhook.reviews import body, review
 
-SOAK_SECONDS = float(os.environ.get("CERTS_SOAK_SECONDS", "25"))
+SOAK_SECONDS = float(os.environ.get("CERTS_SOAK_SECONDS", "15"))
 SEED = int(os.environ.get("CERTS_SOAK_SEED", "1"))
 RATE = 1000.0
 """Reviews a second, at most: on two cores replicas and callers share the processors."""

@@ -18,6 +18,11 @@ from tests.waiting import eventually
 
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+EMPTIED = (
+    "/apis/coordination.k8s.io/v1/leases",
+    "/apis/batch/v1/jobs",
+    *(f"{KUEUE}/{each}" for each in ("workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors")),
+)
 
 
 def install(server: ControlPlane) -> None:
@@ -38,6 +43,16 @@ def following(server: ControlPlane, **configuration: Any) -> Iterator[Reconciler
             yield running
         finally:
             running.stop()
+
+
+def empty(server: ControlPlane) -> None:
+    """Remove all queues, work and Leases: for the next test of a control plane that several share, one by one."""
+    for resource in EMPTIED:
+        group, _, plural = resource.rpartition("/")
+        for meta in [each["metadata"] for each in server.request("GET", resource)["items"]]:
+            if meta.get("namespace") != "kube-system":
+                within = f"/namespaces/{meta['namespace']}" if "namespace" in meta else ""
+                server.remove(f"{group}{within}/{plural}/{meta['name']}")
 
 
 def served(server: ControlPlane, path: str) -> bool:

@@ -139,9 +139,7 @@ def test_a_pod_starts_gives_way_and_ends(server: ControlPlane) -> None:
     eventually(lambda: started(server) == {"high"})
     eventually(lambda: len(workloads(server)) == 1)
     assert list(pods(server)) == ["high"]
-    assert any(
-        name == "low" and "Preempted" in message for name, message in eventually(lambda: reported(server, "Stopped"))
-    )
+    eventually(lambda: any(name == "low" and "Preempted" in message for name, message in reported(server, "Stopped")))
 
     (name,) = workloads(server)
     end(server, "high", "Succeeded")
@@ -233,7 +231,7 @@ def test_a_pod_that_came_without_the_gate_is_deleted_with_an_event(server: Contr
     create(server, loose)
 
     eventually(lambda: "loose" not in pods(server))
-    assert ("loose", "missing workload") in eventually(lambda: reported(server, "Stopped"))
+    eventually(lambda: ("loose", "missing workload") in reported(server, "Stopped"))
 
 
 class Dying(ClusterClient):

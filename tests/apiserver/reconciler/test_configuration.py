@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.jobs.batch_jobs import job
-from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue, workload
+from tests.apiserver.kueue_world import KUEUE, conditions, empty, following, install, queue, workload
 from tests.builders import kueue
 from tests.waiting import eventually
 
@@ -18,12 +19,19 @@ WORKLOADS = f"{HOME}/workloads"
 SCOPE = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
 
 
+@pytest.fixture(scope="module")
+def shared(programs: build.Programs) -> Iterator[ControlPlane]:
+    """Not that of all tests: `following` looks after everything on its server, in another way each time."""
+    with ControlPlane() as started:
+        install(started)
+        yield started
+
+
 @pytest.fixture
-def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    started = new_control_plane()
-    install(started)
-    started.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
-    return started
+def server(shared: ControlPlane) -> Iterator[ControlPlane]:
+    shared.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    yield shared
+    empty(shared)
 
 
 def put_queue(server: ControlPlane, cpu: str, *local: str, **spec: Any) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.jobs.batch_jobs import job
-from tests.apiserver.kueue_world import KUEUE, conditions, queue, served, workload
+from tests.apiserver.kueue_world import KUEUE, conditions, empty, queue, served, workload
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica, shipped
 from tests.builders import kueue
 from tests.waiting import eventually
@@ -21,9 +22,17 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 
 
+@pytest.fixture(scope="module")
+def shared(programs: build.Programs) -> Iterator[ControlPlane]:
+    """Not that of all tests: the reconciler as shipped looks after everything on its server."""
+    with ControlPlane() as started:
+        yield shipped(started)
+
+
 @pytest.fixture
-def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    return shipped(new_control_plane())
+def server(shared: ControlPlane) -> Iterator[ControlPlane]:
+    yield shared
+    empty(shared)
 
 
 @pytest.fixture

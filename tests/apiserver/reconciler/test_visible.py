@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.jobs.batch_jobs import job
-from tests.apiserver.kueue_world import KUEUE, conditions, queue, workload
+from tests.apiserver.kueue_world import KUEUE, conditions, empty, queue, workload
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica, shipped
 from tests.apiserver.webhook.guard import QUOTREE
 from tests.builders import kueue
@@ -37,9 +38,24 @@ SERVED = (
 )
 
 
+@pytest.fixture(scope="module")
+def shared(programs: build.Programs) -> Iterator[ControlPlane]:
+    """With users of its own: boss may see everything, member what is in team."""
+    with ControlPlane(users=list(USERS.values())) as started:
+        shipped(started)
+        for name in ("team", "others"):
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            started.request("POST", "/api/v1/namespaces", body)
+        started.request("POST", f"{RBAC}/clusterrolebindings", bound("boss", "quotree-batch-admin", "boss"))
+        member = bound("member", "quotree-batch-user", "member", "team")
+        started.request("POST", f"{RBAC}/namespaces/team/rolebindings", member)
+        yield started
+
+
 @pytest.fixture
-def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    return shipped(new_control_plane(users=list(USERS.values())))
+def server(shared: ControlPlane) -> Iterator[ControlPlane]:
+    yield shared
+    empty(shared)
 
 
 @pytest.fixture
@@ -70,19 +86,12 @@ def bound(name: str, role: str, user: str, namespace: str = "") -> dict[str, Any
 
 def organisation(server: ControlPlane) -> None:
     """`small` and `large` share the Cohort org: 2 and 4 cpu, of which `held` of another namespace has 5."""
-    for name in ("team", "others"):
-        server.request(
-            "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        )
     server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
     for name, cpu in (("small", "2"), ("large", "4")):
         server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", name, queue("org", cpu)))
     for namespace, name in (("team", "small"), ("others", "large")):
         local = kueue("LocalQueue", "main", {"clusterQueue": name})
         server.request("POST", f"{KUEUE}/namespaces/{namespace}/localqueues", local)
-    server.request("POST", f"{RBAC}/clusterrolebindings", bound("boss", "quotree-batch-admin", "boss"))
-    member = bound("member", "quotree-batch-user", "member", "team")
-    server.request("POST", f"{RBAC}/namespaces/team/rolebindings", member)
 
 
 def submit(server: ControlPlane, namespace: str, name: str, cpu: str, priority: int = 0) -> None:

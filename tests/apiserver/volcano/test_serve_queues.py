@@ -15,22 +15,34 @@ import yaml
 
 from reconciler.controllers.gates.comparison import PATIENCE
 from scheduling.objects.times import SECOND
+from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import empty
 from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
 from tests.apiserver.volcano.queue_world import QUEUES, command, commands, organisation, patch, pod_group, states
 from tests.apiserver.webhook.guard import ROOT
 from tests.scheduling.volcano.manifests import pod
 from tests.waiting import eventually
 
+POD_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 OURS = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
 
 
+@pytest.fixture(scope="module")
+def shared(programs: build.Programs) -> Iterator[ControlPlane]:
+    """Not that of all tests: the reconciler as shipped looks after everything on its server."""
+    with ControlPlane() as started:
+        shipped(started)
+        started.kubectl("apply", "-f", str(ROOT / "manifests" / "components" / "reconciler-volcano" / "rbac.yaml"))
+        yield started
+
+
 @pytest.fixture
-def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    server = shipped(new_control_plane())
-    server.kubectl("apply", "-f", str(ROOT / "manifests" / "components" / "reconciler-volcano" / "rbac.yaml"))
-    return server
+def server(shared: ControlPlane) -> Iterator[ControlPlane]:
+    yield shared
+    empty(shared)
+    shared.request("DELETE", POD_GROUPS)
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ def server(programs: object) -> Iterator[ControlPlane]:
         yield shipped(running)
 
 
+@pytest.mark.nightly  # as those of `test_alerts.py`
 def test_one_that_waits_for_its_log_is_behind_and_its_rounds_are_slow(server: ControlPlane, tmp_path: Path) -> None:
     _fill(server)
     with SlowLog(2_500) as log:  # five lines a second

@@ -64,6 +64,7 @@ def _done(machine: Laptop, command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly  # the walk of the README takes the same steps
 def test_make_quickstart_shows_it_in_less_than_two_minutes_and_leaves_nothing(
     programs: build.Programs, tmp_path: Path
 ) -> None:

@@ -115,7 +115,7 @@ class JobsController(Controller):
         self._relatives_are_stale(record)
         before = record.shown
         if before is not None:
-            record.exists, record.idle = None, at_rest(self._kinds[record.id.kind], record.id, before)
+            record.exists, record.idle = None, at_rest(self._kinds[record.id.kind], record.id, before.packed)
             self._leave_workload(record, before)
         self.store.enter(record, State.UNRESOLVED, Event.HIDDEN)
         self.store.hide(record)
@@ -135,25 +135,27 @@ class JobsController(Controller):
         if observed.key[0] not in self._kinds:
             return  # a Pod that was written meanwhile
         self.store.stale[observed.key] = None
-        meta = metadata(observed.value.manifest()) if observed.value is not None else None
+        packed: Packed | None = observed.value
+        meta = metadata(packed.manifest()) if packed is not None else {}
         for job in self._questions.answered(observed.key):
-            if meta is None:
+            if packed is None:
                 self._answered(job, Event.FOUND)  # it cannot be read
             elif text(meta.get("uid")) != job.uid:
                 self._answered(job, Event.FOUND_ANOTHER)
-            else:
-                self._answered(job, Event.FOUND, confirmed=not meta.get("deletionTimestamp"))
+            elif (record := self.store.jobs.get(job)) is not None:
+                record.confirmed |= not meta.get("deletionTimestamp")
+                record.idle = at_rest(self._kinds[job.kind], job, packed)
+                self._answered(job, Event.FOUND)
 
     def gone(self, key: Key) -> None:
         for job in self._questions.answered(key):
             self._answered(job, Event.NOT_FOUND)
 
-    def _answered(self, job: JobId, answer: Event, *, confirmed: bool = False) -> None:
+    def _answered(self, job: JobId, answer: Event) -> None:
         record = self.store.jobs.get(job)
         if record is None:
             return
         record.exists = answer is not Event.NOT_FOUND
-        record.confirmed |= confirmed
         self.store.stale.update(dict.fromkeys(child.key for child in record.children))
         self._happens(record, answer)
 

@@ -10,6 +10,7 @@ from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import JobStep
 from reconciler.jobs.superseded import idle
 from reconciler.objects.observed import Key
+from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 from reconciler.parts.partition import WORK_AT
@@ -42,10 +43,10 @@ def deletion(workload: Workload) -> Delete:
     return Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
 
 
-def at_rest(kind: JobKind, job: JobId, shown: ShownJob) -> bool:
+def at_rest(kind: JobKind, job: JobId, packed: Packed) -> bool:
     """Whether it has no pods, and will have none while nobody starts it."""
     try:
-        return idle(kind, shown.packed.manifest())
+        return idle(kind, packed.manifest())
     except Exception:
         log.exception("%s %s cannot be judged: it may have pods", *job.key)
         return False

@@ -60,7 +60,7 @@ class JobSurroundings:
     def leave(self, record: JobRecord) -> None:
         """The job goes, and Pods of it that run here may not be in sight yet."""
         shown = record.shown
-        if shown is None or at_rest(self.kinds[record.id.kind], record.id, shown):
+        if shown is None or at_rest(self.kinds[record.id.kind], record.id, shown.packed):
             return
         self.leave_workload(shown.workload)
 
@@ -247,8 +247,10 @@ class HiddenLook:
             self.around.leave_workload(name)
 
     def concludes(self) -> None:
-        """Its Workloads go by the answer."""
-        self.around.store.stale_workloads.update(self.record.workloads)
+        """Its Workloads go by the answer. Until a moment ago it may have made Pods, whenever it was hidden."""
+        for name in self.record.workloads:
+            self.around.store.workload(name).left_at = None
+            self.around.store.stale_workloads[name] = None
 
     @cached_property
     def _dependents(self) -> list[str]:

@@ -140,7 +140,7 @@ class JobRecord:
     `shown` is None where no watch shows it. `workloads` name it as an owner, `children` as their controller.
     `due`: nothing is concluded before this moment. `since`: for so long no watch has shown it, or it has not been
     queued. `exists`: whether the API server has an object of its name, None where it was not asked. `confirmed`: the
-    API server said so of this uid, after its Workload lost it. `idle`: it had no pods when it was shown last.
+    API server said so of this uid, after its Workload lost it. `idle`: it had no pods when it was shown last, or found.
     `used`: Workloads that its pods may still run on, though another stands for it.
     """
 

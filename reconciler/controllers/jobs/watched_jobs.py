@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from cluster.decoding import deeper
 from cluster.stream import Manifest
-from policies.dialects.reading import metadata, text
+from policies.dialects.reading import mapping, metadata, text
 from reconciler.core.watched import QUEUE_NAME, WatchedKind, ignore
 from reconciler.jobs.kind import JobKind
 from reconciler.objects.packed import Packed
@@ -32,8 +32,17 @@ def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[Watc
 
     `every`: also jobs that name no queue.
     """
-    label = None if every else QUEUE_NAME
+    label, selects = (None, _any) if every else (QUEUE_NAME, _names_a_queue)
     return tuple(
-        WatchedKind(kind.name, kind.resource, packed, ignore, ignore, label_selector=label, relist=True)
+        WatchedKind(kind.name, kind.resource, packed, ignore, ignore, label, relist=True, selects=selects)
         for kind in kinds
     )
+
+
+def _any(_: Packed) -> bool:
+    return True
+
+
+def _names_a_queue(job: Packed) -> bool:
+    """A job that is read without label is not shown: no watch would say when it goes."""
+    return QUEUE_NAME in mapping(metadata(job.manifest()).get("labels"))

@@ -49,9 +49,9 @@ class Stage:
         self.workload()
         assert self.due() == []
 
-    def read_job(self, uid: str = "u", *, queue: str = "q", **meta: Any) -> Observed:
+    def read_job(self, uid: str = "u", *, queue: str = "q", suspend: bool = True, **meta: Any) -> Observed:
         labels = {f"{K}queue-name": queue} if queue else {}
-        spec = {"suspend": True, "template": builders.template()}
+        spec = {"suspend": suspend, "template": builders.template()}
         made = builders.batch_job("j", spec, uid=uid, resourceVersion="1", labels=labels, **meta)
         return Observed(JOB, "1", Packed.of(made))
 
@@ -278,6 +278,22 @@ def test_what_has_lost_its_owner_is_taken_back_only_once_its_job_is_known_to_be_
     assert taken.action.body["metadata"]["ownerReferences"] == stage.made["metadata"]["ownerReferences"]
 
 
+def test_what_has_lost_its_owner_while_nobody_led_is_taken_back_as_well() -> None:
+    """The Workload is listed before its job."""
+    stage = Stage()
+    stage.start_again()
+    stage.workload(ownerReferences=[])
+    stage.job()
+    assert stage.said() == []
+    assert stage.driver.asked == [ASKED]
+
+    stage.controller.found(stage.read_job())
+    (taken,) = stage.due()
+
+    assert isinstance(taken.action, Patch)
+    assert taken.action.body["metadata"]["ownerReferences"] == stage.made["metadata"]["ownerReferences"]
+
+
 def test_what_has_lost_its_owner_is_not_taken_back_by_a_job_that_is_being_deleted() -> None:
     """The garbage collector removes the reference before it lets the job go."""
     stage = Stage()
@@ -382,7 +398,7 @@ def test_a_job_without_label_is_asked_for_again_after_a_while_since_no_watch_rep
     stage.workload(*HOLDING)
     stage.start_again()
     stage.said()
-    stage.controller.found(stage.read_job(queue=""))
+    stage.controller.found(stage.read_job(queue="", suspend=False))
     assert stage.said() == []
 
     for _ in range(2):
@@ -391,7 +407,33 @@ def test_a_job_without_label_is_asked_for_again_after_a_while_since_no_watch_rep
     stage.said()
     assert stage.driver.asked == [ASKED, ASKED]
     stage.controller.gone(JOB)
+    assert stage.said() == []  # it may have made Pods until a moment ago
+    stage.now += PATIENCE
     assert stage.said() == FINISHED
+
+
+def test_a_job_without_label_that_has_stopped_gives_its_quota_back_after_a_while() -> None:
+    stage = Stage()
+    stage.workload(*HOLDING)
+    stage.start_again()
+    stage.said()
+    stage.controller.found(stage.read_job(queue="", suspend=True))
+    stage.said()
+
+    stage.now += 60 * SECOND
+    stage.said()
+    stage.now += PATIENCE
+
+    assert stage.said() == ["deleted"]
+
+
+@pytest.mark.parametrize("queue", ["", "q"], ids=["without label", "with label"])
+def test_an_answer_shows_a_job_only_if_a_watch_would(queue: str) -> None:
+    """No watch reports the end of a job without label, so that its Workload would stand for it for ever."""
+    stage = Stage()
+    (watched, _) = stage.controller.watched
+
+    assert watched.selects(stage.read_job(queue=queue).value) == bool(queue)
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["the watch first", "the answer first"])

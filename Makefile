@@ -13,7 +13,7 @@ LAZY_GC := GOGC=300
 SOAK = SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run quickstart test nightly programs unit thorough check format generate field-names conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
+.PHONY: help venv lock base-image run quickstart test nightly programs unit thorough explore check format generate field-names conformance bench docs fuzz race soak soak-kueue soak-volcano soak-yunikorn soak-multikueue soak-parts soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ generate: venv ## CRDs, rule pages, tables of the docs and other parts, each fro
 
 field-names: venv ## the fields of Kubernetes' own kinds, as the API server of the tests knows them
 	$(BIN)/python -m tests.apiserver.field_names
+
+explore: venv ## all orders of events around two jobs, for hours if need be; a small part of it runs with the unit tests
+	$(BIN)/python -m pytest tests/reconciler/explorer --hypothesis-profile=thorough -o timeout=7200
 
 conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMANCE names their folder
 	$(BIN)/python -m tests.conformance

@@ -312,10 +312,8 @@ class JobsController(Controller):
         look = JobLook(self._around, record, busy, now)
         self._ask_for_owner(look)
         chosen = next(each for each in SHOWN if each.guard(look))
-        entered = self.store.enter(record, chosen.then, Event.LOOK)
+        look.entered = self.store.enter(record, chosen.then, Event.LOOK)
         record.due = look.due
-        if chosen.then is State.WORKLOAD_DISOWNED and entered:
-            self._questions.ask(record.id)
         if chosen.then in (State.OWNED, State.OWNER_MISSING, State.UNQUEUED, State.TERMINATING, State.QUEUED):
             if look.managed:
                 self.store.wait_no_more(record)
@@ -330,12 +328,10 @@ class JobsController(Controller):
             self._happens(owner, Event.NEEDED)
 
     def _look_at_workload(self, name: str, busy: Busy, now: int) -> Iterator[Wanted]:
-        look = WorkloadLook(self._around, name, now)
-        if (until := look.pods_due) is not None:
-            yield WakeAt((WORKLOAD, name), until)
-            return
-        item = (WORKLOAD, name)
+        look, item = WorkloadLook(self._around, name, now), (WORKLOAD, name)
         yield from self._errors.attempt(item, (item,), partial(self._workload_writes, look), None, busy, now)
+        if look.pods_due is not None:
+            yield WakeAt(item, look.pods_due)
         self.store.tidy_workload(name)
 
     def _workload_writes(self, look: WorkloadLook) -> Iterator[WantedWrite]:

@@ -72,12 +72,13 @@ class JobSurroundings:
 
 @dataclass(eq=False)
 class JobLook:
-    """A job that a watch shows. `now` is in nanoseconds."""
+    """A job that a watch shows. `now` is in nanoseconds. `entered`: it has come to its state just now."""
 
     around: JobSurroundings
     record: JobRecord
     busy: Busy
     now: int
+    entered: bool = False
 
     @property
     def shown(self) -> ShownJob:
@@ -162,6 +163,12 @@ class JobLook:
     # --- writes
 
     def writes_nothing(self) -> Iterator[WantedWrite]:
+        yield from ()
+
+    def asks(self) -> Iterator[WantedWrite]:
+        """Once: an answer that leaves it in this state is followed by what a watch shows."""
+        if self.entered:
+            self.around.questions.ask(self.record.id)
         yield from ()
 
     def writes_end_of_workload(self) -> Iterator[WantedWrite]:

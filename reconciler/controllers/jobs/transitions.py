@@ -86,7 +86,7 @@ SHOWN: tuple[JobTransition, ...] = (
     JobTransition(
         JobLook.disowned_and_unconfirmed,
         State.WORKLOAD_DISOWNED,
-        JobLook.writes_nothing,
+        JobLook.asks,
         "its Workload has lost it: the watch may be late, and an owner that is gone would have the Workload deleted",
     ),
     JobTransition(

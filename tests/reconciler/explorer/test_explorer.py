@@ -1,0 +1,34 @@
+"""Whatever happens to two jobs and a process that dies, nothing runs uncounted and nothing counts for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profiles import LEAN, seeds
+from tests.reconciler.explorer.explore import explore
+from tests.reconciler.explorer.seeds import SEEDS, Seed
+from tests.reconciler.explorer.worlds import FULL, SHORT, World
+
+WORLDS = FULL if len(seeds(1)) > LEAN else SHORT
+MOST = 150_000
+"""States of one world: a few hundred megabytes."""
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("world", WORLDS, ids=str)
+def test_whatever_happens_nothing_runs_uncounted_and_nothing_is_counted_for_ever(world: World) -> None:
+    found = explore(world.cluster(), MOST)
+
+    assert not found.wrong, (found.wrong, found.way)
+    assert found.complete or world in FULL
+    assert found.states > 100
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda each: each.name)
+def test_a_guard_that_is_taken_out_is_missed(seed: Seed, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed.sow(monkeypatch)
+
+    found = explore(seed.world.cluster(), MOST)
+
+    assert seed.symptom in found.wrong
+    assert found.way

@@ -1,0 +1,59 @@
+"""Small worlds to explore: who is there at the beginning, what people may do, and what may go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.reconciler.explorer.model import Cluster
+
+
+@dataclass(frozen=True)
+class World:
+    """`jobs` were submitted one after the other, each when all was at rest, `last` at the end, and nothing has happened
+    to that yet. See `Cluster` for the others.
+    """
+
+    quota: int
+    jobs: tuple[str, ...] = ()
+    last: str = ""
+    acts: int = 0
+    faults: int = 0
+    people: tuple[str, ...] = ()
+    collects: bool = True
+
+    def cluster(self) -> Cluster:
+        made = Cluster(self.quota, people=self.people, collects=self.collects)
+        for name in self.jobs:
+            made.create(name)
+            _settle(made)
+        if self.last:
+            made.create(self.last)
+        made.acts, made.faults = self.acts, self.faults
+        return made
+
+
+def _settle(cluster: Cluster) -> None:
+    for _ in range(100):
+        act = next((each for each in cluster.happenings() if each.fair and each.name != "time"), None)
+        if act is None:
+            return
+        act.do(cluster)
+    raise AssertionError("it never comes to rest")
+
+
+BOTH = ("zza", "zzb")
+SHORT = (
+    World(quota=1, last="zza", acts=1),
+    World(quota=1, jobs=("zza",), acts=1, faults=1, people=("delete", "orphan-delete", "take-away", "evict")),
+    World(quota=1, jobs=("zza",), acts=2, people=("move", "disown", "suspend", "resume"), collects=False),
+)
+"""A second or two each: in every run of the tests."""
+FULL = (
+    World(quota=1, jobs=BOTH, acts=1, faults=1),
+    World(quota=1, jobs=BOTH, acts=2),
+    World(quota=1, jobs=BOTH, acts=2, collects=False, people=("delete", "orphan-delete", "move", "disown", "create")),
+    World(quota=2, jobs=("zza",), acts=2, faults=1, people=("scale", "move", "suspend", "resume", "evict")),
+    World(quota=2, acts=3, people=("create", "delete", "orphan-delete", "move", "scale")),
+    World(quota=1, jobs=("zza",), acts=2, faults=2, people=("delete", "orphan-delete", "take-away", "disown")),
+)
+"""Minutes each: at night."""

@@ -15,6 +15,7 @@ OF_KIND = {
     "Report": "report",
     "Simulation": "simulation",
     "Explanation": "explanation",
+    "JobStates": "job-states",
     "FindingList": "finding-list",
     "Tree": "tree",
     "Snapshot": "snapshot",

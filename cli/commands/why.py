@@ -24,7 +24,7 @@ from cli.output import emit, json_text
 from cli.report.simulations import beside
 from cli.report.simulations.simulation_json import API_VERSION, why_json
 from cli.report.simulations.simulation_text import why_text
-from cli.report.simulations.waiting_text import explained_lines
+from cli.report.simulations.waiting_text import explained_lines, job_state_lines
 from policies.model.errors import PolicyError
 
 
@@ -33,6 +33,7 @@ from policies.model.errors import PolicyError
 @against_of("cluster", "Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing moves.")
 @namespace
 @reconciler_options
+@click.option("--trace", is_flag=True, help="Show in which state its job is, why, and the last changes of that.")
 @output
 @engine_options
 def why(
@@ -40,6 +41,7 @@ def why(
     against: Against,
     namespace: str | None,
     reconciler: Server | None,
+    trace: bool,
     output: str,
     engine: EngineOptions,
 ) -> None:
@@ -50,6 +52,8 @@ def why(
     node of the tree, who uses it, and which limit to raise. For work of MultiKueue it also has the worker clusters that
     were nominated, and why none of them admits it.
     Who may not read the whole cluster is answered by its reconciler, with what they may see.
+    With --trace the reconciler says how it sees the job: its state, the Workloads and Pods that count for it, and what
+    led to that.
 
     \b
     Examples:
@@ -57,7 +61,11 @@ def why(
       quotree why job/train -n ml
       quotree why ml/train
       quotree why ml/train --against files:cluster/
+      quotree why ml/train --trace
     """
+    if trace:
+        emit(_traced(_traceable(workload, namespace, against), against.login, reconciler, output))
+        return
     if against.kind == "files":
         if reconciler is not None:
             raise Misused("--reconciler has nothing to say of files")
@@ -71,6 +79,24 @@ def why(
         except AccessDenied as error:
             refused = error
     emit(_shown(_from_reconciler(wanted, against.login, reconciler, refused), output))
+
+
+def _traceable(workload: str, namespace: str | None, against: Against) -> NamedWork:
+    if against.kind != "cluster":
+        raise Misused("--trace asks the reconciler of a cluster; leave --against out")
+    return named(workload, namespace, partial(_namespace, against))
+
+
+def _traced(wanted: NamedWork, login: ClusterLogin, server: Server | None, output: str) -> str:
+    with asked(login, server) as ask, understood():
+        path = f"/v1/namespaces/{quote(wanted.namespace, safe='')}/jobs/{quote(wanted.name, safe='')}/state"
+        found = ask(path)
+        items = [each for each in found["items"] if wanted.kind in ("", each["kind"])]
+        if not items:
+            raise Misused(f"the reconciler knows no {wanted.kind} {wanted.key}; name the job, without its kind")
+        if output == "json":
+            return json_text({**found, "items": items})
+        return "\n".join(line for each in items for line in job_state_lines(each))
 
 
 def _of_files(workload: str, namespace: str | None) -> str:

@@ -16,6 +16,7 @@ _RESOURCES = (
     ("clusterqueues/pendingworkloads", False, "PendingWorkloadsSummary"),
     ("localqueues/pendingworkloads", True, "PendingWorkloadsSummary"),
     ("workloads/explanation", True, "Explanation"),
+    ("jobs/state", True, "JobStates"),
 )
 """Each with whether it is in a namespace and the kind of the answer; the API server asks for the right to get it.
 

@@ -29,6 +29,7 @@ from policies.dialects.kueue_kinds import GROUP
 from reconciler.api import gates, volcano_tree
 from reconciler.api.aggregated import discovery, path_of_v1
 from reconciler.api.clusters import clusters
+from reconciler.api.job_states import job_states
 from reconciler.api.pending import local_rows, rows, summary
 from reconciler.api.pending_pods import (
     PendingPod,
@@ -157,6 +158,12 @@ class ReconcilerApi:
         key = f"{namespace}/{name}"
         return self._read_loop(lambda core: explained(core, key, time.time_ns(), sight), f"there is no Workload {key}")
 
+    def job_states(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
+        """Whose Workloads there a caller may list, of these they know the owners as well."""
+        self._callers.demand(caller, Access("list", GROUP, "workloads", namespace=namespace))
+        key = f"{namespace}/{name}"
+        return self._read_loop(lambda core: job_states(core, key), f"no job {key} is known that names a queue")
+
     def pending_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
         self._callers.demand(caller, Access("get", VISIBILITY, "clusterqueues", "pendingworkloads", name=name))
         return self._pending(
@@ -261,6 +268,8 @@ _NAME = r"([^/]+)"
 ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", ReconcilerApi.explanation),
     (rf"/v1/namespaces/{_NAME}/workloads/{_NAME}/explanation", ReconcilerApi.explanation),
+    (rf"/v1/jobs/{_NAME}/{_NAME}", ReconcilerApi.job_states),
+    (rf"/v1/namespaces/{_NAME}/jobs/{_NAME}/state", ReconcilerApi.job_states),
     (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_queue),
     (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", ReconcilerApi.pending_of_local_queue),
     (rf"/v1/namespaces/{_NAME}/pendingpods", ReconcilerApi.pods_of_namespace),

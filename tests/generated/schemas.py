@@ -117,11 +117,39 @@ def generate() -> dict[str, str]:
         "diagnosis": _diagnosis(),
         "explanation": _explanation(),
         "finding-list": _finding_list(),
+        "job-states": _job_states(),
         "pending-pods": _pending_pods(),
         "simulation": _simulation(),
         "tree": _tree(),
     }
     return {f"docs/schemas/{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in found.items()}
+
+
+def _job_states() -> Schema:
+    workload = _object(
+        {
+            "name": _TEXT,
+            "stands": {"description": "Whether the job goes by it.", "type": "boolean"},
+            "pods": {"description": "Pods in sight that run on its quota.", **_COUNT},
+        },
+        {"state": _TEXT, "why": _TEXT},
+    )
+    change = _object({"from": _TEXT, "event": _TEXT, "to": _TEXT}, {"at": _TEXT})
+    job = _object(
+        {
+            **dict.fromkeys(("kind", "namespace", "name", "uid", "state", "why"), _TEXT),
+            "workloads": _list(workload),
+            "changes": {"description": "The last changes of its state, the oldest first.", **_list(change)},
+        },
+        {
+            "until": {"description": "Nothing is concluded before.", **_TEXT},
+            "waitsSince": {"description": "For so long it has not been shown, or not been queued.", **_TEXT},
+            "owner": {"description": "The job that controls it.", **_TEXT},
+        },
+    )
+    head = {"apiVersion": {"const": "quotree.dev/v1alpha1"}, "kind": {"const": "JobStates"}}
+    title = "Output of quotree why --trace, and of /v1/jobs/NAMESPACE/NAME"
+    return _document("job-states", title, "JobStates", _object({**head, "items": _list(job)}), {})
 
 
 def _document(name: str, title: str, kind: str, body: Schema, definitions: Schema) -> Schema:

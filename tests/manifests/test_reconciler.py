@@ -130,6 +130,7 @@ def test_tenants_may_ask_the_group_about_their_namespace_alone() -> None:
     assert user == {
         ("get", "localqueues/pendingworkloads"),
         ("get", "workloads/explanation"),
+        ("get", "jobs/state"),
         ("list", "namespacetrees"),
     }
     assert admin == user | {("get", "clusterqueues/pendingworkloads"), ("list", "trees")}

@@ -160,3 +160,18 @@ def _placed(placed: Found) -> str:
     quota = ", ".join(f"{' '.join(amounts)} of {flavor}" for flavor, amounts in by_flavor.items()) or "nothing"
     count = str(placed["count"]) if placed["count"] == placed["asked"] else f"{placed['count']} of {placed['asked']}"
     return f"{placed['name']} x{count} {quota}"
+
+
+def job_state_lines(job: Found) -> Iterator[str]:
+    """In which state a reconciler has a job, the Workloads that count for it, and how it came to that state."""
+    yield plain(f"{job_text(job)} (uid {job['uid']}) is {job['state']}: {job['why']}")
+    moments = (("until", "nothing is concluded before"), ("waitsSince", "not shown or not queued since"))
+    yield from (plain(f"    {words} {job[key]}") for key, words in moments if key in job)
+    if "owner" in job:
+        yield plain(f"    belongs to {job['owner']}")
+    for each in job["workloads"]:
+        role = "stands for it" if each["stands"] else "names it as an owner"
+        state = f"; {each['state']}: {each['why']}" if "state" in each else ""
+        yield plain(f"    Workload {each['name']} {role}, {each['pods']} Pods in sight run on its quota{state}")
+    for each in job["changes"]:
+        yield plain(f"    {each.get('at', 'just now')}  {each['event']}: {each['from']} -> {each['to']}")

@@ -104,7 +104,7 @@ class JobsController(Controller):
         if before is None:
             record.exists, record.idle = None, False
             self.store.wait_no_more(record)
-            self.store.enter(record, State.SHOWN, Event.SHOWN)
+            self.store.enter(record, State.SHOWN, Event.SHOWN, "a watch shows it, and it was not looked at yet")
         elif before.workload != shown.workload:
             self._leave_workload(record, before)
         self.store.show(record, shown)
@@ -117,7 +117,7 @@ class JobsController(Controller):
         if before is not None:
             record.exists, record.idle = None, at_rest(self._kinds[record.id.kind], record.id, before.packed)
             self._leave_workload(record, before)
-        self.store.enter(record, State.UNRESOLVED, Event.HIDDEN)
+        self.store.enter(record, State.UNRESOLVED, Event.HIDDEN, "no watch shows it any more")
         self.store.hide(record)
 
     def _leave_workload(self, record: JobRecord, before: ShownJob) -> None:
@@ -166,7 +166,7 @@ class JobsController(Controller):
         look = HiddenLook(self._around, record)
         for each in HIDDEN:
             if event is each.event and record.state in each.at and each.guard(look):
-                self.store.enter(record, each.then, event)
+                self.store.enter(record, each.then, event, each.why)
                 each.does(look)
                 return
 
@@ -312,7 +312,7 @@ class JobsController(Controller):
         look = JobLook(self._around, record, busy, now)
         self._ask_for_owner(look)
         chosen = next(each for each in SHOWN if each.guard(look))
-        look.entered = self.store.enter(record, chosen.then, Event.LOOK)
+        look.entered = self.store.enter(record, chosen.then, Event.LOOK, chosen.why)
         record.due = look.due
         if chosen.then in (State.OWNED, State.OWNER_MISSING, State.UNQUEUED, State.TERMINATING, State.QUEUED):
             if look.managed:
@@ -336,5 +336,5 @@ class JobsController(Controller):
 
     def _workload_writes(self, look: WorkloadLook) -> Iterator[WantedWrite]:
         chosen = next(each for each in WORKLOADS if each.guard(look))
-        look.record.state = chosen.then
+        look.record.state, look.record.why = chosen.then, chosen.why
         yield from chosen.writes(look)

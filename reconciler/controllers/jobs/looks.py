@@ -349,7 +349,8 @@ class WorkloadLook:
     def asks_again(self) -> Iterator[WantedWrite]:
         """No watch reports the end of a job that it does not show."""
         if self.owner is not None and self.owner.shown is None:
-            self.around.store.enter(self.owner, State.UNRESOLVED, Event.STILL_IN_USE)
+            why = "its Workload has been in use for long, and no watch shows it"
+            self.around.store.enter(self.owner, State.UNRESOLVED, Event.STILL_IN_USE, why)
         elif self.owner is not None:
             self.around.store.wait_no_more(self.owner)
         yield from ()

@@ -137,15 +137,16 @@ class ShownJob(NamedTuple):
 class JobRecord:
     """What is known of one job; moments in nanoseconds.
 
-    `shown` is None where no watch shows it. `workloads` name it as an owner, `children` as their controller.
-    `due`: nothing is concluded before this moment. `since`: for so long no watch has shown it, or it has not been
-    queued. `exists`: whether the API server has an object of its name, None where it was not asked. `confirmed`: the
-    API server said so of this uid, after its Workload lost it. `idle`: it had no pods when it was shown last, or found.
-    `used`: Workloads that its pods may still run on, though another stands for it.
+    `shown` is None where no watch shows it. `workloads` name it as an owner, `children` as their controller. `why` it
+    is in its state. `due`: nothing is concluded before this moment. `since`: for so long no watch has shown it, or it
+    has not been queued. `exists`: whether the API server has an object of its name, None where it was not asked.
+    `confirmed`: the API server said so of this uid, after its Workload lost it. `idle`: it had no pods when it was
+    shown last, or found. `used`: Workloads that its pods may still run on, though another stands for it.
     """
 
     id: JobId
     state: State = State.UNRESOLVED
+    why: str = "another object names it, and no watch shows it"
     shown: ShownJob | None = None
     workloads: dict[str, None] = field(default_factory=dict)
     children: dict[JobId, None] = field(default_factory=dict)
@@ -161,8 +162,9 @@ class JobRecord:
     def unreferenced(self) -> bool:
         return self.shown is None and not self.workloads and not self.children
 
-    def enter(self, state: State, event: Event) -> bool:
+    def enter(self, state: State, event: Event, why: str) -> bool:
         """Whether that is another state than before."""
+        self.why = why
         if state is self.state:
             return False
         self.changes = (*self.changes[1 - _KEPT_CHANGES :], JobChange(0, self.state, event, state))
@@ -180,11 +182,12 @@ class WorkloadRecord:
 
     `owners` are its owners among the jobs. It stands for `jobs`: most have one of their own, but several may name the
     same. `pods` run on its quota. `left`: its job has gone and may have had pods, `left_at` is when that was looked at
-    first. `state` is None where nobody had to look at it by itself.
+    first. `state` is None where nobody had to look at it by itself; `why` it is in that state.
     """
 
     owners: tuple[JobId, ...] = ()
     state: WorkloadState | None = None
+    why: str = ""
     jobs: dict[Key, None] = field(default_factory=dict)
     pods: dict[str, StartedPod] = field(default_factory=dict)
     left: bool = False

@@ -89,9 +89,9 @@ class JobStore:
 
     # --- states
 
-    def enter(self, record: JobRecord, state: State, event: Event) -> bool:
+    def enter(self, record: JobRecord, state: State, event: Event, why: str) -> bool:
         """Whether that is another state than before."""
-        if not record.enter(state, event):
+        if not record.enter(state, event, why):
             return False
         self._changed[record.id] = None
         if state is State.UNRESOLVED:

@@ -1,0 +1,63 @@
+"""In which state jobs of one name are, why, and how they came there, as JSON has it. Read in the loop's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reconciler.controllers.jobs.controller import JobsController
+from reconciler.controllers.jobs.record import JobChange, JobRecord
+from reconciler.controllers.jobs.store import JobStore
+from reconciler.core.core import Core
+from scheduling.objects.times import written
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+def job_states(core: Core, name: str) -> dict[str, Any]:
+    """Of the jobs `namespace/name`, of each kind, and of each uid that a Workload or another job names still.
+
+    Raises KeyError where none is known.
+    """
+    found = [
+        _state(each.store, record)
+        for each in core.controllers
+        if isinstance(each, JobsController)
+        for record in each.store.jobs.values()
+        if record.id.name == name
+    ]
+    if not found:
+        raise KeyError(name)
+    return {"apiVersion": API_VERSION, "kind": "JobStates", "items": found}
+
+
+def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
+    job, shown = record.id, record.shown
+    owner = shown.owner if shown is not None else None
+    return {
+        "kind": job.kind.partition(".")[0],
+        "namespace": job.namespace,
+        "name": job.name.partition("/")[2],
+        "uid": job.uid,
+        "state": record.state.value,
+        "why": record.why,
+        **({"until": written(record.due)} if record.due is not None else {}),
+        **({"waitsSince": written(record.since)} if record.since is not None else {}),
+        **({"owner": f"{owner.kind.partition('.')[0]} {owner.name}"} if owner is not None else {}),
+        "workloads": [*_workloads(store, record)],
+        "changes": [_change(each) for each in record.changes],
+    }
+
+
+def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
+    """That which stands for the job, and all that name it as an owner."""
+    stands = {record.shown.workload: None} if record.shown is not None else {}
+    for name in {**stands, **record.workloads}:
+        found = store.workload(name)
+        looked = {"state": found.state.value, "why": found.why} if found.state is not None else {}
+        yield {"name": name.partition("/")[2], "stands": name in stands, **looked, "pods": len(found.pods)}
+
+
+def _change(change: JobChange) -> dict[str, str]:
+    moment = {"at": written(change.at)} if change.at else {}
+    return {**moment, "from": change.before.value, "event": change.event.value, "to": change.after.value}

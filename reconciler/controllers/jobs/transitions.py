@@ -20,21 +20,22 @@ It leaves these states when a watch shows it. A Workload goes by itself where no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from reconciler.controllers.jobs.looks import HiddenLook, JobLook, WorkloadLook
 from reconciler.controllers.jobs.record import Event, State, WorkloadState
 from reconciler.objects.wanted import WantedWrite
 
 L = TypeVar("L")
+S = TypeVar("S")
 
 
-class JobTransition(NamedTuple):
-    """Of a job in sight that is looked at: where `guard` holds, `then` is its state, and `writes` is written."""
+class Transition(NamedTuple, Generic[L, S]):
+    """Of what is looked at: where `guard` holds, `then` is its state, `writes` is written, and `why` says why."""
 
-    guard: Callable[[JobLook], bool]
-    then: State
-    writes: Callable[[JobLook], Iterable[WantedWrite]]
+    guard: Callable[[L], bool]
+    then: S
+    writes: Callable[[L], Iterable[WantedWrite]]
     why: str
 
 
@@ -49,71 +50,62 @@ class HiddenTransition(NamedTuple):
     why: str
 
 
-class WorkloadTransition(NamedTuple):
-    """Of a Workload that is looked at by itself: where `guard` holds, `then` is its state, and `writes` is written."""
-
-    guard: Callable[[WorkloadLook], bool]
-    then: WorkloadState
-    writes: Callable[[WorkloadLook], Iterable[WantedWrite]]
-    why: str
-
-
-SHOWN: tuple[JobTransition, ...] = (
-    JobTransition(
+SHOWN: tuple[Transition[JobLook, State], ...] = (
+    Transition(
         JobLook.owner_unseen,
         State.OWNER_UNSEEN,
         JobLook.writes_nothing,
         "kinds are watched one by one: its owner may be seen a moment later",
     ),
-    JobTransition(
+    Transition(
         JobLook.pods_may_come,
         State.PODS_TERMINATING,
         JobLook.writes_nothing,
         "it is being deleted, and Pods that it made last may not be in sight yet",
     ),
-    JobTransition(
+    Transition(
         JobLook.pods_terminate,
         State.PODS_TERMINATING,
         JobLook.writes_nothing,
         "it is being deleted, and its Pods still use the quota of its Workload",
     ),
-    JobTransition(
+    Transition(
         JobLook.deleting_and_disowned,
         State.TERMINATING,
         JobLook.writes_end_of_workload,
         "the garbage collector removes the owner reference before it lets the job go",
     ),
-    JobTransition(
+    Transition(
         JobLook.disowned_and_unconfirmed,
         State.WORKLOAD_DISOWNED,
         JobLook.asks,
         "its Workload has lost it: the watch may be late, and an owner that is gone would have the Workload deleted",
     ),
-    JobTransition(
+    Transition(
         JobLook.owned,
         State.OWNED,
         JobLook.writes_of_child,
         "the job above was admitted for it as well: it runs and stops with that",
     ),
-    JobTransition(
+    Transition(
         JobLook.owner_missing,
         State.OWNER_MISSING,
         JobLook.writes_stop,
         "the garbage collector takes it, or its reference: until then it neither runs nor queues",
     ),
-    JobTransition(
+    Transition(
         JobLook.unqueued,
         State.UNQUEUED,
         JobLook.writes_life,
         "it names no queue, or its namespace is not managed: it runs without quota",
     ),
-    JobTransition(
+    Transition(
         JobLook.deleting, State.TERMINATING, JobLook.writes_life, "no Pods are left, so that its Workload may finish"
     ),
-    JobTransition(JobLook.always, State.QUEUED, JobLook.writes_life, "it goes by its Workload"),
+    Transition(JobLook.always, State.QUEUED, JobLook.writes_life, "it goes by its Workload"),
 )
 
-_CHILD_ONLY = (State.UNRESOLVED, State.HIDDEN)
+_UNASKED = (State.UNRESOLVED, State.HIDDEN)
 _OPEN = (State.UNRESOLVED, State.SOUGHT, State.HIDDEN)
 
 HIDDEN: tuple[HiddenTransition, ...] = (
@@ -134,7 +126,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         "no Workload depends on whether it is there",
     ),
     HiddenTransition(
-        _CHILD_ONLY,
+        _UNASKED,
         Event.NEEDED,
         HiddenLook.always,
         State.SOUGHT,
@@ -175,68 +167,64 @@ HIDDEN: tuple[HiddenTransition, ...] = (
     ),
 )
 
-WORKLOADS: tuple[WorkloadTransition, ...] = (
-    WorkloadTransition(
+WORKLOADS: tuple[Transition[WorkloadLook, WorkloadState], ...] = (
+    Transition(
         WorkloadLook.pods_may_come,
         WorkloadState.PODS_MAY_COME,
         WorkloadLook.writes_nothing,
         "its job has gone, and Pods that it made last may not be in sight yet",
     ),
-    WorkloadTransition(
-        WorkloadLook.gone, WorkloadState.GONE, WorkloadLook.writes_nothing, "the API server has it no more"
-    ),
-    WorkloadTransition(
-        WorkloadLook.pods_run, WorkloadState.PODS_RUN, WorkloadLook.writes_nothing, "Pods still use its quota"
-    ),
-    WorkloadTransition(
+    Transition(WorkloadLook.gone, WorkloadState.GONE, WorkloadLook.writes_nothing, "the API server has it no more"),
+    Transition(WorkloadLook.pods_run, WorkloadState.PODS_RUN, WorkloadLook.writes_nothing, "Pods still use its quota"),
+    Transition(
         WorkloadLook.unused_for_long,
         WorkloadState.UNUSED,
         WorkloadLook.deletes_unused,
         "its job is not shown, or not queued, and nobody would use its quota",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.in_use_for_long,
         WorkloadState.UNDECIDED,
         WorkloadLook.asks_again,
         "its job may use its quota, and no watch would report the end of one that it does not show",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.stands_for_a_job,
         WorkloadState.STANDS,
         WorkloadLook.writes_nothing,
         "it stands for a job in sight, which looks after it",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.undecided,
         WorkloadState.UNDECIDED,
         WorkloadLook.writes_nothing,
         "nobody deletes it, and its job may be there",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.of_other_controllers,
         WorkloadState.OF_OTHERS,
         WorkloadLook.writes_nothing,
         "another controller looks after its owner",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.in_use,
         WorkloadState.IN_USE,
         WorkloadLook.waits_for_job,
         "another Workload stands for its job, which still has pods on the quota of this one",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.job_is_replaced,
         WorkloadState.REPLACED,
         WorkloadLook.deletes_replaced,
         "another job has the name of its job, and may need a Workload of this name",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.job_is_gone,
         WorkloadState.ORPHANED,
         WorkloadLook.finishes,
         "its job is gone, and so are its Pods: its quota is free",
     ),
-    WorkloadTransition(
+    Transition(
         WorkloadLook.always, WorkloadState.RELEASED, WorkloadLook.releases, "it is being deleted, and nothing uses it"
     ),
 )

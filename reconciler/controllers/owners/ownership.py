@@ -1,34 +1,11 @@
-"""Which Workloads stand for which jobs: a job has one, but others may have its name on them, or share it."""
+"""Which Workloads have which owners."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
 from policies.model.objects import GroupKind
-from reconciler.objects.observed import Key
 from scheduling.objects.workload import Owner, Workload
-
-
-class JobsByWorkload:
-    """The jobs of a Workload: most have one of their own, but several may name the same."""
-
-    def __init__(self) -> None:
-        self._jobs: dict[str, dict[Key, None]] = {}
-
-    def __contains__(self, workload: object) -> bool:
-        return workload in self._jobs
-
-    def jobs(self, workload: str) -> Iterable[Key]:
-        return self._jobs.get(workload, ())
-
-    def add(self, workload: str, job: Key) -> None:
-        self._jobs.setdefault(workload, {})[job] = None
-
-    def remove(self, workload: str, job: Key) -> None:
-        jobs = self._jobs.get(workload, {})
-        jobs.pop(job, None)
-        if not jobs:
-            self._jobs.pop(workload, None)
 
 
 class WorkloadsByOwner:

@@ -8,10 +8,10 @@ fits is admitted. That is judged by the strongly connected components that canno
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tests.reconciler.explorer.model import BYPASS, JOB, QUEUE, WORKLOAD, Cluster, counted, pending, started_for
+from tests.reconciler.explorer.model import BYPASS, JOB, POD, QUEUE, WORKLOAD, Cluster, counted, pending, started_for
 from tests.reconciler.recount import holds, holds_quota
 
 
@@ -131,7 +131,7 @@ def violations(cluster: Cluster) -> Iterator[str]:
     held = _held(cluster)
     if sum(held.values()) > cluster.quota:
         yield f"{sum(held.values())} are counted, and the quota is {cluster.quota}"
-    for name, running in _running(cluster, bypass=False).items():
+    for name, running in _running(cluster, frozenset()).items():
         if running > held.get(name, 0):
             yield f"{running} Pods run for {name}, and {held.get(name, 0)} are counted"
 
@@ -141,13 +141,13 @@ def _held(cluster: Cluster) -> dict[str, int]:
     return {name: counted(each) for name, each in held}
 
 
-def _running(cluster: Cluster, *, bypass: bool) -> dict[str, int]:
-    """Pods that can run, by the Workload that they were started for."""
+def _running(cluster: Cluster, bypassing: Collection[str]) -> dict[str, int]:
+    """Pods that can run, by the Workload that they were started for; of those that people started, of these jobs."""
     found: dict[str, int] = {}
-    for _, pod in cluster.of("StartedPod"):
+    for _, pod in cluster.of(POD):
         meta = pod["metadata"]
         over = pod["status"]["phase"] == "Succeeded" or meta.get("deletionTimestamp")
-        if over or (not bypass and BYPASS in meta["annotations"]):
+        if over or (BYPASS in meta["annotations"] and meta["labels"]["job-uid"] not in bypassing):
             continue
         name = started_for(pod) or _workload_of(cluster, meta["labels"]["job-uid"])
         found[name] = found.get(name, 0) + 1
@@ -166,8 +166,10 @@ def _workload_of(cluster: Cluster, uid: str) -> str:
 
 
 def unrest(cluster: Cluster) -> Iterator[str]:
-    held, running = _held(cluster), _running(cluster, bypass=True)
+    """A job that names no queue is nobody's to stop, whatever people make of it."""
     jobs = {job["metadata"]["uid"]: job for _, job in cluster.of(JOB)}
+    queued = [uid for uid, job in jobs.items() if QUEUE in job["metadata"].get("labels", {})]
+    held, running = _held(cluster), _running(cluster, queued)
     for name, count in running.items():
         if count > held.get(name, 0):
             yield f"{count} Pods run for {name} for ever, and {held.get(name, 0)} are counted"

@@ -304,16 +304,16 @@ class Cluster:
     def happenings(self) -> Iterator[Act]:
         late = [kind for kind in KINDS if len(self.news[kind]) > LAG]
         for kind in late:
-            yield Act(f"watch {kind}", lambda each, kind=kind: each.hear(kind))  # type: ignore[misc]
+            yield Act(f"watch {kind}", _with(Cluster.hear, kind))
         if not late:
             yield from self._happenings()
 
     def _happenings(self) -> Iterator[Act]:
         for key in self.flights:
-            yield Act(f"answer {key}", lambda each, key=key: each.answer(key))  # type: ignore[misc]
+            yield Act(f"answer {key}", _with(Cluster.answer, key))
         for kind in KINDS:
             if self.news[kind]:
-                yield Act(f"watch {kind}", lambda each, kind=kind: each.hear(kind))  # type: ignore[misc]
+                yield Act(f"watch {kind}", _with(Cluster.hear, kind))
         yield from self._controllers()
         if self._may_wait():
             yield Act("time", Cluster.pass_time)
@@ -352,18 +352,18 @@ class Cluster:
     def _controllers(self) -> Iterator[Act]:
         for key, job in self.of(JOB):
             if self._synced(key, job) != ([], job, []):
-                yield Act(f"job controller {key[1]}", lambda each, key=key: each.sync(key))  # type: ignore[misc]
+                yield Act(f"job controller {key[1]}", _with(Cluster.sync, key))
             if "orphan" in job["metadata"].get("finalizers", ()):
-                yield Act(f"orphan {key[1]}", lambda each, key=key: each.orphan(key))  # type: ignore[misc]
+                yield Act(f"orphan {key[1]}", _with(Cluster.orphan, key))
         jobs = {job["metadata"]["uid"] for _, job in self.of(JOB)}
         for key, manifest in (*self.of(WORKLOAD), *self.of(POD)):
             meta = manifest["metadata"]
             owners = {each["uid"] for each in meta.get("ownerReferences", ())}
             collects = self.collects or key[0] == POD
             if collects and owners and not owners & jobs and not meta.get("deletionTimestamp"):
-                yield Act(f"collect {key[1]}", lambda each, key=key: each.collect(key))  # type: ignore[misc]
+                yield Act(f"collect {key[1]}", _with(Cluster.collect, key))
             elif key[0] == POD and meta.get("deletionTimestamp"):
-                yield Act(f"kubelet {key[1]}", lambda each, key=key: each.drop(key))  # type: ignore[misc]
+                yield Act(f"kubelet {key[1]}", _with(Cluster.drop, key))
 
     def _pods(self, uid: str) -> list[tuple[Key, Manifest]]:
         return [(key, pod) for key, pod in self.of(POD) if pod["metadata"]["labels"]["job-uid"] == uid]
@@ -437,9 +437,9 @@ class Cluster:
         yield Act("crash", _fault(Cluster.crash), fair=False)
         for key, flight in self.flights.items():
             if flight.action is not None and not flight.lost:
-                yield Act(f"lose {key}", _fault(lambda each, key=key: each.lose(key)), fair=False)  # type: ignore[misc]
+                yield Act(f"lose {key}", _fault(_with(Cluster.lose, key)), fair=False)
         for late in self.late:
-            yield Act(f"late {late[0]}", _fault(lambda each, late=late: each.arrive(late)), fair=False)  # type: ignore[misc]
+            yield Act(f"late {late[0]}", _fault(_with(Cluster.arrive, late)), fair=False)
 
     def crash(self) -> None:
         """Another process lists everything; what the first one wrote last may still arrive."""
@@ -469,17 +469,17 @@ class Cluster:
         for name, made in self.made.items():
             key = (JOB, f"ns/{name}")
             if key not in self.objects and made < 2:
-                yield Act(f"create {name}", _person(lambda each, name=name: each.create(name)), fair=False)  # type: ignore[misc]
+                yield Act(f"create {name}", _person(_with(Cluster.create, name)), fair=False)
         for key, job in self.of(JOB):
             for what, change in self._edits(job):
-                yield Act(f"{what} {key[1]}", _person(lambda each, key=key, do=change: do(each, key)), fair=False)  # type: ignore[misc]
+                yield Act(f"{what} {key[1]}", _person(_with(change, key)), fair=False)
         for key, workload in self.of(WORKLOAD):
             if not workload["metadata"].get("deletionTimestamp"):
                 for what, change in _WORKLOAD_EDITS.items():
-                    yield Act(f"{what} {key[1]}", _person(lambda each, key=key, do=change: do(each, key)), fair=False)  # type: ignore[misc]
+                    yield Act(f"{what} {key[1]}", _person(_with(change, key)), fair=False)
         for key, pod in self.of(POD):
             if pod["status"]["phase"] == "Running" and not pod["metadata"].get("deletionTimestamp"):
-                yield Act(f"end {key[1]}", _person(lambda each, key=key: each.end(key)), fair=False)  # type: ignore[misc]
+                yield Act(f"end {key[1]}", _person(_with(Cluster.end, key)), fair=False)
 
     def _edits(self, job: Manifest) -> Iterator[tuple[str, Callable[[Cluster, Key], None]]]:
         if job["metadata"].get("deletionTimestamp"):
@@ -607,6 +607,10 @@ class Cluster:
         waits = self.process.waits
         yield ("waits", sorted((key, item) for key, items in waits._by_key.items() for _, item in items))
         yield ("moments", sorted((ago(at), item) for at, _, _, item in waits._by_moment))
+
+
+def _with(do: Callable[..., None], *given: object) -> Callable[[Cluster], None]:
+    return lambda cluster: do(cluster, *given)
 
 
 def _person(do: Callable[[Cluster], None]) -> Callable[[Cluster], None]:

@@ -191,7 +191,7 @@ class Reconciler:
         self._cluster = cluster
         self._permit = lease or Alone()
         self._ended = threading.Event()
-        self._reflectors: list[Reflector[Observed]] = []
+        self._reflectors: list[Reflector[tuple[Observed, ...]]] = []
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         consumption = Consumption(settings.fading) if settings.fading is not None else None
         world = World(settings.options, settings.ordering, settings.counting, consumption)
@@ -271,9 +271,9 @@ class Reconciler:
             raise
 
     def _follow(self, *, relisted: bool) -> None:
-        """Begin to follow the kinds that a new leader lists again, or all others."""
+        """Begin to follow the resources that a new leader lists again, or all others."""
         records = self.core.state.records
-        chosen = [each for each in self.core.informer.watched.values() if each.relist is relisted]
+        chosen = [each for each in self.core.informer.resources if each.relist is relisted]
         self._reflectors += follow(
             self._cluster,
             self.loop.inbox.put,

@@ -71,11 +71,10 @@ class PartsController(Controller):
 
     def _queues_of(self, name: str) -> Iterator[str]:
         """The ClusterQueues that the write may be about, by what is stored, decided and being written."""
-        record = self._records.find((WORKLOAD, name))
-        if record is None:
-            return
-        versions: list[Workload | None] = [record.decided, record.stored.value if record.stored is not None else None]
-        versions.append(record.in_flight.decided if record.in_flight is not None else None)
+        record, stored = self._records.find((WORKLOAD, name)), self._records.workload(name)
+        versions: list[Workload | None] = [stored.value if stored is not None else None]
+        if record is not None:
+            versions += [record.decided, record.in_flight.decided if record.in_flight is not None else None]
         for each in versions:
             if each is not None:
                 yield self._partition.queue_of(each)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cluster.actions import Action
-from reconciler.core.watched import WatchedKind
+from reconciler.core.watched import WatchedResource
 from reconciler.objects.observed import Key
 from reconciler.objects.workers import WorkerCommand
 
@@ -29,9 +29,9 @@ class ReadObject:
 
 @dataclass(frozen=True, slots=True)
 class Relist:
-    """List all objects of a kind, as often as it takes; comes back as a Listed with this `request`."""
+    """List all objects of a resource, as often as it takes; comes back as a Listed of each view with this `request`."""
 
-    watched: WatchedKind
+    watched: WatchedResource
     request: int
 
 

@@ -107,10 +107,10 @@ class Core:
             case Written():
                 self.writes.written(event, now)
             case ObjectRead():
-                watched = self.informer.watched[event.key[0]]
-                observed = watched.observed(event.manifest, self.state.records.known)
-                self.informer.found(observed)
-                self.writes.answered(observed, now)
+                views = self.informer.views(event.key, event.manifest)
+                for observed in views:
+                    self.informer.found(observed)
+                self.writes.answered(event.key, views, now)
             case Failed():
                 self.writes.failed(event, now)
             case FromWorker():
@@ -133,19 +133,19 @@ class Core:
         self.writes.doubt_decisions()
         self.fencing.begin(event.late_writes)
         progress = self.state.records.progress
-        for watched in self.informer.watched.values():
-            if watched.relist:
-                request = progress.ask(watched.kind)
-                if progress.known(watched.kind):
-                    self._commands.append(Relist(watched, request))
+        for resource in self.informer.resources:
+            if resource.relist:
+                request = progress.ask(resource.kinds)
+                if progress.known(resource.kinds):
+                    self._commands.append(Relist(resource, request))
 
     def _take_list(self, listed: Listed, now: int) -> None:
-        """The first list of a kind answers the request of a new leader, unless it began before that."""
-        progress = self.state.records.progress
-        first = not progress.known(listed.kind)
+        """The first list of a resource answers the request of a new leader, unless it began before that."""
+        progress, resource = self.state.records.progress, self.informer.resource_of[listed.kind]
+        first = not progress.known(resource.kinds)
         self.informer.replace(listed, now)
-        if first and (request := progress.awaited(listed.kind)):
-            self._commands.append(Relist(self.informer.watched[listed.kind], request))
+        if first and progress.known(resource.kinds) and (request := progress.awaited(listed.kind)):
+            self._commands.append(Relist(resource, request))
         if listed.kind == WORKLOAD:
             self.state.partition.listed(listed.request)
 
@@ -168,7 +168,7 @@ class Core:
         self.informer.free(changed.freed)
         self.informer.dirty.update({name: None for kind, name in changed.freed if kind == WORKLOAD})
         if number := partition.ask_for_list():
-            self._commands.append(Relist(self.informer.watched[WORKLOAD], number))
+            self._commands.append(Relist(self.informer.resource_of[WORKLOAD], number))
 
     def _end_turn(self) -> None:
         for _ in self._turn:

@@ -75,11 +75,10 @@ class Decider:
 
     def _step(self, name: str, now: int, *, before_cycles: bool = False) -> None:
         workload = self._world.workloads.get(name)
-        record = self._records.find((WORKLOAD, name))
-        if workload is None or record is None or self._informer.busy(WORKLOAD, name, now):
+        if workload is None or self._records.current(name) is None or self._informer.busy(WORKLOAD, name, now):
             return
-        if record.owed is not None:
-            self.reasons.setdefault(name, record.owed)
+        if (owed := self._records.owed(name)) is not None:
+            self.reasons.setdefault(name, owed)
         moment = whole_second(now)
         successor = successor_of(self._world, self._records, workload)
         around = lifecycle_of(self._world, workload, moment, self._waiting, self._observability, successor)
@@ -144,10 +143,11 @@ class Decider:
         """Write why a Workload waits. That is owed until the object shows it: what is written meanwhile may be in the
         way, and a write may fail.
         """
-        before, record = self._world.workloads.get(name), self._records.find((WORKLOAD, name))
-        if before is None or record is None:
+        before = self._world.workloads.get(name)
+        again = self._records.owed(name) is decision
+        self._records.owe(name, None)
+        if before is None or self._records.current(name) is None:
             return
-        again, record.owed = record.owed is decision, None
         if not before.queueable or self._world.queues.queue_of(before) != decision.queue:
             return
         if self._informer.partition.away(WORKLOAD, name):
@@ -157,7 +157,7 @@ class Decider:
         after = waiting(before, decision, whole_second(now), self._world.counting, self._observability)
         if after == before or (again and after.conditions == before.conditions):
             return  # what else of it was not stored never will be
-        record.owed = decision
+        self._records.owe(name, decision)
         if not self._records.busy((WORKLOAD, name), now):
             self._world.put_workload(after, whole_second(now))
             self._writes.decide(after, now)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from cluster.stream import Manifest
 from reconciler.core.alarms import Alarms
 from reconciler.core.cluster_defaults import ClusterDefaults
 from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.lifecycles import concerned
 from reconciler.core.records import WORKLOAD, Records
 from reconciler.core.waits import Waits
-from reconciler.core.watched import WatchedKind, by_kind, watched_kinds
+from reconciler.core.watched import WatchedKind, by_kind, by_resource, watched_kinds
 from reconciler.managed_jobs import ManagedJobs, NamespaceSelection
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
@@ -62,10 +64,19 @@ class Informer:
         self._selection = NamespaceSelection(managed, world, observability)
         self._defaults = ClusterDefaults()
         self._inputs_outdated = True
-        for kind in self.watched:
-            records.track(kind)
+        self.resources = by_resource(self.watched.values())
+        self.resource_of = {kind: resource for resource in self.resources for kind in resource.kinds}
+        for watched in self.watched.values():
+            records.track(watched.kind, watched.of)
 
     # --- what is observed
+
+    def views(self, key: Key, manifest: Manifest) -> tuple[Observed, ...]:
+        """What a request about the object brought, in the view of its key first, then in all others of the same
+        watch.
+        """
+        views = self.resource_of[key[0]].observed(manifest, self.records.known)
+        return (*(each for each in views if each.key == key), *(each for each in views if each.key != key))
 
     def observe(self, observed: Observed, now: int) -> None:
         """What a watch reports."""
@@ -83,13 +94,12 @@ class Informer:
             self._take_in(observed, whole_second(now), now)
 
     def store(self, observed: Observed, now: int) -> bool:
-        """Keep it in its record; False where it is no news. The world does not know of it yet."""
+        """Keep it; False where it is no news. The world does not know of it yet."""
         key = observed.key
-        record = self.records.record(key)
-        before = record.stored
+        before = self.records.get(key)
         if not news(before, observed):
             return False
-        record.stored = observed if observed.value is not None else None
+        self.records.keep(observed)
         if before is None or before.version != observed.version:
             moment = whole_second(now)
             self._observer.changing(before, observed, moment)
@@ -112,7 +122,6 @@ class Informer:
         for controller in self._shown[kind]:
             controller.observe(observed)
         self._observer.changed(moment)
-        self.records.tidy(observed.key)
 
     def shown(self, observed: Observed) -> bool:
         """Whether the watch of its kind shows such an object at all."""
@@ -159,41 +168,41 @@ class Informer:
         self.dirty[name] = None
         for controller in self._controllers:
             controller.workload_changed(name)
-        record = self.records.find((WORKLOAD, name))
+        record, stored = self.records.find((WORKLOAD, name)), self.records.workload(name)
         if record is not None and record.in_flight is not None and record.in_flight.decided is not None:
             return
-        if record is None or record.stored is None:
+        if stored is None:
             self.dirty.pop(name)
             self.world.drop_workload(name)
-            if record is not None:
-                record.decided = None
+            self.records.undecide(name)
+            self.records.owe(name, None)
             return
         self.restore(name, now)
-        if record.stored.value.replaces:
-            self.dirty[record.stored.value.replaces] = None
+        if stored.value.replaces:
+            self.dirty[stored.value.replaces] = None
         if self.records.rests((WORKLOAD, name), now):
             self.world.queues.drop(name)
-        if alarm := next_moment(record.stored.value, self.waiting):
+        if alarm := next_moment(stored.value, self.waiting):
             self.alarms.set(alarm, (WORKLOAD, name))
 
     def restore(self, name: str, now: int) -> None:
         """What was decided and not written counts no more: the world goes by the stored Workload."""
-        record = self.records.record((WORKLOAD, name))
-        record.decided = None
-        if record.stored is not None:
-            self.world.put_workload(record.stored.value, whole_second(now))
+        self.records.undecide(name)
+        stored = self.records.workload(name)
+        if stored is not None:
+            self.world.put_workload(stored.value, whole_second(now))
 
     # --- what may be written
 
     def rest(self, key: Key, now: int) -> int:
         """Nothing is written of the object for a while: the same would come to the same. The end of that moment."""
         until = self.records.rest(key, now)
-        self.alarms.set(until, key)
+        self.alarms.set(until, self.records.object_of(key))
         return until
 
     def end_rest(self, key: Key, now: int) -> None:
         """There is news of the object: it may be written."""
-        if key in self.records.resting:
+        if self.records.object_of(key) in self.records.resting:
             self.records.end_rest(key)
             self.freed(key, now)
 
@@ -201,6 +210,8 @@ class Informer:
         """Wake the controller when what it waits for has come about, at once where it has."""
         if isinstance(wait, WaitFor) and not self.busy(*wait.key, now):
             controller.wake(wait.item)
+        elif isinstance(wait, WaitFor):
+            self.waits.add(controller, replace(wait, key=self.records.object_of(wait.key)))
         else:
             self.waits.add(controller, wait)
 
@@ -216,15 +227,16 @@ class Informer:
     def freed(self, key: Key, now: int) -> None:
         """Wake whoever waits for the object, if it may be written."""
         if not self.records.busy(key, now):
-            self.waits.free(key)
+            self.waits.free(self.records.object_of(key))
 
     def ring(self, now: int) -> None:
         """Look at all whose moment has come: for a step, or after a rest. Also while another process leads."""
         for key in self.alarms.due(now):
-            record = self.records.find(key)
-            if key[0] == WORKLOAD and record is not None and record.stored is not None:
+            if key[0] == WORKLOAD and self.records.workload(key[1]) is not None:
                 self.dirty[key[1]] = None
-                decided = record.in_flight is not None and record.in_flight.decided is not None
+                record = self.records.find(key)
+                flight = record.in_flight if record is not None else None
+                decided = flight is not None and flight.decided is not None
                 if not decided and not self.records.rests(key, now):
                     self.restore(key[1], now)
             self.freed(key, now)

@@ -45,7 +45,7 @@ class LeaderFencing:
             record = self._records.find(key)
             if record is not None and record.in_flight is not None:
                 continue
-            if key in self._sent or record is None or record.stored is not stored:
+            if key in self._sent or self._records.get(key) is not stored:
                 del self._open[key]
             else:
                 self._fence(key, stored)

@@ -1,12 +1,13 @@
-"""One record for each object: what is stored of it, what was decided since, what is in flight, when it may be written.
+"""What is stored of each object, in each view of it; and one record for each object about which something is under way.
 
-The record is the one place that says which version of an object counts. The scheduler's world follows from it: of each
-Workload it holds `ObjectRecord.current`.
+The record says what was decided since, what is in flight, and when the object may be written. One object has one
+request in flight, however many views there are of it: it is known by its kind and name, and not by a view.
+The scheduler's world follows from both: of each Workload it holds `Records.current`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,28 +57,20 @@ class ObjectRecord:
     flight, or waits until the object may be written. `owed`: why a Workload waits, until the object shows it.
     """
 
-    stored: Observed | None = None
     decided: Workload | None = None
     in_flight: InFlight | None = None
     rest: Rest | None = None
     owed: Wait | None = None
 
     @property
-    def current(self) -> Workload | None:
-        """The Workload that counts; None where there is none."""
-        if self.decided is not None:
-            return self.decided
-        return self.stored.value if self.stored is not None else None
-
-    @property
     def empty(self) -> bool:
-        return self.stored is None and self.decided is None and self.in_flight is None and self.rest is None
+        return self.decided is None and self.in_flight is None and self.rest is None and self.owed is None
 
 
 class Records:
     """`get`, `known` and `note` may be called from any thread; all else belongs to the core.
 
-    Moments are in nanoseconds.
+    The key of any view stands for the object. Moments are in nanoseconds.
     `in_flight` and `resting` are indexes of the records, in the order in which that began.
     """
 
@@ -86,12 +79,30 @@ class Records:
         self.in_flight: dict[Key, None] = {}
         self.resting: dict[Key, None] = {}
         self._tracked: set[str] = set()
+        self._stored: dict[Key, Observed] = {}
         self._records: dict[Key, ObjectRecord] = {}
+        self._kind_of: dict[str, str] = {}
+        self._views_of: dict[str, list[str]] = {}
         self._early: dict[Key, Observed] = {}
 
-    def track(self, kind: str) -> None:
-        """Nothing may be concluded before all objects of this kind are known."""
-        self._tracked.add(kind)
+    def track(self, view: str, kind: str = "") -> None:
+        """Nothing may be concluded before all objects of this view are known. `kind`: that of the objects, where the
+        view bears another name.
+        """
+        self._tracked.add(view)
+        if kind:
+            self._kind_of[view] = kind
+            self._views_of.setdefault(kind, []).append(view)
+
+    def object_of(self, key: Key) -> Key:
+        """The object of which this is a view, by its kind and name."""
+        kind = self._kind_of.get(key[0])
+        return key if kind is None else (kind, key[1])
+
+    def _views(self, key: Key) -> list[Key]:
+        """All views of the object."""
+        kind, name = self.object_of(key)
+        return [(kind, name), *((view, name) for view in self._views_of.get(kind, ()))]
 
     @property
     def complete(self) -> bool:
@@ -105,12 +116,25 @@ class Records:
     # --- what is stored
 
     def get(self, key: Key) -> Observed | None:
-        record = self._records.get(key)
-        return record.stored if record is not None else None
+        """The object in this view."""
+        return self._stored.get(key)
+
+    def keep(self, observed: Observed) -> None:
+        """This is stored now, or nothing where its value is None."""
+        if observed.value is None:
+            self._stored.pop(observed.key, None)
+        else:
+            self._stored[observed.key] = observed
+
+    def lose(self, key: Key, version: str) -> None:
+        """There is no object of this version any more, in any view."""
+        for view in self._views(key):
+            if view in self._stored and self._stored[view].version == version:
+                del self._stored[view]
 
     def note(self, observed: Observed) -> Observed:
         """A thread has read this: who takes in the answer of a write about the object need not read the same again."""
-        if observed.key in self.in_flight:
+        if self.object_of(observed.key) in self.in_flight:
             self._early[observed.key] = observed
         return observed
 
@@ -125,23 +149,23 @@ class Records:
 
     def workload(self, name: str) -> Observed | None:
         """The Workload `namespace/name` as it is stored."""
-        record = self._records.get((WORKLOAD, name))
-        return record.stored if record is not None else None
+        return self._stored.get((WORKLOAD, name))
 
-    def keys(self) -> Iterator[Key]:
-        """Of all objects that are stored."""
-        return (key for key, record in self._records.items() if record.stored is not None)
+    def keys(self) -> Iterable[Key]:
+        """Of all objects that are stored, in each view."""
+        return self._stored.keys()
 
     # --- records
 
     def find(self, key: Key) -> ObjectRecord | None:
-        return self._records.get(key)
+        """The record of the object; None where nothing is under way about it."""
+        return self._records.get(self.object_of(key))
 
     def record(self, key: Key) -> ObjectRecord:
         """The record of the object, a new one where there is none yet."""
-        found = self._records.get(key)
+        found = self.find(key)
         if found is None:
-            found = self._records[key] = ObjectRecord()
+            found = self._records[self.object_of(key)] = ObjectRecord()
         return found
 
     def items(self) -> Iterator[tuple[Key, ObjectRecord]]:
@@ -149,33 +173,61 @@ class Records:
 
     def tidy(self, key: Key) -> None:
         """Drop a record that says nothing any more."""
-        found = self._records.get(key)
+        found = self.find(key)
         if found is not None and found.empty:
-            del self._records[key]
+            del self._records[self.object_of(key)]
+
+    # --- what is decided about Workloads, by `namespace/name`
+
+    def current(self, name: str) -> Workload | None:
+        """The Workload that counts; None where there is none."""
+        record, stored = self.find((WORKLOAD, name)), self.workload(name)
+        if record is not None and record.decided is not None:
+            return record.decided
+        return stored.value if stored is not None else None
+
+    def undecide(self, name: str) -> None:
+        """What is stored counts from now on."""
+        record = self.find((WORKLOAD, name))
+        if record is not None:
+            record.decided = None
+            self.tidy((WORKLOAD, name))
+
+    def owed(self, name: str) -> Wait | None:
+        """Why it waits, where that is still to be shown."""
+        record = self.find((WORKLOAD, name))
+        return record.owed if record is not None else None
+
+    def owe(self, name: str, reason: Wait | None) -> None:
+        """That is why it waits; None: there is nothing to be shown."""
+        if reason is not None or self.owed(name) is not None:
+            self.record((WORKLOAD, name)).owed = reason
+            self.tidy((WORKLOAD, name))
 
     # --- what may be written
 
     def send(self, key: Key, flight: InFlight) -> None:
         self.record(key).in_flight = flight
-        self.in_flight[key] = None
+        self.in_flight[self.object_of(key)] = None
 
     def land(self, key: Key) -> None:
         """What was in flight is over."""
-        self.in_flight.pop(key, None)
-        self._early.pop(key, None)
-        found = self._records.get(key)
+        self.in_flight.pop(self.object_of(key), None)
+        for view in self._views(key):
+            self._early.pop(view, None)
+        found = self.find(key)
         if found is not None:
             found.in_flight = None
 
     def busy(self, key: Key, now: int) -> bool:
         """Whether nothing can be written of the object: a request is in flight, or it rests."""
-        found = self._records.get(key)
+        found = self.find(key)
         if found is None:
             return False
         return found.in_flight is not None or (found.rest is not None and now < found.rest.until)
 
     def rests(self, key: Key, now: int) -> bool:
-        found = self._records.get(key)
+        found = self.find(key)
         return found is not None and found.rest is not None and now < found.rest.until
 
     def rest(self, key: Key, now: int) -> int:
@@ -183,16 +235,18 @@ class Records:
         record = self.record(key)
         backoff = record.rest.backoff if record.rest is not None else RandomBackoff(FIRST_REST, LONGEST_REST)
         record.rest = Rest(now + int(backoff.next() * SECOND), backoff)
-        self.resting.pop(key, None)
-        self.resting[key] = None
+        self.resting.pop(self.object_of(key), None)
+        self.resting[self.object_of(key)] = None
         self._forget_old_rests(now)
         return record.rest.until
 
     def end_rest(self, key: Key) -> None:
         """The object may be written, and its next rest is short again."""
-        if key in self.resting:
-            del self.resting[key]
-            self._records[key].rest = None
+        found = self.object_of(key)
+        if found in self.resting:
+            del self.resting[found]
+            self._records[found].rest = None
+            self.tidy(found)
 
     def _forget_old_rests(self, now: int) -> None:
         while self.resting:
@@ -201,4 +255,3 @@ class Records:
             if rest is not None and rest.until >= now - _REMEMBERED:
                 return
             self.end_rest(key)
-            self.tidy(key)

@@ -6,7 +6,7 @@ world.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from cluster.stream import Manifest
 from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import metadata, text, texts
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key, Listed, Observed, name_of
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.stored import read_stored
@@ -39,8 +39,9 @@ def _any(_: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class WatchedKind:
-    """A kind that is listed and watched.
+    """One view of objects that are listed and watched.
 
+    `kind` names the view. `of`: the kind of the objects, empty where the view bears its name.
     `read` makes of a manifest what decisions go by; `detail` makes what writes need beside it. `put` and `drop` change
     the world (moment in nanoseconds). `label_selector` and `field_selector`: only objects with this label, with these
     fields; `selects` says whether an object that was read is one of them. `relist`: a new leader lists the kind again
@@ -57,18 +58,71 @@ class WatchedKind:
     relist: bool = False
     selects: Callable[[Any], bool] = _any
     field_selector: str | None = None
+    of: str = ""
 
     def observed(self, manifest: Manifest, known: Callable[[Key], Observed | None] = lambda _: None) -> Observed:
         """The object as it was read; what is `known` at this version already is not read again."""
         meta = metadata(manifest)
-        namespace, name = text(meta.get("namespace")), text(meta.get("name")) or ""
-        key = (self.kind, f"{namespace}/{name}" if self.resource.namespaced else name)
+        key = (self.kind, name_of(meta, namespaced=self.resource.namespaced))
         version = text(meta.get("resourceVersion")) or ""
         before = known(key)
         if before is not None and before.version == version != "":
             return before
         detail = self.detail(manifest) if self.detail is not None else None
         return Observed(key, version, self.read(manifest), detail)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedResource:
+    """Objects that one reflector follows: those of a resource that the selectors choose. `views` are what is read of
+    each, at least one.
+    """
+
+    views: tuple[WatchedKind, ...]
+
+    @property
+    def resource(self) -> Resource:
+        return self.views[0].resource
+
+    @property
+    def label_selector(self) -> str | None:
+        return self.views[0].label_selector
+
+    @property
+    def field_selector(self) -> str | None:
+        return self.views[0].field_selector
+
+    @property
+    def relist(self) -> bool:
+        """Whether a new leader lists it again, for one of its views."""
+        return any(view.relist for view in self.views)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(view.kind for view in self.views)
+
+    def observed(
+        self, manifest: Manifest, known: Callable[[Key], Observed | None] = lambda _: None
+    ) -> tuple[Observed, ...]:
+        """The object in each view, in their order; see `WatchedKind.observed`."""
+        return tuple(view.observed(manifest, known) for view in self.views)
+
+
+def lists_of(
+    watched: WatchedResource, objects: Iterable[tuple[Observed, ...]], version: str, request: int = 0
+) -> Iterator[Listed]:
+    """The list of each view. `objects`: each in all views. See `Listed` for the rest."""
+    views = [*zip(*objects, strict=True)] or [()] * len(watched.views)
+    for view, found in zip(watched.views, views, strict=True):
+        yield Listed(view.kind, found, version, request)
+
+
+def by_resource(watched: Iterable[WatchedKind]) -> tuple[WatchedResource, ...]:
+    """One for each resource and selector, in the order of their first views."""
+    found: dict[tuple[Resource, str | None, str | None], list[WatchedKind]] = {}
+    for each in watched:
+        found.setdefault((each.resource, each.label_selector, each.field_selector), []).append(each)
+    return tuple(WatchedResource(tuple(views)) for views in found.values())
 
 
 def _kueue(plural: str, namespaced: bool = False) -> Resource:
@@ -80,6 +134,7 @@ LOCAL_QUEUES = _kueue("localqueues", namespaced=True)
 COHORTS = _kueue("cohorts")
 LIMIT_RANGES = Resource("", "v1", "limitranges", namespaced=True)
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", namespaced=False)
+PRIORITY_CLASS = "PriorityClass"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
 
@@ -155,7 +210,7 @@ WATCHED_KINDS: tuple[WatchedKind, ...] = (
     WatchedKind("LimitRange", LIMIT_RANGES, _identity, ignore, ignore),
     WatchedKind("RuntimeClass", RUNTIME_CLASSES, _identity, ignore, ignore),
     WatchedKind("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, ignore, ignore),
-    WatchedKind("PriorityClass", PRIORITY_CLASSES, _identity, ignore, ignore),
+    WatchedKind(PRIORITY_CLASS, PRIORITY_CLASSES, _identity, ignore, ignore),
     WatchedKind("Workload", WORKLOADS, read_workload, ignore, ignore, detail=Packed.of, relist=True),
 )
 """In the order in which a world is best made: what others refer to comes first."""

@@ -8,6 +8,7 @@ a conflict no copy of it that is still on its way can come through.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cluster.actions import Action, Create, Delete, Patch
@@ -19,7 +20,7 @@ from reconciler.core.informer import Informer
 from reconciler.core.records import WORKLOAD, InFlight, ObjectRecord
 from reconciler.core.retries import Retries, refused
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key, Observed, parts_of
 from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.patches import ADMISSION_MANAGER, alike, patch, patched, spec_patch, status_patch
 from reconciler.objects.versions import older
@@ -74,13 +75,13 @@ class PendingWrites:
         Whether there is anything to write. Where the Workload may not be written, the decision counts until it may.
         """
         key = (WORKLOAD, after.key)
-        record = self._records.record(key)
+        record, stored = self._records.record(key), self._records.get(key)
         record.decided = after
         if record.in_flight is not None and record.in_flight.decided is not None:
             return True
-        if record.stored is None or self._records.busy(key, now):
+        if stored is None or self._records.busy(key, now):
             return False  # what comes of that is decided on anew
-        before: Workload = record.stored.value
+        before: Workload = stored.value
         patch = _change(before, after)
         if patch is not None:
             self._send(key, InFlight(WriteCommand(key, patch), decided=after))
@@ -89,9 +90,9 @@ class PendingWrites:
     def give_back(self, after: Workload) -> None:
         """Have a Workload written that holds its quota no more. Nobody else gets that before it is stored."""
         key = (WORKLOAD, after.key)
-        record = self._records.record(key)
-        if record.stored is not None:
-            self.start(WantedWrite(key, _change(record.stored.value, after)))
+        stored = self._records.get(key)
+        if stored is not None:
+            self.start(WantedWrite(key, _change(stored.value, after)))
 
     def emit(self, event: Create) -> None:
         """Have an Event written; one that is lost is no loss, since conditions say the same."""
@@ -113,11 +114,9 @@ class PendingWrites:
         for key in self._records.in_flight:
             flight = self._in_flight(key)
             if flight is not None and flight.held and _changes(flight.request):
-                stored = self._records.get(key)
-                fences = key[0] == WORKLOAD
-                flight.request = (
-                    WriteCommand(key, fence(stored)) if fences and stored is not None else self._request(key)
-                )
+                stored = self._records.get(key) if key[0] == WORKLOAD else None
+                read = self._request(flight.request.key)
+                flight.request = WriteCommand(key, fence(stored)) if stored is not None else read
 
     def _send(self, key: Key, flight: InFlight) -> None:
         self._records.send(key, flight)
@@ -135,37 +134,39 @@ class PendingWrites:
             self._carried_out(key, now)
             self._deleted(key, outcome, now)
             return
-        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.known)
-        flight = self._in_flight(key)
-        if flight is not None and flight.controller is not None:
-            flight.controller.written(outcome.action, observed)
-        if _without_effect(outcome, observed):
+        views = self._informer.views(key, outcome.manifest)
+        self._show_writer(views[0], outcome)
+        if _without_effect(outcome, views[0]):
             self._rest_without_effect(key, outcome.action, now)
         else:
             self._carried_out(key, now)
-        if not self._followed_up(observed, now):
-            self.answered(observed, now)
+        if not self._followed_up(views[0], now):
+            self.answered(key, views, now)
+
+    def _show_writer(self, observed: Observed, outcome: Written) -> None:
+        """The controller that wanted the write sees what came of it."""
+        flight = self._in_flight(outcome.key)
+        if flight is not None and flight.controller is not None:
+            flight.controller.written(outcome.action, observed)
 
     def _deleted(self, key: Key, outcome: Written, now: int) -> None:
         """The watch reports when it is gone; meanwhile nobody need delete what takes its time once more."""
-        flight, meta = self._in_flight(key), metadata(outcome.manifest)
-        if not meta.get("deletionTimestamp") or not meta.get("resourceVersion"):
-            self._finish(key, now)
-            return
-        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.known)
-        if flight is not None and flight.controller is not None:
-            flight.controller.written(outcome.action, observed)
-        if self._records.get(key) is not None and self._informer.shown(observed):
-            self._informer.accept(observed, now)
+        meta = metadata(outcome.manifest)
+        if meta.get("deletionTimestamp") and meta.get("resourceVersion"):
+            views = self._informer.views(key, outcome.manifest)
+            self._show_writer(views[0], outcome)
+            for observed in views:
+                if self._records.get(observed.key) is not None and self._informer.shown(observed):
+                    self._informer.accept(observed, now)
         self._finish(key, now)
 
     def _followed_up(self, observed: Observed, now: int) -> bool:
         """Whether a decision was made meanwhile that can be written at once, since the object is as it was decided."""
-        record = self._records.find(observed.key)
-        if record is None or record.in_flight is None or record.stored is None:
+        record, stored = self._records.find(observed.key), self._records.get(observed.key)
+        if record is None or record.in_flight is None or stored is None:
             return False
         expected, wanted = record.in_flight.decided, record.decided
-        if expected is None or wanted is None or wanted is expected or older(observed.version, record.stored.version):
+        if expected is None or wanted is None or wanted is expected or older(observed.version, stored.version):
             return False
         if not alike(observed.value, expected):
             return False
@@ -173,12 +174,13 @@ class PendingWrites:
         self._records.land(observed.key)
         return self.decide(wanted, now)
 
-    def answered(self, observed: Observed, now: int) -> None:
+    def answered(self, key: Key, views: Iterable[Observed], now: int) -> None:
         """What a request brought, unless a watch is past it: that knows that the object is gone."""
-        known = self._records.get(observed.key) is not None
-        if self._informer.shown(observed) and (known or not self._records.progress.passed(observed)):
-            self._informer.accept(observed, now)
-        self._finish(observed.key, now)
+        for observed in views:
+            known = self._records.get(observed.key) is not None
+            if self._informer.shown(observed) and (known or not self._records.progress.passed(observed)):
+                self._informer.accept(observed, now)
+        self._finish(key, now)
 
     def failed(self, outcome: Failed, now: int) -> None:
         self._stats.failed += 1
@@ -204,7 +206,7 @@ class PendingWrites:
         self._commands.append(self._request(key))
 
     def _request(self, key: Key) -> ReadObject:
-        namespace, _, bare = key[1].rpartition("/")
+        namespace, bare = parts_of(key[1])
         return ReadObject(key, self._informer.watched[key[0]].resource.item(bare, namespace or None))
 
     def _hold(self, key: Key, request: WriteCommand | ReadObject) -> None:
@@ -233,7 +235,7 @@ class PendingWrites:
         bound = action.resource_version if isinstance(action, Patch) else ""
         newer = stored is not None and bound not in ("", stored.version)
         if bound and not newer:
-            self._records.record(key).stored = None
+            self._records.lose(key, bound)
         if not newer:
             self._informer.rest(key, now)
         if self._records.get(key) is None:
@@ -280,8 +282,7 @@ class PendingWrites:
     def concerned(self, wanted: WantedWrite) -> Workload | None:
         """The Workload that is written, or whose job or Pod is."""
         kind, name = wanted.key
-        record = self._records.find((WORKLOAD, wanted.workload or (name if kind == WORKLOAD else "")))
-        return record.current if record is not None else None
+        return self._records.current(wanted.workload or (name if kind == WORKLOAD else ""))
 
     def _followed(self, key: Key) -> dict[str, dict[str, str]]:
         """The fields of a log line about a write."""

@@ -19,6 +19,7 @@ from cluster.endpoint import Endpoint, from_content
 from cluster.errors import ApiError, ClusterError, Forbidden, Unauthorized, Unreachable
 from cluster.reflector import Pacing, Reflector
 from cluster.wire import Timeouts
+from reconciler.core.watched import by_resource
 from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.rate_limit import RequestRate
 from reconciler.multikueue.remote import RemoteKinds
@@ -92,7 +93,7 @@ class WorkerSession:
         self._ended = threading.Event()
         self._worried = threading.Event()
         self._writer: Writer | None = None
-        self._reflectors: list[Reflector[Observed]] = []
+        self._reflectors: list[Reflector[tuple[Observed, ...]]] = []
         self._thread = threading.Thread(target=self._run, name=f"worker {name}", daemon=True)
 
     def start(self) -> None:
@@ -141,7 +142,9 @@ class WorkerSession:
         self._look(worker)
         self._writer = Writer(worker, lambda event: self._report(self, event), self._may_write)
         pacing = Pacing(longest=60.0, watch=self._pulse.watch)
-        self._reflectors = follow(worker, lambda event: self._report(self, event), self._watched.kinds, pacing)
+        self._reflectors = follow(
+            worker, lambda event: self._report(self, event), by_resource(self._watched.kinds), pacing
+        )
         self._report(self, SessionReady(self._await_lists()))
         while not self._ended.is_set():
             self._worried.wait(self._pulse.every)
@@ -183,12 +186,12 @@ class WorkerSession:
             self._ended.wait(_GLANCE)
         return ()
 
-    def _bearable(self, reflector: Reflector[Observed], error: ClusterError) -> bool:
+    def _bearable(self, reflector: Reflector[tuple[Observed, ...]], error: ClusterError) -> bool:
         """Kinds that the credentials may not read may be left out, but not Workloads."""
         return isinstance(error, Forbidden) and reflector is not self._workloads
 
     @property
-    def _workloads(self) -> Reflector[Observed]:
+    def _workloads(self) -> Reflector[tuple[Observed, ...]]:
         plural = self._watched.ours[0].resource
         return next(each for each in self._reflectors if each.resource == plural)
 

@@ -26,22 +26,23 @@ class ListProgress:
         """Whether the watch is past this version: what it has reported of the object holds."""
         return reached(self._passed.get(observed.key[0], ""), observed.version)
 
-    def known(self, kind: str) -> bool:
-        """Whether any list of the kind has come."""
-        return kind in self._passed
+    def known(self, kinds: Iterable[str]) -> bool:
+        """Whether any list of each of these kinds has come."""
+        return self._passed.keys() >= {*kinds}
 
     def awaited(self, kind: str) -> int:
         """The request that a list which begins now answers, 0 where there is none. May be called from any thread."""
         return self._awaited.get(kind, 0)
 
-    def ask(self, kind: str) -> int:
-        """The number of a new request: the kind counts as listed again only with the list that bears it.
+    def ask(self, kinds: Iterable[str]) -> int:
+        """The number of a new request: each kind counts as listed again only with the list that bears it.
 
         A list that a reflector began to read before may come later, and lack what was written in between.
         """
         self._requests += 1
-        self._awaited[kind] = self._requests
-        self.listed.discard(kind)
+        for kind in kinds:
+            self._awaited[kind] = self._requests
+            self.listed.discard(kind)
         return self._requests
 
     def replace(self, listed: Listed, known: Iterable[Key]) -> Iterator[Observed]:

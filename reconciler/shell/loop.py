@@ -12,7 +12,7 @@ from cluster.actions import Action
 from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
-from reconciler.core.watched import WatchedKind
+from reconciler.core.watched import WatchedResource
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
 from reconciler.objects.workers import (
@@ -42,7 +42,7 @@ class Executor(Protocol):
 
     def read(self, key: Key, path: str) -> None: ...
 
-    def relist(self, watched: WatchedKind, request: int) -> None: ...
+    def relist(self, watched: WatchedResource, request: int) -> None: ...
 
 
 class Leadership(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from reconciler.core.watched import WatchedKind
+from reconciler.core.watched import WatchedResource, lists_of
 from reconciler.objects.observed import Key, Listed, Observed
 
 
@@ -17,13 +17,13 @@ def _as_it_is(observed: Observed) -> Observed:
 def follow(
     cluster: ClusterClient,
     report: Callable[[Observed | Listed], None],
-    watched: Iterable[WatchedKind],
+    watched: Iterable[WatchedResource],
     pacing: Pacing | None = None,
     known: Callable[[Key], Observed | None] = lambda _: None,
     awaited: Callable[[str], int] = lambda _: 0,
     note: Callable[[Observed], Observed] = _as_it_is,
-) -> list[Reflector[Observed]]:
-    """One reflector for each kind, started; the caller stops them.
+) -> list[Reflector[tuple[Observed, ...]]]:
+    """One reflector for each resource, started; the caller stops them.
 
     `known`, `awaited` and `note` are called from any thread; see `WatchedKind.observed`, `ListProgress.awaited` and
     `Records.note`.
@@ -37,28 +37,33 @@ def follow(
 def _reflector(
     cluster: ClusterClient,
     report: Callable[[Observed | Listed], None],
-    watched: WatchedKind,
+    watched: WatchedResource,
     pacing: Pacing | None,
     known: Callable[[Key], Observed | None],
     awaited: Callable[[str], int],
     note: Callable[[Observed], Observed],
-) -> Reflector[Observed]:
+) -> Reflector[tuple[Observed, ...]]:
     request = 0
 
     def begun() -> None:
         nonlocal request
-        request = awaited(watched.kind)
+        request = awaited(watched.kinds[0])
 
-    def changed(change: ChangeKind, observed: Observed, version: str) -> None:
-        report(Observed(observed.key, version, None) if change == "DELETED" else observed)
+    def changed(change: ChangeKind, views: tuple[Observed, ...], version: str) -> None:
+        for observed in views:
+            report(Observed(observed.key, version, None) if change == "DELETED" else observed)
+
+    def replaced(items: tuple[tuple[Observed, ...], ...], version: str) -> None:
+        for listed in lists_of(watched, items, version, request):
+            report(listed)
 
     return Reflector(
         cluster,
         watched.resource,
         changed,
-        on_replace=lambda items, version: report(Listed(watched.kind, items, version, request)),
+        on_replace=replaced,
         on_list=begun,
-        keep=lambda manifest: note(watched.observed(manifest, known)),
+        keep=lambda manifest: tuple(map(note, watched.observed(manifest, known))),
         label_selector=watched.label_selector,
         field_selector=watched.field_selector,
         pacing=pacing,

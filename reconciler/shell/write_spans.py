@@ -74,8 +74,8 @@ class WriteSpans:
         )
 
     def _whole(self, key: Key, action: Action) -> SpanContext | None:
-        record = self._records.find((WORKLOAD, self._name(key, action)))
-        return admission(record.stored.value) if record is not None and record.stored is not None else None
+        stored = self._records.workload(self._name(key, action))
+        return admission(stored.value) if stored is not None else None
 
     def _name(self, key: Key, action: Action) -> str:
         """The Workload that is written, or whose job or Pod is; a copy on a worker names it itself."""

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cluster.actions import Action
 from cluster.apply import perform
-from cluster.client import ClusterClient
+from cluster.client import ClusterClient, ObjectListing
 from cluster.errors import ClusterError, NotFound
 from cluster.retry import RandomBackoff
-from reconciler.core.watched import WatchedKind
+from reconciler.core.watched import WatchedResource, lists_of
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.shell.precedence import ReportPrecedence
@@ -68,8 +68,8 @@ class Writer:
         """Have the object read anew."""
         self._pool.submit(self._get, key, path)
 
-    def relist(self, watched: WatchedKind, request: int) -> None:
-        """Have all objects of a kind read anew, as often as it takes. `request`: see `ListProgress.ask`."""
+    def relist(self, watched: WatchedResource, request: int) -> None:
+        """Have all objects of a resource read anew, as often as it takes. `request`: see `ListProgress.ask`."""
         self._pool.submit(self._list, watched, request)
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class Writer:
             log.exception("%s: a write failed with an internal error", key)
             self._report(Failed(key, action, error))
 
-    def _list(self, watched: WatchedKind, request: int) -> None:
+    def _list(self, watched: WatchedResource, request: int) -> None:
         backoff = RandomBackoff()
         while not self._closed.is_set():
             try:
@@ -112,8 +112,8 @@ class Writer:
                     attempts=1,
                 )
             except NotFound:
-                self._report(Listed(watched.kind, (), request=request))  # not installed, or no longer
-                return
+                listing = ObjectListing((), "")  # not installed, or no longer
+                break
             except ClusterError as error:
                 log.warning("%s could not be listed: %s", watched.resource, error)
                 self._closed.wait(backoff.next())
@@ -121,8 +121,11 @@ class Writer:
                 log.exception("%s could not be listed for an internal error; it is tried again", watched.resource)
                 self._closed.wait(backoff.next())
             else:
-                self._report(Listed(watched.kind, listing.items, listing.resource_version, request))
-                return
+                break
+        else:
+            return
+        for listed in lists_of(watched, listing.items, listing.resource_version, request):
+            self._report(listed)
 
     def _get(self, key: Key, path: str) -> None:
         try:

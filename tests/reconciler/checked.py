@@ -16,7 +16,7 @@ from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.events import Event
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedKind
+from reconciler.core.watched import WatchedResource
 from reconciler.core.writes import EVENT
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
@@ -59,7 +59,7 @@ class Asks:
 
     write: Callable[[Key, Action], None] = nothing
     read: Callable[[Key, str], None] = nothing
-    relist: Callable[[WatchedKind, int], None] = nothing
+    relist: Callable[[WatchedResource, int], None] = nothing
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cluster.resource import PODS
 from cluster.stream import Manifest
+from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import listing, mapping, metadata, text, texts
@@ -47,4 +48,6 @@ def _started_pod(pod: Manifest) -> StartedPod | None:
     return StartedPod(workload, pod_set, held, leaving, bool(spec.get("nodeName")), text(meta.get("uid")) or "")
 
 
-STARTED_PODS = WatchedKind("StartedPod", PODS, _started_pod, ignore, ignore, label_selector=POD_SET, relist=True)
+STARTED_PODS = WatchedKind(
+    "StartedPod", PODS, _started_pod, ignore, ignore, label_selector=POD_SET, relist=True, of=POD.kind
+)

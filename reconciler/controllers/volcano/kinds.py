@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cluster.resource import LEASES, PODS, Resource
 from cluster.stream import Manifest
 from policies.amounts.requests import pod_requests
+from policies.dialects.core import POD
 from policies.dialects.reading import mapping, metadata, text, texts
 from policies.dialects.volcano import GROUP
 from policies.dialects.volcano_gates import group_of
@@ -101,6 +102,7 @@ BOUND_POD = WatchedKind(
     ignore,
     ignore,
     field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
+    of=POD.kind,
 )
 MANAGER = WatchedKind("VolcanoManager", LEASES, _lease, ignore, ignore, field_selector=f"metadata.name={MANAGER_LEASE}")
 SCHEDULER = WatchedKind(

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from cluster.resource import PODS
 from cluster.stream import Manifest
-from policies.dialects.core import VOLCANO_SCHEDULER
+from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.quota_gates import MARK
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, is_bound, said_of
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
 from reconciler.controllers.volcano.gates import reason_text
+from reconciler.controllers.volcano.kinds import POD_GROUP
 from reconciler.core.controller import Controller
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
@@ -47,7 +48,13 @@ def read_scheduled_pod(manifest: Manifest) -> VolcanoGatedPod:
 
 
 SCHEDULED_POD = WatchedKind(
-    "VolcanoPod", PODS, read_scheduled_pod, ignore, ignore, field_selector=f"spec.schedulerName={VOLCANO_SCHEDULER}"
+    "VolcanoPod",
+    PODS,
+    read_scheduled_pod,
+    ignore,
+    ignore,
+    field_selector=f"spec.schedulerName={VOLCANO_SCHEDULER}",
+    of=POD.kind,
 )
 
 
@@ -64,7 +71,9 @@ def read_scheduled_group(manifest: Manifest) -> ScheduledGroup:
     return ScheduledGroup(read_gated_group(manifest), found.phase, Need((*sorted((found.minimum or {}).items()),)))
 
 
-SCHEDULED_GROUP = WatchedKind("VolcanoPodGroup", GATED_GROUP.resource, read_scheduled_group, ignore, ignore)
+SCHEDULED_GROUP = WatchedKind(
+    "VolcanoPodGroup", GATED_GROUP.resource, read_scheduled_group, ignore, ignore, of=POD_GROUP.kind
+)
 
 
 class VolcanoComparedPods(Controller):

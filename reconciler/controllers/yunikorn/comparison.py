@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cluster.resource import PODS
 from cluster.stream import Manifest
+from policies.dialects.core import POD
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn import SCHEDULER
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, is_bound, said_of
@@ -40,7 +41,13 @@ def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
 
 
 SCHEDULED_POD = WatchedKind(
-    "YuniKornPod", PODS, read_scheduled_pod, ignore, ignore, field_selector=f"spec.schedulerName={SCHEDULER}"
+    "YuniKornPod",
+    PODS,
+    read_scheduled_pod,
+    ignore,
+    ignore,
+    field_selector=f"spec.schedulerName={SCHEDULER}",
+    of=POD.kind,
 )
 
 

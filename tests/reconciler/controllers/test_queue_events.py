@@ -15,7 +15,7 @@ def stored() -> Records:
     records, kinds = Records(), by_kind()
     for kind, name in (("ClusterQueue", "q"), ("ClusterQueue", "r"), ("Cohort", "c")):
         manifest = {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}}
-        records.record((kind, name)).stored = kinds[kind].observed(manifest)
+        records.keep(kinds[kind].observed(manifest))
     return records
 
 

@@ -36,9 +36,9 @@ def _in_flight_has_an_object(core: Core, _: int) -> Iterator[str]:
         flight = record.in_flight
         if flight is None:
             continue
-        if flight.request.key != key:
+        if core.state.records.object_of(flight.request.key) != key:
             yield f"{key}: {flight.request.key} is in flight"
-        if flight.wanted is not None and flight.wanted.key != key:
+        if flight.wanted is not None and core.state.records.object_of(flight.wanted.key) != key:
             yield f"{key}: in flight for {flight.wanted.key}"
         if flight.decided is not None and record.decided is None:
             yield f"{key}: a decision is in flight and counts no more"
@@ -50,9 +50,10 @@ def _decided_once(core: Core, now: int) -> Iterator[str]:
     for key, record in records.items():
         if record.decided is None:
             continue
+        stored = records.get(key)
         if key[0] != WORKLOAD:
             yield f"{key}: a decision about what is no Workload"
-        elif not records.busy(key, now) and record.stored is not None and _differ(record.stored.value, record.decided):
+        elif not records.busy(key, now) and stored is not None and _differ(stored.value, record.decided):
             rung = record.rest is not None and record.rest.until <= now
             if not rung:
                 yield f"{key}: a decision is neither in flight nor waits for anything"
@@ -69,7 +70,8 @@ def _differ(stored: Workload, decided: Workload) -> bool:
 def _world_follows(core: Core, _: int) -> Iterator[str]:
     """The scheduler's world holds of each Workload what its record says, and nothing besides."""
     records, world = core.state.records, core.state.world
-    current = {key[1]: record.current for key, record in records.items() if key[0] == WORKLOAD and record.current}
+    names = {name for kind, name in (*records.keys(), *(key for key, _ in records.items())) if kind == WORKLOAD}
+    current = {name: found for name in names if (found := records.current(name)) is not None}
     for name in current.keys() ^ world.workloads.keys():
         yield f"{name}: is in the records or in the world alone"
     for name in current.keys() & world.workloads.keys():
@@ -112,8 +114,10 @@ def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
             yield f"{key}: rests without an end"
         if record.in_flight is not None and record.in_flight.held and key not in held:
             yield f"{key}: its request is held, and is never sent again"
-        if key[0] == WORKLOAD and record.stored is not None and record.decided is None:
-            moment = next_moment(record.stored.value, informer.waiting)
+    for key in [*records.keys()]:
+        stored, undecided = records.get(key), records.find(key)
+        if key[0] == WORKLOAD and stored is not None and (undecided is None or undecided.decided is None):
+            moment = next_moment(stored.value, informer.waiting)
             if moment is not None and moment > now and (moment, key) not in informer.alarms:
                 yield f"{key}: nobody looks at it at its next moment"
     for key in held:

@@ -61,9 +61,9 @@ def forget_the_decision(core: Core) -> None:
 
 
 def decide_and_write_nothing(core: Core) -> None:
-    record = core.state.records.record(WAITS)
-    assert record.current is not None
-    record.decided = replace(record.current, active=False)
+    current = core.state.records.current("ns/waits")
+    assert current is not None
+    core.state.records.record(WAITS).decided = replace(current, active=False)
 
 
 def queue_one_that_holds_quota(core: Core) -> None:

@@ -11,7 +11,7 @@ import pytest
 from cluster.errors import Unreachable
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WATCHED_KINDS, WatchedKind
+from reconciler.core.watched import WATCHED_KINDS, WatchedResource
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.observed import Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
@@ -57,10 +57,11 @@ class TakeOver:
             self.api.relist(each.kind)
         return made
 
-    def _relist(self, watched: WatchedKind, asked: int) -> None:
-        self.asked[watched.kind] = asked
+    def _relist(self, watched: WatchedResource, asked: int) -> None:
+        (kind,) = watched.kinds
+        self.asked[kind] = asked
         if self.answers:
-            self.api.relist(watched.kind, asked)
+            self.api.relist(kind, asked)
 
     def submit(self, number: int, cpus: int, priority: int = 0) -> None:
         name = f"w{number}"
@@ -199,8 +200,8 @@ def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_s
     asked: dict[str, int] = {}
     leads = False
 
-    def relist(watched: WatchedKind, number: int) -> None:
-        asked[watched.kind] = number
+    def relist(watched: WatchedResource, number: int) -> None:
+        asked.update(dict.fromkeys(watched.kinds, number))
 
     def controllers(state: ClusterState) -> JobsController:
         return JobsController(state.records.workload, SHIPPED.values())
@@ -227,7 +228,7 @@ def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_s
 @pytest.mark.parametrize("after", [True, False])
 def test_the_first_list_need_not_be_made_again_if_it_began_after_the_lead_was_gained(after: bool) -> None:
     asked: list[tuple[str, int]] = []
-    asks = Asks(relist=lambda watched, number: asked.append((watched.kind, number)))
+    asks = Asks(relist=lambda watched, number: asked.extend((kind, number) for kind in watched.kinds))
     made = loop(asks, clock=time.time_ns, exclusive=False)
     progress = made.core.state.records.progress
     made.round(0)

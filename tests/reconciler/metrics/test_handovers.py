@@ -38,8 +38,8 @@ class Watched:
         self.observer = KueueObserver(self.state, lambda: leads, self.registry)
 
     def see(self, observed: Observed, now: int = NOW) -> None:
-        record = self.state.records.record(observed.key)
-        before, record.stored = record.stored, observed if observed.value is not None else None
+        before = self.state.records.get(observed.key)
+        self.state.records.keep(observed)
         self.observer.changing(before, observed, now)
         if isinstance(observed.value, Workload):
             self.state.world.put_workload(observed.value, now)

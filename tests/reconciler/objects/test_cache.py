@@ -50,7 +50,7 @@ def test_a_list_that_a_watch_has_overtaken_tells_nothing() -> None:
 def test_only_the_list_that_was_asked_for_tells_that_all_is_known_again() -> None:
     known = ListProgress()
     taken(known, Listed("Workload", (), "10"))
-    first, second = known.ask("Workload"), known.ask("Workload")
+    first, second = known.ask(["Workload"]), known.ask(["Workload"])
     assert known.listed == set()
 
     assert taken(known, Listed("Workload", (Observed(KEY, "11", "a"),), "11")) != []
@@ -63,7 +63,7 @@ def test_only_the_list_that_was_asked_for_tells_that_all_is_known_again() -> Non
 
 def test_a_list_that_was_asked_for_counts_though_the_watch_is_past_it() -> None:
     known = ListProgress()
-    request = known.ask("Workload")
+    request = known.ask(["Workload"])
     known.advance("Workload", "20")
     assert taken(known, Listed("Workload", (Observed(KEY, "10", "a"),), "19", request)) == []
     assert known.listed == {"Workload"}

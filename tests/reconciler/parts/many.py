@@ -123,7 +123,8 @@ class Process:
 
     def _relist(self, watched: Any, request: int) -> None:
         def read() -> None:
-            self._tell(self.line.listed(watched.kind, request))
+            for kind in watched.kinds:
+                self._tell(self.line.listed(kind, request))
 
         self.line.arriving.append(read)
 

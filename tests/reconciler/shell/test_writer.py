@@ -14,7 +14,7 @@ from cluster.actions import Action, Patch
 from cluster.client import ObjectListing
 from cluster.errors import NotFound
 from cluster.retry import RandomBackoff
-from reconciler.core.watched import CLUSTER_QUEUES, by_kind
+from reconciler.core.watched import CLUSTER_QUEUES, WatchedResource, by_kind
 from reconciler.objects.observed import Listed
 from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.objects.patches import WORKLOADS
@@ -75,13 +75,13 @@ def test_a_write_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:
 def test_a_list_that_fails_by_a_fault_of_ours_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomBackoff, "next", lambda *_: 0.0)
     with writer(broken, lambda: ObjectListing((), "7")) as (made, reported):
-        made.relist(WORKLOAD, 3)
+        made.relist(WatchedResource((WORKLOAD,)), 3)
         assert reported() == Listed("Workload", (), "7", 3)
 
 
 def test_of_a_kind_that_is_not_installed_there_is_nothing() -> None:
     with writer(absent) as (made, reported):
-        made.relist(WORKLOAD, 3)
+        made.relist(WatchedResource((WORKLOAD,)), 3)
         assert reported() == Listed("Workload", (), "", 3)
 
 

@@ -147,7 +147,8 @@ class GateCluster(Turns):
                 error = NotFound(404, "NotFound", "gone")
                 self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
             case Relist(watched, request):
-                self._news.append(Listed(watched.kind, tuple(self._listed(watched)), str(self._version), request))
+                lists = {view.kind: tuple(self._listed(view)) for view in watched.views}
+                self._news += [Listed(kind, found, str(self._version), request) for kind, found in lists.items()]
 
     def _write(self, key: Key, action: Action) -> Written | Failed:
         if isinstance(action, Create):
@@ -196,7 +197,8 @@ class GateCluster(Turns):
         return [each for each in found if each.field_selector in (None, f"metadata.name={made['metadata']['name']}")]
 
     def _stored_key(self, key: Key) -> Key:
-        return (next(kind for kind, watched in self.of_kind.items() if key[0] in watched), key[1])
+        """Of the object that the core means by any view of it."""
+        return (next(kind for kind, watched in self.of_kind.items() if key[0] in (kind, *watched)), key[1])
 
 
 def gated(pod: Manifest) -> bool:

@@ -119,8 +119,9 @@ class QueueCluster(Turns):
                 error = NotFound(404, "NotFound", "gone")
                 self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copied(found)))
             case Relist(watched, request):
-                objects = tuple(self._observed(key) for key in self.objects if key[0] == watched.kind)
-                self._news.append(Listed(watched.kind, objects, str(self._version), request))
+                (kind,) = watched.kinds
+                objects = tuple(self._observed(key) for key in self.objects if key[0] == kind)
+                self._news.append(Listed(kind, objects, str(self._version), request))
 
     def _write(self, key: Key, action: Action) -> Written | Failed:
         if isinstance(action, Create):

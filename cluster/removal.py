@@ -12,6 +12,7 @@ from cluster.takeover import RESOURCES, PlanReader
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.kueue_jobs import MANAGED, POD_SET, QUEUE_NAME
 from policies.dialects.kueue_kinds import LABEL
+from policies.dialects.pod_reading import pod_reading
 from policies.dialects.quota_gates import MARK
 from policies.takeover.objects import FoundCluster, ObjectRef, ReleaseNames, ref_of
 from policies.takeover.removal import MARKED, is_marked, read_by_name
@@ -62,7 +63,7 @@ class RemovalReader:
     def _pods(self) -> int:
         """Of ours, those that have not ended."""
         found = self._cluster.list(PODS, namespace=self._names.namespace, label_selector=_PROGRAM)
-        return sum((each.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for each in found)
+        return sum(not pod_reading(each).ended for each in found)
 
     def _marked(self) -> Iterator[Manifest]:
         """Objects of others with our marks, and jobs of a queue."""

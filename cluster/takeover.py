@@ -26,6 +26,7 @@ from cluster.resource import (
 )
 from cluster.stream import Manifest
 from policies.dialects.frameworks import SHAPES
+from policies.dialects.pod_reading import pod_reading
 from policies.takeover.objects import (
     FoundCluster,
     ObjectRef,
@@ -137,7 +138,7 @@ class PlanReader:
         labels = deployment["spec"]["selector"].get("matchLabels") or {}
         selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
         pods = self._cluster.list(PODS, namespace=deployment["metadata"]["namespace"], label_selector=selector)
-        return sum((each.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for each in pods)
+        return sum(not pod_reading(each).ended for each in pods)
 
     def held(self) -> Iterator[tuple[ObjectRef, str]]:
         """Who holds the Leases of the managers, of those that somebody holds."""

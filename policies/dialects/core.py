@@ -11,7 +11,8 @@ from typing import Any
 
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.odd_amounts import OddAmount, odd_in_pod
-from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, metadata, text
+from policies.dialects.pod_reading import gates_in
+from policies.dialects.reading import Manifest, ManifestReader, identity, mapping, metadata, text
 from policies.model.objects import Attached, GroupKind, KubeObject, Ref, SubtreeShare
 
 NAMESPACE = GroupKind("", "Namespace")
@@ -120,16 +121,10 @@ def read_pod(manifest: Manifest) -> Pod:
         annotations=annotations,
         labels=ours(reader.texts(meta.get("labels"), "metadata.labels")),
         scheduler_name=scheduler,
-        gates=gates(manifest),
+        gates=gates_in(spec),
         odd=() if controller_of(meta) else tuple(odd_in_pod("spec", spec)),
         defects=reader.defects(),
     )
-
-
-def gates(manifest: Manifest) -> tuple[str, ...]:
-    """The names of a Pod's scheduling gates, in their order."""
-    found = listing(mapping(manifest.get("spec")).get("schedulingGates"))
-    return tuple(text(mapping(gate).get("name")) or "" for gate in found)
 
 
 def ours(pairs: Mapping[str, str]) -> dict[str, str]:

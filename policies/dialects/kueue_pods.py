@@ -7,8 +7,9 @@ from typing import Any
 
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import mark_of
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 
 LABEL = f"label {MANAGED}"
 FINALIZER = f"finalizer {MANAGED}"
@@ -22,9 +23,9 @@ def marks(manifest: Manifest) -> dict[str, str]:
     found = {}
     if texts(meta.get("labels")).get(MANAGED) == "true":
         found[LABEL] = f"metadata.labels[{MANAGED}]"
-    for gate in map(mapping, listing(spec.get("schedulingGates"))):
-        if (text(gate.get("name")) or "").startswith(PREFIX):
-            found[f"scheduling gate {gate['name']}"] = "spec.schedulingGates"
+    for gate in gates_in(spec):
+        if gate.startswith(PREFIX):
+            found[f"scheduling gate {gate}"] = "spec.schedulingGates"
     if MANAGED in listing(meta.get("finalizers")):
         found[FINALIZER] = "metadata.finalizers"
     return found

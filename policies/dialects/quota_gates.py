@@ -5,8 +5,8 @@ The webhook sets gate and label when a Pod is created; whoever admits it takes t
 
 from __future__ import annotations
 
-from policies.dialects.core import gates
-from policies.dialects.reading import Manifest, metadata, texts
+from policies.dialects.pod_reading import gates_in
+from policies.dialects.reading import Manifest, mapping, metadata, texts
 
 MARK = "quotree.dev/quota"
 """The scheduling gate, and the label of its Pods and of Namespaces whose Pods get it; its value is the project."""
@@ -22,4 +22,4 @@ def mark_of(manifest: Manifest) -> str:
 
 
 def is_gated(manifest: Manifest) -> bool:
-    return MARK in gates(manifest)
+    return MARK in gates_in(mapping(manifest.get("spec")))

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.dialects.core import gates
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import MANAGED, QUEUE_NAME
 from policies.dialects.kueue_kinds import IN_USE, LABEL
+from policies.dialects.pod_reading import gates_in
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import TOGETHER
@@ -160,7 +160,7 @@ def _marks(manifest: Manifest, kept: frozenset[str]) -> frozenset[str]:
     meta = metadata(manifest)
     found = {
         *FINALIZERS.intersection(map(str, listing(meta.get("finalizers")))),
-        *GATES.intersection(gates(manifest)),
+        *GATES.intersection(_gates(manifest)),
         *LABELS.intersection(texts(meta.get("labels"))),
         *ANNOTATIONS.intersection(texts(meta.get("annotations"))),
         *CONDITIONS.intersection(str(mapping(each).get("type")) for each in _conditions(manifest)),
@@ -251,7 +251,7 @@ def _definitions(found: FoundCluster) -> list[ObjectRef]:
 def _notes(found: FoundCluster, wishes: Wishes, kept: frozenset[str]) -> Iterator[str]:
     if running := sum(1 for _ in _jobs(found, waiting=False)):
         yield f"work that runs is left running: {running} job{'s' * (running > 1)}"
-    if pods := [_name(each) for each in found.of_kind("Pod") if (GATES - kept).intersection(gates(each))]:
+    if pods := [_name(each) for each in found.of_kind("Pod") if (GATES - kept).intersection(_gates(each))]:
         yield f"these Pods lose their scheduling gate and start without quota: {_some(pods)}"
     if kept:
         yield "Kueue's manager runs here: its finalizers, gates and jobs are left to it"
@@ -281,3 +281,7 @@ def _left(found: FoundCluster, wishes: Wishes) -> Iterator[str]:
 
 def _name(manifest: Manifest) -> str:
     return f"{metadata(manifest).get('namespace')}/{metadata(manifest).get('name')}"
+
+
+def _gates(manifest: Manifest) -> tuple[str, ...]:
+    return gates_in(mapping(manifest.get("spec")))

@@ -15,6 +15,7 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MIN_PARALLELISM, POD_SET
 from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
+from policies.dialects.pod_reading import gates_in
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, waits_for_slices
 from reconciler.jobs.kind import JobKind, notes, prebuilt
@@ -49,8 +50,7 @@ def held_back(kind: JobKind, job: Manifest) -> bool:
 
 def waits(template: Manifest) -> bool:
     """Whether pods of this template wait at the gate of slices."""
-    gates = listing(mapping(template.get("spec")).get("schedulingGates"))
-    return any(mapping(gate).get("name") == ELASTIC_GATE for gate in gates)
+    return ELASTIC_GATE in gates_in(mapping(template.get("spec")))
 
 
 def grown(kind: JobKind, job: Manifest, parts: Iterable[Manifest]) -> Manifest:

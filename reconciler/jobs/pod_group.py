@@ -66,7 +66,7 @@ def _belongs(unit: PodUnit, read: Workload) -> bool:
 def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:
     """The Workload of its name belongs to another: without one of its own it must not run."""
     message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
-    ended = released(member for member in unit.members if member.deleting or member.terminated)
+    ended = released(member for member in unit.members if member.deleting or member.ended)
     stopped = cut_off(unit.members, message)
     waiting = not (ended or stopped) and not unit.first.deleting
     conflict = WantedWrite((WORKLOAD, unit.key), None, about(unit.first), "WorkloadNameConflict", message, warning=True)
@@ -195,13 +195,13 @@ class _Life:
     def _ended(self) -> list[WantedWrite] | None:
         first = self.unit.first
         if not self.is_group:
-            over = first.terminated and not self.unit.occupied
+            over = first.ended and not self.unit.occupied
             return self._finish(first.phase, first.message) if over else None
         if first.serving:
             return None
         members, total = self.unit.members, self._total
         succeeded = sum(done(members, self.read, self.selection.roles).values())
-        alive = any(member.occupies or (member.counts and not member.terminated) for member in members)
+        alive = any(member.occupies or (member.counts and not member.ended) for member in members)
         final = any(not member.retriable for member in members)
         if self.unit.occupied or (succeeded < total and not (final and not alive)):
             return None
@@ -233,7 +233,7 @@ class _Life:
 
     def _stripped(self) -> list[WantedWrite] | None:
         """The finalizer keeps a Pod that ends until that is taken in, so nobody else may take it off."""
-        lost = [each for each in self.selection.kept if not (each.finalized or each.parental or each.terminated)]
+        lost = [each for each in self.selection.kept if not (each.finalized or each.parental or each.ended)]
         return [finalized(each) for each in lost if each.gated or self.startable] or None
 
     def _sorted_out(self) -> list[WantedWrite] | None:

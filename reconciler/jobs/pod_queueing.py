@@ -27,7 +27,7 @@ def queueing(unit: PodUnit, inputs: JobInputs) -> list[WantedWrite]:
     if unit.occupied:
         return []
     counting = unit.counting
-    if not any(member.gated and not member.terminated for member in counting):
+    if not any(member.gated and not member.ended for member in counting):
         return released(unit.members)
     return [] if unit.first.prebuilt else _created(unit, counting, inputs)
 

@@ -117,7 +117,7 @@ def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> Gr
     over = [member for member in members if not member.counts]
     kept, excess = there[:needed], there[needed:]
     holding = sum(member.occupies or member.succeeded for member in members)
-    waiting = [member for member in kept if member.gated and not member.terminated]
+    waiting = [member for member in kept if member.gated and not member.ended]
     wait_for = max(0, needed - len(there))
     return GroupSelection(
         kept=tuple(kept),

@@ -17,7 +17,8 @@ from cluster.stream import Manifest
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_pods import ROLE_HASH
-from policies.dialects.reading import listing, mapping, metadata, text, texts
+from policies.dialects.pod_reading import PodLife, pod_reading
+from policies.dialects.reading import listing, mapping
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
@@ -59,19 +60,14 @@ _WAITING = {
 
 
 @dataclass(frozen=True, slots=True)
-class RemotePod:
+class RemotePod(PodLife):
     """A Pod on a worker. `made_of`: the uid of the one here. `targeted`: a condition says that it is to end.
 
     `status` is what people here are shown of it, as JSON.
     """
 
-    uid: str
     made_of: str
-    gated: bool
-    deleting: bool
     targeted: bool
-    over: bool
-    bound: bool
     status: str
     packed: Packed
 
@@ -79,9 +75,13 @@ class RemotePod:
         return self.packed.manifest()
 
     @property
+    def gated(self) -> bool:
+        return self.waits_at(GATE)
+
+    @property
     def left(self) -> bool:
         """It takes no room any more, and goes with its Workload."""
-        return self.deleting and (self.gated or self.over or not self.bound)
+        return self.deleting and (self.gated or not self.may_run)
 
     @property
     def shows(self) -> bool:
@@ -92,19 +92,18 @@ class RemotePod:
         return self.made_of in ("", member.uid)
 
 
-def read_remote_pod(pod: Manifest) -> RemotePod:
-    meta, spec, status = metadata(pod), mapping(pod.get("spec")), mapping(pod.get("status"))
-    conditions = map(mapping, listing(status.get("conditions")))
+def read_remote_pod(manifest: Manifest) -> RemotePod:
+    pod = pod_reading(manifest)
     return RemotePod(
-        uid=text(meta.get("uid")) or "",
-        made_of=texts(meta.get("annotations")).get(ORIGIN_UID, ""),
-        gated=any(mapping(gate).get("name") == GATE for gate in listing(spec.get("schedulingGates"))),
-        deleting=bool(meta.get("deletionTimestamp")),
-        targeted=any(each.get("type") == TERMINATION_TARGET and each.get("status") == "True" for each in conditions),
-        over=status.get("phase") in ("Succeeded", "Failed"),
-        bound=bool(spec.get("nodeName")),
-        status=_reported(status),
-        packed=Packed.of(pod),
+        uid=pod.uid,
+        phase=pod.phase,
+        gates=pod.gates,
+        deleting=pod.deleting,
+        bound=pod.bound,
+        made_of=pod.annotations.get(ORIGIN_UID, ""),
+        targeted=pod.says(TERMINATION_TARGET),
+        status=_reported(pod.status),
+        packed=Packed.of(manifest),
     )
 
 
@@ -164,7 +163,7 @@ class PodUnits:
         wanted = self._wanted(name, local)
         return RemoteJob(
             news=any(self._news(name, there)),
-            idle=all(pod.gated or pod.over or pod.left for pod in there.values()),
+            idle=all(pod.gated or pod.ended or pod.left for pod in there.values()),
             deleting=all(pod.deleting for pod in there.values()),
             missing=any(not _has(there, key, member) for key, member in wanted.items()),
             extra=any(self._extra(name, there)),
@@ -176,9 +175,7 @@ class PodUnits:
         owners = {owner.uid for owner in local.owners} if local is not None else set()
         members = ((key, each.member) for key, each in self._units.get(name, {}).items())
         wanted = {
-            key: member
-            for key, member in members
-            if member.uid in owners and not member.deleting and not member.terminated
+            key: member for key, member in members if member.uid in owners and not member.deleting and not member.ended
         }
         roles = _roles(wanted, local)
         return {key: member for key, member in wanted.items() if member.uid in roles}
@@ -197,7 +194,7 @@ class PodUnits:
             pod = there.get(key)
             if pod is None or not pod.shows or not pod.stands_for(here.member):
                 continue
-            if here.member.gated and not here.member.terminated and pod.status != here.status:
+            if here.member.gated and not here.member.ended and pod.status != here.status:
                 yield here.member, pod
 
     # --- what is written

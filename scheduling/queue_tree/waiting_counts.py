@@ -25,9 +25,9 @@ class AtGate(Protocol):
     @property
     def gated(self) -> bool: ...
     @property
-    def leaving(self) -> bool: ...
+    def deleting(self) -> bool: ...
     @property
-    def finished(self) -> bool: ...
+    def ended(self) -> bool: ...
 
 
 class WaitingCounts:
@@ -40,7 +40,7 @@ class WaitingCounts:
     def change(self, before: AtGate | None, after: AtGate | None) -> None:
         """None: it was not there, or is gone."""
         for pod, times in ((before, -1), (after, 1)):
-            if pod is not None and pod.gated and not pod.leaving and not pod.finished:
+            if pod is not None and pod.gated and not pod.deleting and not pod.ended:
                 self._count((pod.namespace, self._reason(pod.waits)), times)
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:

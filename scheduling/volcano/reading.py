@@ -7,6 +7,7 @@ from typing import Any
 
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_booleans import FALSE
+from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import Requirement
 from policies.dialects.taints import read_taint, read_toleration
@@ -60,21 +61,22 @@ def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGrou
 
 def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
     """`claims` are the devices of the ResourceClaims, by `<namespace>/<name>`."""
-    spec, notes = mapping(pod.get("spec")), texts(metadata(pod).get("annotations"))
-    marks = {**texts(metadata(pod).get("labels")), **notes}
+    read = pod_reading(pod)
+    spec, notes = read.spec, read.annotations
+    marks = {**read.labels, **notes}
     request = counted(pod_requests(spec))
     return Task(
         name=_key(pod),
         group=group,
         request={**request, PODS: request.get(PODS, 0) + 1},
-        status=_status(pod),
-        node=text(spec.get("nodeName")) or "",
-        nominated=text(mapping(pod.get("status")).get("nominatedNodeName")) or "",
+        status=_status(read),
+        node=read.node,
+        nominated=text(read.status.get("nominatedNodeName")) or "",
         priority=whole(spec.get("priority")) or 0,
         priority_class=text(spec.get("priorityClassName")) or "",
         preemptable=marks.get(_PREEMPTABLE) not in FALSE,
         never_preempts=spec.get("preemptionPolicy") == "Never",
-        gated=bool(listing(spec.get("schedulingGates"))),
+        gated=bool(read.gates),
         role=notes.get(TASK_NAME, ""),
         claims={name: claims[name] for name in _claimed(pod) if name in claims},
         placement=_placement(spec),
@@ -121,16 +123,14 @@ def _limits(capability: Mapping[str, Quantity]) -> Devices:
     }
 
 
-def _status(pod: Manifest) -> Status:
-    phase = text(mapping(pod.get("status")).get("phase"))
-    if phase in ("Succeeded", "Failed"):
+def _status(pod: PodReading) -> Status:
+    if not pod.may_run:
         return Status.FINISHED
-    placed = text(mapping(pod.get("spec")).get("nodeName"))
-    if metadata(pod).get("deletionTimestamp"):
-        return Status.RELEASING if placed else Status.FINISHED
-    if phase == "Running":
+    if pod.deleting:
+        return Status.RELEASING
+    if pod.phase == "Running":
         return Status.RUNNING
-    return Status.ALLOCATED if placed else Status.PENDING
+    return Status.ALLOCATED if pod.bound else Status.PENDING
 
 
 def _claimed(pod: Manifest) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from policies.dialects import core, yunikorn
 from policies.dialects.core import Namespace, Pod
+from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, says_true
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import Config, read_config
@@ -95,13 +96,14 @@ class YuniKornIntake:
 
     def _put_pod(self, pod: Pod, manifest: Manifest, now: int, changes: ChangedPods) -> None:
         key = f"{pod.ref.namespace}/{pod.ref.name}"
-        if mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"):
+        read = pod_reading(manifest)
+        if read.ended:
             if key in self.pods:
                 changes.ended.append(key)
         elif key in self.pods:
-            if mapping(manifest.get("spec")).get("nodeName"):
+            if read.bound:
                 changes.bound.append(key)
-        elif (request := self._pod(pod, key, manifest, now)) is not None:
+        elif (request := self._pod(pod, key, read, now)) is not None:
             self.pods[key] = request
             changes.new.append(request)
 
@@ -118,26 +120,24 @@ class YuniKornIntake:
             notes = texts(metadata(manifest).get("annotations"))
             self._classes[name] = (value if isinstance(value, int) else 0, says_true(notes, ALLOW_PREEMPTION))
 
-    def _pod(self, pod: Pod, key: str, manifest: Manifest, now: int) -> PodRequest | None:
-        spec, annotations = mapping(manifest.get("spec")), texts(metadata(manifest).get("annotations"))
+    def _pod(self, pod: Pod, key: str, read: PodReading, now: int) -> PodRequest | None:
+        spec, annotations = read.spec, read.annotations
         if pod.scheduler_name != yunikorn.SCHEDULER or is_placeholder(annotations):
             return None
         value, optional = self._classes.get(text(spec.get("priorityClassName")) or "", (0, True))
         own, choice = spec.get("priority"), annotations.get(ALLOW_PREEMPTION)
-        owners = [mapping(owner).get("kind") for owner in listing(metadata(manifest).get("ownerReferences"))]
+        owners = [mapping(owner).get("kind") for owner in listing(read.meta.get("ownerReferences"))]
         ask = Ask(
             key,
-            requests(with_requests(manifest)),
+            requests(with_requests(read.manifest)),
             own if isinstance(own, int) else value,
-            times.parse(metadata(manifest).get("creationTimestamp")) or now,
+            times.parse(read.created) or now,
             task_group(annotations),
             optional=optional if choice not in ("true", "false") else choice == "true",
             pinned="DaemonSet" in owners,
         )
-        uid = text(metadata(manifest).get("uid")) or pod.ref.name
-        return PodRequest(
-            pod, annotations, yunikorn.application_id(pod, uid=uid), ask, running=bool(spec.get("nodeName"))
-        )
+        application = yunikorn.application_id(pod, uid=read.uid or pod.ref.name)
+        return PodRequest(pod, annotations, application, ask, running=read.bound)
 
     # --- what the scheduler is made of
 

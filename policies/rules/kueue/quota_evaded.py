@@ -10,7 +10,8 @@ from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import KINDS, POD_SET, QUEUE_NAME, STARTED_FOR, QueuedJob
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
-from policies.dialects.reading import listing, mapping, texts
+from policies.dialects.pod_reading import gates_in
+from policies.dialects.reading import mapping, texts
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -144,8 +145,7 @@ class _Change:
 
 def _waits(pods: JobPods) -> bool:
     """Whether more of them take no room: they wait at a gate until a slice of their elastic job is admitted."""
-    gates = listing(mapping(pods.template.get("spec")).get("schedulingGates"))
-    return any(mapping(gate).get("name") == ELASTIC_GATE for gate in gates)
+    return ELASTIC_GATE in gates_in(mapping(pods.template.get("spec")))
 
 
 def _template_marks(pods: JobPods) -> dict[tuple[str, str], str | None]:

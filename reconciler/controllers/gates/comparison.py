@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from cluster.stream import Manifest
-from policies.dialects.reading import listing, mapping, text
+from policies.dialects.pod_reading import pod_reading
+from policies.dialects.reading import text
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
 from scheduling.objects.times import SECOND
@@ -178,9 +179,4 @@ class PodComparison:
 
 def said_of(pod: Manifest) -> str:
     """What its scheduler says of why it waits."""
-    stated = map(mapping, listing(mapping(pod.get("status")).get("conditions")))
-    return next((text(each.get("message")) or "" for each in stated if each.get("type") == "PodScheduled"), "")
-
-
-def is_bound(pod: Manifest) -> bool:
-    return bool(mapping(pod.get("spec")).get("nodeName"))
+    return text(pod_reading(pod).condition("PodScheduled").get("message")) or ""

@@ -12,7 +12,7 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_workload import SLICE_CHAIN
-from policies.dialects.reading import listing, mapping, metadata, text, texts
+from policies.dialects.pod_reading import pod_reading
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.core.watched import WatchedKind, ignore
 
@@ -20,32 +20,27 @@ from reconciler.core.watched import WatchedKind, ignore
 class StartedPod(NamedTuple):
     """`workload` is `namespace/name` of the Workload on whose quota it may run, of several slices the first.
 
-    `gates` are its scheduling gates, where that of elastic jobs is one of them; it takes no room then. `leaving`: it is
-    being deleted. `bound`: it has a node, and may run on there when its job wants it no more.
+    `gates` are its scheduling gates, where that of elastic jobs is one of them; it takes no room then. `deleting`: it
+    is being deleted. `bound`: it has a node, and may run on there when its job wants it no more.
     """
 
     workload: str
     pod_set: str = ""
     gates: tuple[str, ...] = ()
-    leaving: bool = False
+    deleting: bool = False
     bound: bool = False
     uid: str = ""
 
 
 def _started_pod(pod: Manifest) -> StartedPod | None:
     """None where it has ended."""
-    meta, spec = metadata(pod), mapping(pod.get("spec"))
-    notes = texts(meta.get("annotations"))
+    read = pod_reading(pod)
+    notes = read.annotations
     name = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR)
-    ended = mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
-    never = bool(meta.get("deletionTimestamp")) and not spec.get("nodeName")
-    if not name or ended or never:
+    if not name or not read.may_run:
         return None
-    gates = tuple(text(mapping(gate).get("name")) or "" for gate in listing(spec.get("schedulingGates")))
-    pod_set = texts(meta.get("labels")).get(POD_SET, "")
-    workload, leaving = f"{text(meta.get('namespace')) or ''}/{name}", bool(meta.get("deletionTimestamp"))
-    held = gates if ELASTIC_GATE in gates else ()
-    return StartedPod(workload, pod_set, held, leaving, bool(spec.get("nodeName")), text(meta.get("uid")) or "")
+    pod_set, held = read.labels.get(POD_SET, ""), read.gates if read.waits_at(ELASTIC_GATE) else ()
+    return StartedPod(f"{read.namespace}/{name}", pod_set, held, read.deleting, read.bound, read.uid)
 
 
 STARTED_PODS = WatchedKind(

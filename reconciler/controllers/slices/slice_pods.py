@@ -120,7 +120,7 @@ class SlicePodsController(Controller):
         held = self._most(first, _reserved)
         for name in sorted(pods) if held else ():
             pod = pods[name].value
-            if pod.pod_set in held and not pod.gates and not pod.leaving:
+            if pod.pod_set in held and not pod.gates and not pod.deleting:
                 held[pod.pod_set] -= 1
                 if held[pod.pod_set] < 0:
                     yield pods[name]

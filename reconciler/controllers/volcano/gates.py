@@ -60,9 +60,9 @@ class VolcanoGatesController(GatesController):
     def write(self, observed: Observed, now: int) -> WantedWrite | None:
         del now
         pod: VolcanoGatedPod = observed.value
-        if pod.gated and not pod.leaving:
+        if pod.gated and not pod.deleting:
             return self._at_gate(observed, pod)
-        slipped = pod.marked and not pod.gated and not pod.admitted and not pod.finished and not pod.leaving
+        slipped = pod.marked and not pod.gated and not pod.admitted and not pod.ended and not pod.deleting
         return cut_off(observed) if slipped else None
 
     def _at_gate(self, observed: Observed, pod: VolcanoGatedPod) -> WantedWrite | None:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.core import POD, VOLCANO_SCHEDULER
+from policies.dialects.pod_reading import SUCCEEDED
 from policies.dialects.quota_gates import MARK
-from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, is_bound, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, said_of
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
 from reconciler.controllers.volcano.gates import reason_text
 from reconciler.controllers.volcano.kinds import POD_GROUP
@@ -34,16 +35,16 @@ def read_scheduled_pod(manifest: Manifest) -> VolcanoGatedPod:
 
     One that is being deleted uses nothing any more, as in Volcano. One with a scheduling gate is not looked at yet.
     """
-    found, bound = read_gated_pod(manifest), is_bound(manifest)
+    found = read_gated_pod(manifest)
     return replace(
         found,
         mark="",
-        gates=() if bound else (MARK,),
+        gates=() if found.bound else (MARK,),
         admitted="",
         together=ALONE,
         waits=said_of(manifest),
-        phase="Succeeded" if bound and found.leaving else found.phase,
-        leaving=found.leaving or (bool(found.gates) and not bound),
+        phase=SUCCEEDED if found.bound and found.deleting else found.phase,
+        deleting=found.deleting or (bool(found.gates) and not found.bound),
     )
 
 

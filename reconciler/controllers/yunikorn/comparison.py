@@ -10,7 +10,7 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.quota_gates import MARK
 from policies.dialects.yunikorn import SCHEDULER
-from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, is_bound, said_of
+from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, said_of
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
@@ -27,16 +27,16 @@ def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
 
     Each Pod of a gang counts for itself, placeholders as well. One with a scheduling gate is not looked at yet.
     """
-    found, bound = read_gated_pod(manifest), is_bound(manifest)
+    found = read_gated_pod(manifest)
     return replace(
         found,
         ask=replace(found.ask, group=""),
         gang="",
         marked=True,
-        gates=() if bound else (MARK,),
+        gates=() if found.bound else (MARK,),
         admitted="",
         waits=said_of(manifest),
-        leaving=found.leaving or (bool(found.gates) and not bound),
+        deleting=found.deleting or (bool(found.gates) and not found.bound),
     )
 
 

@@ -85,13 +85,13 @@ class QuotaGatesController(GatesController):
 
     def _pod(self, observed: Observed) -> WantedWrite | None:
         pod: YuniKornGatedPod = observed.value
-        if pod.gated and not pod.leaving:
+        if pod.gated and not pod.deleting:
             queue = self.keeper.granted.get(pod.key)
             return passes(observed, queue) if queue else self._waits(observed, pod)
         if self._slipped(pod):
             return cut_off(observed)
         queue = self.keeper.evictions.leaves.get(pod.key) if self.keeper.evictions is not None else None
-        return preempted(observed, queue) if queue and not pod.leaving and not pod.finished else None
+        return preempted(observed, queue) if queue and not pod.deleting and not pod.ended else None
 
     def _waits(self, observed: Observed, pod: YuniKornGatedPod) -> WantedWrite | None:
         waiting = self.keeper.why(pod.key)
@@ -102,7 +102,7 @@ class QuotaGatesController(GatesController):
 
     def _slipped(self, pod: YuniKornGatedPod) -> bool:
         """Whether somebody else took the gate off."""
-        unnoticed = pod.marked and not pod.gated and not pod.admitted and not pod.finished and not pod.leaving
+        unnoticed = pod.marked and not pod.gated and not pod.admitted and not pod.ended and not pod.deleting
         return unnoticed and self.keeper.spaces.has_quota(pod.namespace)
 
     def _namespace(self, observed: Observed, now: int) -> WantedWrite | None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from policies.amounts.requests import pod_requests
-from policies.dialects.core import gates
-from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, mark_of
-from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text, texts
+from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text
 from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_of
 from policies.dialects.volcano_job import whole
 from scheduling.objects import times
@@ -48,13 +48,12 @@ ALONE = Together()
 
 
 @dataclass(frozen=True, slots=True)
-class VolcanoGatedPod:
+class VolcanoGatedPod(PodLife):
     """`group` is empty where it names no PodGroup, `role` is its task in it. `admitted` is the queue in which it
     counts, `together` with whom it passed, `waits` what it says of why it waits. `mark` is the project for whose quota
     it is marked.
     """
 
-    uid: str
     key: str
     group: str
     need: Need
@@ -62,12 +61,9 @@ class VolcanoGatedPod:
     priority: int = 0
     created: int = 0
     mark: str = ""
-    gates: tuple[str, ...] = ()
     admitted: str = ""
     together: Together = ALONE
     waits: str = ""
-    phase: str = ""
-    leaving: bool = False
 
     @property
     def namespace(self) -> str:
@@ -79,16 +75,12 @@ class VolcanoGatedPod:
 
     @property
     def gated(self) -> bool:
-        return MARK in self.gates
+        return self.waits_at(MARK)
 
     def counts_as(self, other: VolcanoGatedPod) -> bool:
         """Whether nothing that is counted differs, whether it waits or not."""
         counted, others = ((p.key, p.group, p.need, p.role, p.priority, p.created) for p in (self, other))
         return counted == others
-
-    @property
-    def finished(self) -> bool:
-        return self.phase in ("Succeeded", "Failed")
 
 
 class GatedGroup(NamedTuple):
@@ -107,24 +99,29 @@ class GatedQueue(NamedTuple):
 
 
 def read_gated_pod(manifest: Manifest) -> VolcanoGatedPod:
-    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
-    notes, mark, group = texts(meta.get("annotations")), mark_of(manifest), group_of(manifest) or ""
-    requests = counted(pod_requests(spec)) if group or mark == MARKED else {}  # nobody counts the others
+    return gated_pod(pod_reading(manifest))
+
+
+def gated_pod(pod: PodReading) -> VolcanoGatedPod:
+    """The Pod as Volcano's queues count it."""
+    notes, mark, group = pod.annotations, pod.labels.get(MARK, ""), group_of(pod.manifest) or ""
+    requests = counted(pod_requests(pod.spec)) if group or mark == MARKED else {}  # nobody counts the others
     return VolcanoGatedPod(
-        text(meta.get("uid")) or "",
-        f"{text(meta.get('namespace')) or 'default'}/{text(meta.get('name')) or ''}",
+        pod.key,
         group,
-        Need(tuple((r, requests[r]) for r in asked(requests)), bool(listing(spec.get("resourceClaims")))),
+        Need(tuple((r, requests[r]) for r in asked(requests)), bool(listing(pod.spec.get("resourceClaims")))),
         notes.get(TASK_NAME, ""),
-        whole(spec.get("priority")) or 0,
-        times.parse(meta.get("creationTimestamp")),
+        whole(pod.spec.get("priority")) or 0,
+        times.parse(pod.created),
         mark,
-        gates(manifest),
         notes.get(ADMITTED, "") if mark == MARKED else "",
         Together.parse(notes.get(TOGETHER, "")) if mark == MARKED else ALONE,
         notes.get(WAITS, ""),
-        text(mapping(manifest.get("status")).get("phase")) or "",
-        bool(meta.get("deletionTimestamp")),
+        uid=pod.uid,
+        phase=pod.phase,
+        gates=pod.gates,
+        deleting=pod.deleting,
+        bound=pod.bound,
     )
 
 

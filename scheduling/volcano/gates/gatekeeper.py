@@ -81,7 +81,7 @@ class VolcanoGatekeeper:
         self.standing.change(before, pod)
         if pod is not None:
             self._pods[key] = pod
-        if pod is None or not pod.gated or pod.leaving or (before is not None and before.uid != pod.uid):
+        if pod is None or not pod.gated or pod.deleting or (before is not None and before.uid != pod.uid):
             self.granted.pop(key, None)
         self._stand(key)
 
@@ -206,14 +206,14 @@ class VolcanoGatekeeper:
 
     def _standing(self, key: str) -> _Standing | None:
         pod, grant = self._pods.get(key), self.granted.get(key)
-        if pod is None or pod.phase == "Failed":
+        if pod is None or pod.failed:
             return None
-        if pod.finished:
+        if pod.ended:
             return _Standing(_How.SUCCEEDED, pod, together=pod.together)
         if grant is not None:
             return _Standing(_How.COUNTS, pod, *grant)
         if pod.gated:
-            return None if pod.leaving else _Standing(_How.WAITS, pod)
+            return None if pod.deleting else _Standing(_How.WAITS, pod)
         return _Standing(_How.COUNTS, pod, pod.admitted or self._queue_of(pod), pod.together)
 
     def _queue_of(self, pod: VolcanoGatedPod) -> str:

@@ -32,7 +32,7 @@ class Evictions:
         """Choose who leaves. Nobody is chosen while Pods that may go have only been `granted` their room."""
         if not self._begun:  # those that a process before this one has deleted may be on their way out
             self._begun = True
-            self._add(_EVERY_LEAF, (key for key, pod in pods.items() if pod.leaving and not pod.finished), now)
+            self._add(_EVERY_LEAF, (key for key, pod in pods.items() if pod.deleting and not pod.ended), now)
         while (found := scheduler.preemption(now, lambda leaf: self._waits(leaf.path, now))) is not None:
             leaf, keys = found.application.leaf, [victim.ask.key for victim in found.victims]
             if any(key in granted for key in keys):

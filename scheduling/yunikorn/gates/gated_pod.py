@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from policies.dialects import core, yunikorn
+from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION
-from policies.dialects.quota_gates import ADMITTED, MARK, WAITS, mark_of
-from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_gangs import TASK_GROUPS, task_group
 from policies.dialects.yunikorn_gates import MARKED
 from policies.dialects.yunikorn_pods import requests
@@ -19,24 +20,20 @@ Whose = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class YuniKornGatedPod:
+class YuniKornGatedPod(PodLife):
     """`application` is `namespace/id`: nobody uses up the quota of another namespace by its id. `gang` is the
     annotation that names task groups. `admitted` is the queue in which it counts, `waits` what it says of why it waits.
     `mark` is the project for whose quota it is marked; only such Pods are ever preempted.
     """
 
-    uid: str
     namespace: str
     application: str
     whose: Whose
     ask: Ask
     gang: str = ""
     marked: bool = False
-    gates: tuple[str, ...] = ()
     admitted: str = ""
     waits: str = ""
-    finished: bool = False
-    leaving: bool = False
     mark: str = ""
 
     @property
@@ -45,41 +42,48 @@ class YuniKornGatedPod:
 
     @property
     def gated(self) -> bool:
-        return MARK in self.gates
+        return self.waits_at(MARK)
 
     def counts_as(self, other: YuniKornGatedPod) -> bool:
-        """Whether nothing that is counted differs."""
-        return replace(self, gates=(), admitted="", waits="") == replace(other, gates=(), admitted="", waits="")
+        """Whether nothing that is counted differs, whether it waits or not."""
+        counted, others = (
+            (p.uid, p.application, p.whose, p.ask, p.gang, p.mark, p.marked, p.ended, p.deleting) for p in (self, other)
+        )
+        return counted == others
 
 
 def read_gated_pod(manifest: Manifest) -> YuniKornGatedPod:
-    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
-    notes, uid = texts(meta.get("annotations")), text(meta.get("uid")) or ""
-    pod = replace(core.read_pod(manifest), scheduler_name=yunikorn.SCHEDULER)
-    mark, leaving = mark_of(manifest), bool(meta.get("deletionTimestamp"))
-    namespace, priority = pod.ref.namespace, spec.get("priority")
-    user, groups = yunikorn.user_of(pod)
+    return gated_pod(pod_reading(manifest))
+
+
+def gated_pod(pod: PodReading) -> YuniKornGatedPod:
+    """The Pod as YuniKorn's queues count it."""
+    notes, mark, priority = pod.annotations, pod.labels.get(MARK, ""), pod.spec.get("priority")
+    known = replace(core.read_pod(pod.manifest), scheduler_name=yunikorn.SCHEDULER)
+    user, groups = yunikorn.user_of(known)
+    namespace, key = pod.namespace, pod.key
     ask = Ask(
-        f"{namespace}/{pod.ref.name}",
-        requests(manifest),
+        key,
+        requests(pod.manifest),
         priority if isinstance(priority, int) else 0,
-        times.parse(meta.get("creationTimestamp")),
+        times.parse(pod.created),
         task_group(notes),
         optional=notes.get(ALLOW_PREEMPTION) != "false",
-        pinned=mark != MARKED or leaving,
+        pinned=mark != MARKED or pod.deleting,
     )
     return YuniKornGatedPod(
-        uid,
         namespace,
-        f"{namespace}/{yunikorn.application_id(pod, uid=uid)}",
-        (yunikorn.queue_of(pod) or "", user, tuple(groups or ())),
+        f"{namespace}/{yunikorn.application_id(known, uid=pod.uid)}",
+        (yunikorn.queue_of(known) or "", user, tuple(groups or ())),
         ask,
         notes.get(TASK_GROUPS, ""),
         mark == MARKED,
-        pod.gates,
         notes.get(ADMITTED, ""),
         notes.get(WAITS, ""),
-        mapping(manifest.get("status")).get("phase") in ("Succeeded", "Failed"),
-        leaving,
         mark,
+        uid=pod.uid,
+        phase=pod.phase,
+        gates=pod.gates,
+        deleting=pod.deleting,
+        bound=pod.bound,
     )

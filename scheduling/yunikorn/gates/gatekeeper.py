@@ -68,7 +68,7 @@ class YuniKornGatekeeper:
         """None: it is gone."""
         before = self._pods.pop(key, None)
         self.standing.change(before, pod)
-        if self.evictions is not None and (pod is None or pod.finished or (before and before.uid != pod.uid)):
+        if self.evictions is not None and (pod is None or pod.ended or (before and before.uid != pod.uid)):
             self.evictions.gone(key)
         if before is not None:
             del self._in_namespace[before.namespace][key]
@@ -89,7 +89,7 @@ class YuniKornGatekeeper:
         pod = self._pods.get(key)
         if pod is not None and pod.gated and key in self.granted:
             self._doubted[key] = None
-        if pod is not None and not pod.leaving and self.evictions is not None:
+        if pod is not None and not pod.deleting and self.evictions is not None:
             self.evictions.gone(key)
 
     def usage(self, namespace: str) -> Usage | None:
@@ -216,7 +216,7 @@ class YuniKornGatekeeper:
         if pod.mark in self._others:
             return False
         if pod.gated:
-            return not pod.leaving
+            return not pod.deleting
         return pod.marked or self.spaces.has_quota(pod.namespace)
 
     def _runs(self, pod: YuniKornGatedPod) -> bool:
@@ -264,7 +264,7 @@ class YuniKornGatekeeper:
 
     def _enter(self, pod: YuniKornGatedPod) -> None:
         name, runs = pod.application, self._runs(pod)
-        if pod.finished:
+        if pod.ended:
             self._gangs[name] = None
             return
         application = self.scheduler.applications.get(name)
@@ -389,7 +389,7 @@ class YuniKornGatekeeper:
 
     def _missing(self, application: Application) -> Counter[str]:
         members = [self._entered[key] for key in self._members[application.name]]
-        passed = Counter(pod.ask.group for pod in members if pod.finished or self._runs(pod))
+        passed = Counter(pod.ask.group for pod in members if pod.ended or self._runs(pod))
         wanted: Counter[str] = Counter()
         for group in application.gang:
             wanted[group.name] += group.members

@@ -79,7 +79,7 @@ def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
 def test_a_pod_that_was_read_or_is_not_found_is_no_answer_about_a_job() -> None:
     stage = Stage()
     stage.observe("Job", "j")
-    pod = StartedPod("ns/job-j", leaving=False)
+    pod = StartedPod("ns/job-j", deleting=False)
 
     stage.controller.found(Observed((STARTED_PODS.kind, "ns/pod"), "2", pod))
     stage.controller.gone((STARTED_PODS.kind, "ns/pod"))

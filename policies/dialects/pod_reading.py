@@ -1,0 +1,148 @@
+"""The one reading of a Pod: who it is, where it is in its life, and its labels and annotations.
+
+Whoever needs more of a Pod, or keeps less of it, makes a view of this reading. Its life is read nowhere else, and each
+view has the same words for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from sys import intern
+from typing import Any
+
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+
+SUCCEEDED, FAILED = "Succeeded", "Failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodLife:
+    """Where a Pod is in its life.
+
+    uid: of this Pod; another one of the same name has another.
+    phase: as its node says it; empty where nobody has said anything.
+    gates: the names of its scheduling gates, in their order.
+    deleting: somebody has asked for its deletion.
+    bound: it has a node.
+    """
+
+    uid: str
+    phase: str
+    gates: tuple[str, ...]
+    deleting: bool
+    bound: bool
+
+    @property
+    def succeeded(self) -> bool:
+        return self.phase == SUCCEEDED
+
+    @property
+    def failed(self) -> bool:
+        return self.phase == FAILED
+
+    @property
+    def ended(self) -> bool:
+        """Whether all its containers have ended for good."""
+        return self.phase in (SUCCEEDED, FAILED)
+
+    @property
+    def may_run(self) -> bool:
+        """Whether it runs, or might still start to. One that is deleted before it has a node never gets one."""
+        return not self.ended and (self.bound or not self.deleting)
+
+    def waits_at(self, gate: str) -> bool:
+        return gate in self.gates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodReading(PodLife):
+    """A Pod as it is read. It refers to the manifest, so a view keeps what it needs of it, and not the reading.
+
+    meta, spec, status: parts of the manifest; empty where they are absent.
+    """
+
+    manifest: Manifest
+    meta: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+
+    @property
+    def namespace(self) -> str:
+        """Empty where none is written."""
+        return text(self.meta.get("namespace")) or ""
+
+    @property
+    def name(self) -> str:
+        return text(self.meta.get("name")) or ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def version(self) -> str:
+        """Its resourceVersion, empty where it has none."""
+        return text(self.meta.get("resourceVersion")) or ""
+
+    @property
+    def created(self) -> str:
+        """Its creationTimestamp as written, empty where it has none."""
+        return text(self.meta.get("creationTimestamp")) or ""
+
+    @property
+    def node(self) -> str:
+        """The node that it is bound to, empty for none."""
+        return _node(self.spec)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return texts(self.meta.get("labels"))
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return texts(self.meta.get("annotations"))
+
+    def condition(self, kind: str) -> Mapping[str, Any]:
+        """Its condition of this type; empty where there is none."""
+        for entry in listing(self.status.get("conditions")):
+            if mapping(entry).get("type") == kind:
+                return mapping(entry)
+        return {}
+
+    def says(self, kind: str) -> bool:
+        """Whether its condition of this type holds."""
+        return self.condition(kind).get("status") == "True"
+
+
+def pod_reading(manifest: Manifest) -> PodReading:
+    meta, spec, status = metadata(manifest), mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    return PodReading(
+        uid=text(meta.get("uid")) or "",
+        phase=intern(text(status.get("phase")) or ""),
+        gates=gates_in(spec),
+        deleting=bool(meta.get("deletionTimestamp")),
+        bound=_node(spec) != "",
+        manifest=manifest,
+        meta=meta,
+        spec=spec,
+        status=status,
+    )
+
+
+def _node(spec: Mapping[str, Any]) -> str:
+    return text(spec.get("nodeName")) or ""
+
+
+def gates_in(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the scheduling gates in the spec of a Pod or of its template, in their order."""
+    found = listing(spec.get("schedulingGates"))
+    return _kept_once(tuple(text(mapping(gate).get("name")) or "" for gate in found)) if found else ()
+
+
+@lru_cache(maxsize=256)
+def _kept_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Thousands of Pods have the same few gates."""
+    return names

@@ -31,7 +31,18 @@ class Ref(NamedTuple):
         return GroupKind(self.group, self.kind)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+        return f"{self.kind} {joined(self.namespace, self.name)}"
+
+
+def joined(namespace: str, name: str) -> str:
+    """The name of an object among those of its kind: `namespace/name`, or the bare name of what is in no namespace."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+def parted(name: str) -> tuple[str, str]:
+    """The namespace, empty for none, and the bare name of what `joined` names."""
+    namespace, _, bare = name.rpartition("/")
+    return namespace, bare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,7 @@ def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int])
         entry = pending.get(name)
         if entry is not None:
             workload = world.workloads[name]
-            local = standing.position_in(f"{workload.namespace}/{workload.queue}", name) - 1
+            local = standing.position_in(workload.local_queue, name) - 1
             yield PendingRow(workload, *tried.why(entry), place, local, not pending.is_active(name))
 
 

@@ -8,6 +8,7 @@ from cluster.stream import Manifest
 from policies.amounts.limit_ranges import summarize
 from policies.amounts.requests import readable
 from policies.dialects.reading import mapping
+from policies.model.objects import parted
 from policies.model.quantity import Amounts
 from reconciler.objects.observed import Key, Observed
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
@@ -33,7 +34,7 @@ class ClusterDefaults:
         """
         kind, key = observed.key
         if kind == "LimitRange":
-            namespace, _, name = key.partition("/")
+            namespace, name = parted(key)
             _replace(self._ranges.setdefault(namespace, {}), name, observed.value)
             world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
         elif kind == "RuntimeClass":

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.model.objects import parted
 from reconciler.core.records import Records
 from scheduling.cycle.misconfigured import misconfigured
 from scheduling.objects.admissibility import adjusted
@@ -28,7 +29,7 @@ def lifecycle_of(
     successor: Workload | None = None,
 ) -> Lifecycle:
     """What the next step of one Workload depends on, at this moment. `successor`: see `Lifecycle`."""
-    local = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+    local = world.queues.local_queues.get(workload.local_queue)
     name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
     queue = world.state.queues.get(name)
     elsewhere = {check.name for check in world.checks.values() if check.controller == MULTIKUEUE}
@@ -106,7 +107,7 @@ def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
     elif kind == "AdmissionCheck":
         queues.update(world.queues_with_check(name))
     elif kind in ("Namespace", "LimitRange"):
-        for each in world.queues.local_queues_in(name.partition("/")[0]):
+        for each in world.queues.local_queues_in(name if kind == "Namespace" else parted(name)[0]):
             yield from world.queues.gated_at(each.key)
     for queue_name in queues:
         yield from world.workloads_in(queue_name)

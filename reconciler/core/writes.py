@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ClusterError, Conflict, NotFound
 from policies.dialects.reading import metadata
+from policies.model.objects import parted
 from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
 from reconciler.core.records import WORKLOAD, InFlight, ObjectRecord
 from reconciler.core.retries import Retries, refused
 from reconciler.objects.moments import whole_second
-from reconciler.objects.observed import Key, Observed, parts_of
+from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.patches import ADMISSION_MANAGER, alike, patch, patched, spec_patch, status_patch
 from reconciler.objects.versions import older
@@ -199,14 +200,14 @@ class PendingWrites:
             if action is not None:
                 log.warning("%s %s: %s", *key, error, extra=self._followed(key))
             self._hold(key, self._request(key) if action is None else WriteCommand(key, action))
-            self.retries.pause(key, error, now)
+            self.retries.pause(self._records.object_of(key), error, now)
 
     def _read_again(self, key: Key) -> None:
         self._replace_request(key, self._request(key))
         self._commands.append(self._request(key))
 
     def _request(self, key: Key) -> ReadObject:
-        namespace, bare = parts_of(key[1])
+        namespace, bare = parted(key[1])
         return ReadObject(key, self._informer.watched[key[0]].resource.item(bare, namespace or None))
 
     def _hold(self, key: Key, request: WriteCommand | ReadObject) -> None:
@@ -227,7 +228,7 @@ class PendingWrites:
             "%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error, extra=self._followed(key)
         )
         self._hold(key, self._request(key))
-        self.retries.hold(key, self._informer.rest(key, now))
+        self.retries.hold(self._records.object_of(key), self._informer.rest(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
         """It is gone, unless it is known by now to have come back; a watch that hangs may not report that for long."""

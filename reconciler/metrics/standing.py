@@ -86,5 +86,5 @@ class StandingWork:
     def _queue_of(self, workload: Workload) -> str:
         if workload.admission is not None:
             return workload.admission.cluster_queue
-        local = self._world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        local = self._world.queues.local_queues.get(workload.local_queue)
         return local.cluster_queue if local is not None else ""

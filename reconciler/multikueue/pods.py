@@ -19,6 +19,7 @@ from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_pods import ROLE_HASH
 from policies.dialects.pod_reading import PodLife, pod_reading
 from policies.dialects.reading import listing, mapping
+from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
@@ -233,7 +234,7 @@ class PodUnits:
 def pod_copy(member: GroupPod, role: str, placing: PlacementSettings) -> dict[str, Any]:
     """The Pod to be made on a worker: gated, and of the same role, for the copy of its Workload."""
     pod = member.packed.manifest()
-    meta = made_for(copied(pod, {ORIGIN: placing.origin, MANAGED: "true"}), member.workload.rpartition("/")[2], placing)
+    meta = made_for(copied(pod, {ORIGIN: placing.origin, MANAGED: "true"}), parted(member.workload)[1], placing)
     if member.group:
         meta["annotations"] = {**meta.get("annotations", {}), ROLE_HASH: role}
     if member.finalized:
@@ -263,7 +264,7 @@ def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:
 
 
 def _deleted(key: str, pod: RemotePod) -> Delete:
-    namespace, _, name = key.partition("/")
+    namespace, name = parted(key)
     return Delete(PODS, namespace, name, uid=pod.uid)
 
 

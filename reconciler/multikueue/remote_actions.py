@@ -8,6 +8,7 @@ from cluster.actions import Action, Create, Delete, Patch
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, metadata
+from policies.model.objects import parted
 from reconciler.jobs.kind import JobKind, job_patch
 from reconciler.multikueue.copies import clone_change, clone_of, job_change, job_copy
 from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCache
@@ -58,7 +59,7 @@ def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind])
             made = clone_of(case.local.detail.manifest(), case.placing.origin, gated=case.placing.gated)
             return (WORKLOAD, case.name), Create(WORKLOADS, made, MANAGER)
         case CreateJob() if case.job is not None and case.kind is not None and case.job_key is not None:
-            made = job_copy(case.kind, case.job.manifest(), case.name.rpartition("/")[2], case.placing)
+            made = job_copy(case.kind, case.job.manifest(), parted(case.name)[1], case.placing)
             return case.job_key, Create(case.kind.resource, made, MANAGER)
         case DeleteJob():
             found = case.cache.job(case.name)
@@ -86,7 +87,7 @@ def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[
 
 def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key, Action]:
     """A job that may have pods stays visible until they are gone."""
-    namespace, _, name = found.key[1].rpartition("/")
+    namespace, name = parted(found.key[1])
     action = Delete(kind.resource, namespace, name, uid=found.uid, background=not running, foreground=running)
     return found.key, action
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from policies.dialects.kueue_jobs import prebuilt_of
 from policies.dialects.reading import Manifest, metadata, text
+from policies.model.objects import joined, parted
 from reconciler.multikueue.remote_objects import RemoteClusterQueue, RemoteLocalQueue
 from reconciler.objects.cache import NewestObjects
 from reconciler.objects.observed import Key, Listed, Observed
@@ -121,7 +122,7 @@ class WorkerCache:
 
     def queues(self, workload: Workload) -> tuple[QueueState, QueueState]:
         """Its LocalQueue and ClusterQueue; what may not be read there is taken for usable."""
-        name = f"{workload.namespace}/{workload.queue}"
+        name = workload.local_queue
         if not self._listed("LocalQueue"):
             return QueueState(name), QueueState()
         local = self._local_queue(name)
@@ -144,7 +145,7 @@ class WorkerCache:
 
         None where nobody knows.
         """
-        local = self._local_queue(f"{workload.namespace}/{workload.queue}")
+        local = self._local_queue(workload.local_queue)
         queue = self._cluster_queue(local.settings.cluster_queue) if local is not None else None
         if queue is None:
             return None
@@ -205,8 +206,8 @@ def _without_usage(value: Any) -> Any:
 def _job_seen(observed: Observed, manifest: Manifest) -> RemoteJobRef:
     meta = metadata(manifest)
     namespace = text(meta.get("namespace")) or ""
-    made_for = prebuilt_of(meta) or observed.key[1].rpartition("/")[2]
-    return RemoteJobRef(observed.key, observed.version, text(meta.get("uid")) or "", f"{namespace}/{made_for}")
+    made_for = prebuilt_of(meta) or parted(observed.key[1])[1]
+    return RemoteJobRef(observed.key, observed.version, text(meta.get("uid")) or "", joined(namespace, made_for))
 
 
 def _asked(workload: Workload) -> Mapping[str, int]:

@@ -7,26 +7,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from policies.dialects.reading import text
+from policies.model.objects import joined
 
 Key: TypeAlias = tuple[str, str]
 """The kind and `namespace/name`, or the bare name of what is in no namespace."""
 
 
-def name_of(meta: Mapping[str, Any], *, namespaced: bool = True) -> str:
-    """`namespace/name` by the metadata of an object, or the bare name of what is in no namespace."""
-    name = text(meta.get("name")) or ""
-    return f"{text(meta.get('namespace')) or ''}/{name}" if namespaced else name
-
-
-def name_in(namespace: str, name: str) -> str:
-    """`namespace/name`, or the bare name where the namespace is empty."""
-    return f"{namespace}/{name}" if namespace else name
-
-
-def parts_of(name: str) -> tuple[str, str]:
-    """The namespace, empty for none, and the bare name."""
-    namespace, _, bare = name.rpartition("/")
-    return namespace, bare
+def name_of(meta: Mapping[str, Any], *, namespaced: bool) -> str:
+    """The name in its key, by the metadata of an object."""
+    return joined((text(meta.get("namespace")) or "") if namespaced else "", text(meta.get("name")) or "")
 
 
 @dataclass(frozen=True, slots=True)

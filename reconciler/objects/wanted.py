@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from cluster.actions import Action
 from policies.dialects.kueue_kinds import GROUP
+from policies.model.objects import parted
 from reconciler.objects.following import workload_trace
 from reconciler.objects.observed import Key
 from reconciler.objects.stored import Stored
@@ -40,7 +41,7 @@ def refer(
     api_version: str, kind: str, name: str, uid: str, *, version: str = "", trace: str = ""
 ) -> ObjectReference | None:
     """To `name`, as in a Key. None where no uid is known, so there can be no Event about the object."""
-    namespace, _, bare = name.rpartition("/")
+    namespace, bare = parted(name)
     return ObjectReference(api_version, kind, namespace, bare, uid, version, trace) if uid else None
 
 

@@ -282,7 +282,7 @@ class Comparison:
 
     def _root(self, workload: Workload) -> str:
         """The name of its tree; that of no ClusterQueue is empty."""
-        local = self._world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        local = self._world.queues.local_queues.get(workload.local_queue)
         name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
         node = self._world.state.tree.queues.get(name)
         return str(node.root) if node is not None else ""

@@ -35,7 +35,7 @@ def refusal(worker: WorkerCluster, local: Workload) -> PlacementRefusal | None:
 
 
 def _by_queue(worker: WorkerCluster, local: Workload) -> PlacementRefusal | None:
-    name = f"{local.namespace}/{local.queue}"
+    name = local.local_queue
     queue, cluster_queue = worker.local_queue, worker.cluster_queue
     if not queue.exists:
         return PlacementRefusal("LocalQueueMissing", f"has no LocalQueue {name}; create it there")

@@ -45,7 +45,7 @@ class Touched:
         """The same, named by the workloads that come or go."""
         for workload in workloads:
             if workload is not None:
-                self.pending(f"{workload.namespace}/{workload.queue}")
+                self.pending(workload.local_queue)
 
     def queue(self, name: str) -> None:
         """The ClusterQueue changed, or whether it can admit. Its LocalQueues report that too."""

@@ -282,7 +282,7 @@ class KueueSimulation:
 
     def _lifecycle(self, workload: Workload) -> Lifecycle:
         world = self.world
-        local: LocalQueueSettings | None = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        local: LocalQueueSettings | None = world.queues.local_queues.get(workload.local_queue)
         name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
         queue = world.state.queues.get(name)
         gated, settings = world.gated(workload), queue.settings if queue else None

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from cluster.stream import Manifest
 from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import text
+from policies.model.objects import parted
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
 from scheduling.objects.times import SECOND
@@ -159,7 +160,7 @@ class PodComparison:
 
     def _changed_since(self, moment: int, name: str) -> bool:
         """Whether the quota that holds in its namespace changed then or later."""
-        return any(self._changed.get(where, 0) >= moment for where in (EVERYWHERE, name.partition("/")[0]))
+        return any(self._changed.get(where, 0) >= moment for where in (EVERYWHERE, parted(name)[0]))
 
     # --- what waits
 

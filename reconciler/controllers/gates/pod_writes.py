@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
+from policies.model.objects import parted
 from policies.model.printing import plain
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
@@ -59,7 +60,7 @@ def waits(observed: Observed, reason: str, text: str, *, amounts: bool, warning:
 def preempted(observed: Observed, queue: str) -> WantedWrite:
     """It ends in its own time, for a queue that uses less than it is guaranteed."""
     pod: GatedPodObject = observed.value
-    namespace, _, name = pod.key.partition("/")
+    namespace, name = parted(pod.key)
     delete = Delete(PODS, namespace, name, observed.version, uid=pod.uid)
     return WantedWrite(
         observed.key, delete, about(pod), "Preempted", f"Preempted for {queue}, to give it its guarantee"
@@ -68,7 +69,7 @@ def preempted(observed: Observed, queue: str) -> WantedWrite:
 
 def cut_off(observed: Observed) -> WantedWrite:
     pod: GatedPodObject = observed.value
-    namespace, _, name = pod.key.partition("/")
+    namespace, name = parted(pod.key)
     message = f"Somebody took the scheduling gate {MARK} off; it had no quota"
     delete = Delete(PODS, namespace, name, uid=pod.uid, grace_seconds=_GRACE)
     return WantedWrite(observed.key, delete, about(pod), "Stopped", message, warning=True)
@@ -80,5 +81,5 @@ def places(said: str) -> list[str]:
 
 
 def _patch(observed: Observed, body: Mapping[str, Any]) -> Patch:
-    namespace, _, name = observed.key[1].partition("/")
+    namespace, name = parted(observed.key[1])
     return Patch(PODS, namespace, name, body, observed.version, MANAGER)

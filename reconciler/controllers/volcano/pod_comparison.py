@@ -11,6 +11,7 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD, VOLCANO_SCHEDULER
 from policies.dialects.pod_reading import SUCCEEDED
 from policies.dialects.quota_gates import MARK
+from policies.model.objects import parted
 from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, LetIn, said_of
 from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, GATED_QUEUE
 from reconciler.controllers.volcano.gates import reason_text
@@ -107,7 +108,7 @@ class VolcanoJudge:
         if kind == SCHEDULED_GROUP.kind:
             was, now = _gated(before), _gated(after)
             self._keeper.put_group(name, now)
-            return name.partition("/")[0] if was is not None and was != now else None
+            return parted(name)[0] if was is not None and was != now else None
         if kind == GATED_CLASS.kind:
             self._keeper.put_class(name, after.value)
         return None

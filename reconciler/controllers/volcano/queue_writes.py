@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.actions import Delete, Patch
+from policies.model.objects import parted
 from policies.model.quantity import BadQuantity, Quantity
 from reconciler.controllers.volcano.kinds import COMMANDS, QUEUES
 from reconciler.objects.observed import Observed
@@ -66,7 +67,7 @@ def patch(name: str, body: Mapping[str, Any], version: str, subresource: str | N
 
 
 def command_gone(command: Observed) -> Delete:
-    namespace, _, name = command.key[1].rpartition("/")
+    namespace, name = parted(command.key[1])
     return Delete(COMMANDS, namespace, name, resource_version=command.version)
 
 

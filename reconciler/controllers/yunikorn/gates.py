@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.configuration.settings import YuniKornSettings
+from policies.model.objects import parted
 from reconciler.controllers.gates.controller import PERIOD, GatesController
 from reconciler.controllers.gates.pod_writes import cut_off, passes, preempted, waits
 from reconciler.controllers.yunikorn.kinds import GATED_POD, MAPS, NAMESPACE, WATCHED
@@ -46,7 +47,7 @@ class QuotaGatesController(GatesController):
             self.keeper.put_namespace(name, observed.value)
         else:
             self.keeper.put_pod(name, observed.value)
-            self._used[name.partition("/")[0]] = None
+            self._used[parted(name)[0]] = None
 
     def gone(self, key: Key) -> None:
         if key[0] == GATED_POD.kind:

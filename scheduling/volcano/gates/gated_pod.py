@@ -11,6 +11,7 @@ from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text
 from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_of
 from policies.dialects.volcano_job import whole
+from policies.model.objects import parted
 from scheduling.objects import times
 from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
 from scheduling.volcano.reading import read_pod_group, read_queue
@@ -67,7 +68,7 @@ class VolcanoGatedPod(PodLife):
 
     @property
     def namespace(self) -> str:
-        return self.key.partition("/")[0]
+        return parted(self.key)[0]
 
     @property
     def marked(self) -> bool:

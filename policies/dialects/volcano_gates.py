@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from policies.dialects.quota_gates import ADMITTED, MARK
 from policies.dialects.reading import Manifest, metadata, text, texts
 
@@ -24,6 +26,12 @@ WHILE_GATED = (ADMITTED, TOGETHER)
 def group_of(pod: Manifest) -> str | None:
     """The PodGroup that the Pod names, as `<namespace>/<name>`."""
     meta = metadata(pod)
-    notes = texts(meta.get("annotations"))
-    named = next((notes[key] for key in GROUP_NAMES if notes.get(key)), None)
-    return f"{text(meta.get('namespace')) or 'default'}/{named}" if named else None
+    return group_in(texts(meta.get("annotations")), text(meta.get("namespace")) or "default")
+
+
+def group_in(annotations: Mapping[str, str], namespace: str) -> str | None:
+    """The PodGroup that these annotations of a Pod name, as `<namespace>/<name>`."""
+    for key in GROUP_NAMES:
+        if named := annotations.get(key):
+            return f"{namespace}/{named}"
+    return None

@@ -9,9 +9,9 @@ from policies.amounts.requests import pod_requests
 from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
 from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text
-from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_of
+from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_in
 from policies.dialects.volcano_job import whole
-from policies.model.objects import parted
+from policies.model.objects import joined, parted
 from scheduling.objects import times
 from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
 from scheduling.volcano.reading import read_pod_group, read_queue
@@ -105,10 +105,11 @@ def read_gated_pod(manifest: Manifest) -> VolcanoGatedPod:
 
 def gated_pod(pod: PodReading) -> VolcanoGatedPod:
     """The Pod as Volcano's queues count it."""
-    notes, mark, group = pod.annotations, pod.labels.get(MARK, ""), group_of(pod.manifest) or ""
+    notes, mark, namespace = pod.annotations, pod.labels.get(MARK, ""), pod.namespace
+    group = group_in(notes, namespace) or ""
     requests = counted(pod_requests(pod.spec)) if group or mark == MARKED else {}  # nobody counts the others
     return VolcanoGatedPod(
-        pod.key,
+        joined(namespace, pod.name),
         group,
         Need(tuple((r, requests[r]) for r in asked(requests)), bool(listing(pod.spec.get("resourceClaims")))),
         notes.get(TASK_NAME, ""),

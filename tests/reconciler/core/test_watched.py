@@ -184,6 +184,19 @@ def test_the_answer_to_a_write_is_seen_in_all_views_of_its_watch() -> None:
     assert write.action.resource_version == "2", "else it meets a conflict"
 
 
+def test_an_object_about_which_nothing_is_under_way_has_no_record() -> None:
+    core, _, _ = two()
+    assert [*core.state.records.items()] == []
+
+    for version in ("2", "3"):
+        (write,) = turn(core)
+        assert [key for key, _ in core.state.records.items()] == [("Pod", "ns/p")]
+        core.handle([Written(write.key, write.action, at(version))], 0)
+
+    assert turn(core) == []
+    assert [*core.state.records.items()] == []
+
+
 def test_a_pod_that_a_write_does_not_find_is_lost_in_the_views_that_show_that_version() -> None:
     core, _, _ = two()
     (write,) = turn(core)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from cluster.actions import Action, Create, Delete, Patch
+from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
 from reconciler.controllers.jobs.controller import JobsController
@@ -25,7 +26,6 @@ from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from scheduling.objects.reading import read_workload
-from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt

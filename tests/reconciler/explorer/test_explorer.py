@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.profiles import LEAN, seeds
+from tests.profiles import PROFILES, seeds
 from tests.reconciler.explorer.explore import explore
 from tests.reconciler.explorer.seeds import SEEDS, Seed
 from tests.reconciler.explorer.worlds import FULL, SHORT, World
 
-WORLDS = FULL if len(seeds(1)) > LEAN else SHORT
+WORLDS = FULL if len(seeds(1)) > PROFILES["lean"] else SHORT
 MOST = 150_000
 """States of one world: a few hundred megabytes."""
 

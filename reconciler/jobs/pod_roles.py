@@ -132,5 +132,5 @@ def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> Gr
 def _last_active_first(members: Sequence[GroupPod]) -> list[GroupPod]:
     """Those first that are to be kept in sight until others take their place."""
     ordered = sorted(members, key=lambda each: (each.created, each.name))
-    ordered.sort(key=lambda each: each.ended, reverse=True)
+    ordered.sort(key=lambda each: each.ended_at, reverse=True)
     return sorted(ordered, key=lambda each: not each.finalized)

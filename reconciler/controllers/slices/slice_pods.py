@@ -100,7 +100,12 @@ class SlicePodsController(Controller):
 
     def _take_back(self, first: str, pods: dict[str, Observed], busy: Busy, now: int) -> Iterator[Wanted]:
         """Somebody else took the gate off Pods that no slice holds quota for. The Job controller is given its time."""
-        excess = [each for each in self._excess(first, pods) if not busy(_KIND, each.key[1])]
+        excess = []
+        for each in self._excess(first, pods):
+            if busy(*each.key):
+                yield WaitFor((_CHAIN, first), each.key)
+            else:
+                excess.append(each)
         if not excess:
             self._over.pop(first, None)
             return

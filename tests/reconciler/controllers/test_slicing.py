@@ -11,6 +11,8 @@ from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.slices.slice_pods import SlicePodsController
 from reconciler.controllers.slices.slicing import carries
+from reconciler.core.commands import ReadObject
+from reconciler.core.records import InFlight
 from reconciler.core.state import ClusterState
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED
@@ -367,6 +369,31 @@ def test_pods_that_somebody_let_go_are_taken_back() -> None:
     world.settle()
     assert world.free("grows") == 3
     assert ("Warning", "ExcessPodDeleted", "Pod") in {each[:3] for each in world.events}
+
+
+def test_pods_about_which_something_else_is_under_way_are_taken_back_after_that() -> None:
+    world = Play()
+    world.submit("other", 3, elastic=False)
+    world.submit("grows", 3)
+    world.settle()
+    world.scale("grows", 6)
+    world.settle()
+    for pod in [pod for pod in world.pods("ns/grows") if world.waits(pod)]:
+        world.edit(pod, {"spec": {"schedulingGates": []}})
+    world.rounds(3)
+    before, core = world.pods("ns/grows"), world.loop.core
+    for pod in before:
+        core.state.records.send(pod, InFlight(ReadObject(pod, "")))
+    world.rounds(3, apart=6 * 10**9)
+    assert world.pods("ns/grows") == before
+
+    for pod in before:
+        core.state.records.land(pod)
+        core.informer.freed(pod, world.now)
+        core.state.records.tidy(pod)
+    world.rounds(4, apart=6 * 10**9)
+
+    assert len(world.pods("ns/grows")) < len(before)
 
 
 def test_pods_of_a_job_that_shrinks_are_left_to_its_own_controller() -> None:

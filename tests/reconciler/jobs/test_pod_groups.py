@@ -226,6 +226,20 @@ def test_a_replacement_does_not_start_before_the_other_has_left_its_node() -> No
     assert world.running() == ["a", "c"]
 
 
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+def test_of_two_that_failed_the_one_that_failed_first_is_replaced_first(first: str, second: str) -> None:
+    world = running(*group(2))
+    for name, moment in ((first, "10:01"), (second, "10:05")):
+        failed = {"type": "ContainersReady", "status": "False", "reason": "PodFailed"}
+        ended = {**failed, "lastTransitionTime": f"2026-01-01T{moment}:00Z"}
+        world.edit(name, {"status": {"phase": "Failed", "conditions": [ended]}})
+    world.create(pod("c", "g", 2))
+    world.settle(nodes=False)
+
+    held = {name for name, each in world.pods().items() if each["metadata"].get("finalizers")}
+    assert held == {second, "c"}
+
+
 def test_a_group_that_gives_way_keeps_its_place_until_its_pods_are_replaced() -> None:
     world = running(*group(2))
     world.preempt()

@@ -1,0 +1,47 @@
+"""The pages for people use none of the words that the glossary lists as words that we do not use."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+_CODE = re.compile(r"^```.*?^```|^ {4}.*?$|`[^`]*`", re.MULTILINE | re.DOTALL)
+_TARGET = re.compile(r"\]\([^)]*\)")
+_ROW = re.compile(r"^\| (`[^|]*) \|", re.MULTILINE)
+
+
+def avoided(glossary: str) -> list[str]:
+    """The words and phrases in code spans of the first column."""
+    rows = _ROW.findall(glossary.partition("\n## Words that we do not use\n")[2])
+    return [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
+
+
+WORDS = avoided(GLOSSARY)
+
+
+def used(text: str, words: list[str]) -> list[str]:
+    """Those of the words that occur in a page, outside of code and of the targets of links."""
+    prose = " ".join(_TARGET.sub("]", _CODE.sub(" ", text)).split())
+    return [word for word in words if re.search(rf"\b{re.escape(word)}\b", prose, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_uses_no_word_of_the_list(page: Path) -> None:
+    assert used(page.read_text(encoding="utf-8"), WORDS) == []
+
+
+def test_the_list_is_read_from_the_glossary() -> None:
+    assert {"told", "of itself", "mended", "shelf"} <= set(WORDS)
+    assert len(WORDS) > 20
+
+
+def test_words_and_phrases_are_found_in_sentences_and_not_in_code() -> None:
+    page = "Told once, fade of\nitself.\n\n```\nthing\n```\n\n    a picture\n\nsee `mended` in [it](pictures/law.md)\n"
+
+    assert used(page, ["told", "of itself", "thing", "picture", "mended", "law"]) == ["told", "of itself"]
+    assert used("a something else", ["thing"]) == []

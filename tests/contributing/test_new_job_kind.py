@@ -15,7 +15,7 @@ DESCRIPTION = '''"""TrainRun of example.dev, v1."""
 
 from __future__ import annotations
 
-from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Sign, Switch
+from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, ReadyPods, Sign, SuspendField
 from policies.model.objects import GroupKind
 
 FRAMEWORKS = (
@@ -27,10 +27,10 @@ FRAMEWORKS = (
             PodSetPath("driver", "spec.driver"),
             PodSetPath("name", "template", (Count("replicas"),), entries="spec.workers"),
         ),
-        suspend=Switch("spec.suspend"),
+        suspend=SuspendField("spec.suspend"),
         succeeded=Sign(("Succeeded",)),
         failed=Sign(("Failed",)),
-        ready=Ready(Sign(("Running",))),
+        ready=ReadyPods(Sign(("Running",))),
         active=Active(("status.active",)),
         managed_by="spec.managedBy",
     ),

@@ -14,11 +14,17 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, NO_TERMS, UNLIMITED, Pool, Terms, local_quota, minus, plus, subtree_quota
 
+MOST_NAMED = 3
+"""Nodes; a message that names more is not read."""
+_MOST_LOOKED_AT = 1000
+"""Nodes; a larger tree is not searched for the few that have quota, which bounds what a message costs."""
+
 
 class Potential(NamedTuple):
     """The most that a subtree could hold were nothing in use, and the node whose limit says so.
 
-    `limit` is that node's `borrowingLimit`, or its `nominalQuota` where it is the root and there is no more to be had.
+    `limit` is that node's `borrowingLimit`, or `nominalQuota` where it is the root and there is no more to be had: the
+    quota is that of `givers`.
     """
 
     amount: int
@@ -64,8 +70,8 @@ def lent(forest: Forest, ref: Ref, pair: str) -> int:
     return minus(whole, local_quota(own, whole))
 
 
-def potential(forest: Forest, ref: Ref, pair: str) -> Potential:
-    """pot: what a request must not exceed if it is ever to fit."""
+def potential(forest: Forest, ref: Ref, pair: str, *, lifted: Ref | None = None) -> Potential:
+    """pot: what a request must not exceed if it is ever to fit; as if the node `lifted` had no borrowingLimit."""
     root, *way = reversed((ref, *forest.ancestors(ref)))
     most = Potential(subtree(forest, root, pair), root, "nominalQuota")
     for node in way:
@@ -73,11 +79,26 @@ def potential(forest: Forest, ref: Ref, pair: str) -> Potential:
         whole = subtree_quota(own, below(forest, node, pair))
         reach = plus(local_quota(own, whole), most.amount)
         most = Potential(reach, most.node, most.limit)
-        if own.borrowing is not None:
+        if own.borrowing is not None and node != lifted:
             limit = plus(whole, own.borrowing)
             if limit < reach:
                 most = Potential(limit, node, "borrowingLimit")
     return most
+
+
+def givers(forest: Forest, ref: Ref, pair: str) -> tuple[Ref, ...]:
+    """The nodes whose nominalQuota the node could use; empty where they are too many to name, or to look for."""
+    way = (ref, *forest.ancestors(ref))
+    found, looked_at, left = list[Ref](), 0, [way[-1]]
+    while left:
+        node = left.pop()
+        looked_at += forest.count_children(node)
+        if terms(forest, node, pair).nominal:
+            found.append(node)
+        if looked_at > _MOST_LOOKED_AT or len(found) > MOST_NAMED:
+            return ()
+        left += (child for child, share in forest.shares(node) if child in way or share.pools.get(pair, NO_POOL).lent)
+    return tuple(sorted(found))
 
 
 def on_offer(forest: Forest, ref: Ref, pair: str) -> int:

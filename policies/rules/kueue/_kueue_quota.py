@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from policies.amounts.quota import countable, reserved
+from policies.amounts.quota import Potential, countable, givers, reserved
 from policies.dialects.kueue import (
     CLUSTER_QUEUE,
     COHORT,
@@ -35,6 +36,33 @@ def rests_on(forest: Forest, node: KueueNode, flavor: FlavorQuotas | None = None
         lent = (quota for other, quota in cohort.quotas() if other.name == flavor.name)
         found += ((cohort.ref, quota.field("nominalQuota")) for quota in lent)
     return (*found, (resource_flavor_ref(flavor.name), ""))
+
+
+class Limit(NamedTuple):
+    """The limit behind a potential, with whose it is, as `nominalQuota of ClusterQueues a and b`; of these, `node`."""
+
+    text: str
+    node: Ref
+
+
+def limited_by(forest: Forest, ref: Ref, pair: str, most: Potential) -> Limit:
+    """What limits the node to its potential `most`."""
+    if most.limit != "nominalQuota":
+        return Limit(f"{most.limit} of {most.node}", most.node)
+    if found := givers(forest, ref, pair):
+        return Limit(f"nominalQuota of {joined_refs(found)}", found[0])
+    if most.amount:
+        return Limit(f"nominalQuota of all in the tree of {most.node}", most.node)
+    return Limit(f"nominalQuota of {ref}", ref)
+
+
+def joined_refs(refs: Sequence[Ref]) -> str:
+    """`ClusterQueues a and b, Cohort org`."""
+    by_kind: dict[str, list[str]] = {}
+    for ref in refs:
+        by_kind.setdefault(ref.kind, []).append(ref.name)
+    named = [f"{kind}{'s' * (len(names) > 1)} {' and '.join(names)}" for kind, names in by_kind.items()]
+    return " and ".join(named)
 
 
 def named_amount(pair: str, amount: int) -> str:

@@ -6,8 +6,18 @@ from policies.amounts import quota as arithmetic
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
+from policies.model.forest import Forest
+from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, named_amount, rests_on, written_in_trees
+from policies.rules.kueue._kueue_quota import (
+    KINDS,
+    amount,
+    flavor_of,
+    limited_by,
+    named_amount,
+    rests_on,
+    written_in_trees,
+)
 
 
 @rule(
@@ -49,11 +59,13 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
                 fix=lowered if offer > 0 else removed,
                 subject=pair,
                 excess=limit - offer,
-                causes=(Cause(most.node, f"spec.resourceGroups {most.limit}", _why(most, flavor_of(pair), pair)),),
+                causes=(_cause(proposal.after, node.parent, pair, most),),
                 profiles=STRICT_ONLY,
                 follows=(*rests_on(proposal.after, node, flavor), (node.ref, quota.field("name"))),
             )
 
 
-def _why(most: arithmetic.Potential, flavor: str, pair: str) -> str:
-    return f"at most {named_amount(pair, most.amount)} of flavor {flavor} is available here, by its {most.limit}"
+def _cause(forest: Forest, parent: Ref, pair: str, most: arithmetic.Potential) -> Cause:
+    limit = limited_by(forest, parent, pair, most)
+    available = f"at most {named_amount(pair, most.amount)} of flavor {flavor_of(pair)} is available in {parent}"
+    return Cause(limit.node, f"spec.resourceGroups {most.limit}", f"{available}, by {limit.text}")

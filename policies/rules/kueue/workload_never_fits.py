@@ -13,8 +13,9 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
+from policies.model.objects import Ref
 from policies.model.pools import plus, written
-from policies.rules.kueue._kueue_quota import incomplete, rests_on
+from policies.rules.kueue._kueue_quota import Limit, incomplete, limited_by, rests_on
 from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
 
 
@@ -54,10 +55,10 @@ class _Short(NamedTuple):
     resource: str
     asked: int
     reach: Potential
+    limit: Limit
 
     def __str__(self) -> str:
-        most = written(self.resource, self.reach.amount)
-        return f"flavor {self.flavor} gives at most {most}, by {self.reach.limit} of {self.reach.node}"
+        return f"flavor {self.flavor} gives at most {written(self.resource, self.reach.amount)}, by {self.limit.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,15 @@ class _Fit:
 
     def _short(self, flavor: str, asked: Mapping[str, int]) -> _Short | None:
         """The first resource of which the flavor could never give enough."""
-        shorts = (_Short(flavor, name, amount, self._most(flavor, name)) for name, amount in asked.items())
-        return next((short for short in shorts if short.asked > short.reach.amount), None)
+        over = ((name, amount) for name, amount in asked.items() if amount > self._most(flavor, name).amount)
+        return next((self._entry(flavor, name, amount) for name, amount in over), None)
 
-    def _most(self, flavor: str, resource: str) -> Potential:
-        return potential(self.forest, self.queue.ref, flavor_resource(flavor, resource))
+    def _entry(self, flavor: str, resource: str, asked: int) -> _Short:
+        most, pair = self._most(flavor, resource), flavor_resource(flavor, resource)
+        return _Short(flavor, resource, asked, most, limited_by(self.forest, self.queue.ref, pair, most))
+
+    def _most(self, flavor: str, resource: str, lifted: Ref | None = None) -> Potential:
+        return potential(self.forest, self.queue.ref, flavor_resource(flavor, resource), lifted=lifted)
 
     def _in_sum(self) -> Iterator[Finding]:
         """All pod sets together, which may use all flavors of a resource."""
@@ -94,11 +99,10 @@ class _Fit:
         for group in self.queue.groups:
             for resource in (name for name in group.covered_resources if name in requests):
                 asked = requests[resource]
-                most = [
-                    _Short(flavor.name, resource, asked, self._most(flavor.name, resource)) for flavor in group.flavors
-                ]
-                if most and asked > reduce(plus, (short.reach.amount for short in most)):
-                    yield self._finding("the pod sets together", self.submitted.whole, most)
+                most = [self._most(flavor.name, resource).amount for flavor in group.flavors]
+                if most and asked > reduce(plus, most):
+                    short = [self._entry(flavor.name, resource, asked) for flavor in group.flavors]
+                    yield self._finding("the pod sets together", self.submitted.whole, short)
 
     def _finding(self, who: str, field: str, short: list[_Short]) -> Finding:
         asks = ", ".join(
@@ -111,11 +115,20 @@ class _Fit:
             field,
             f"ClusterQueue {self.queue.name} can never admit it: {who} request{'s' * who.startswith('pod set ')} "
             f"{asks}, but {', '.join(map(str, short))}",
-            fix=f"request {first.resource}={room} or less, submit to another queue, or raise {first.reach.limit} of "
-            f"{first.reach.node}",
+            fix=f"request {first.resource}={room} or less, submit to another queue, or raise {self._raised(first)}",
             subject=" ".join(sorted({entry.resource for entry in short})),
             excess=min(entry.asked - entry.reach.amount for entry in short),
-            causes=tuple(Cause(entry.reach.node, "spec.resourceGroups", str(entry)) for entry in short),
+            causes=tuple(Cause(entry.limit.node, "spec.resourceGroups", str(entry)) for entry in short),
             profiles=STRICT_ONLY,
             follows=rests_on(self.forest, self.queue),
         )
+
+    def _raised(self, short: _Short) -> str:
+        """A limit that suffices by itself: the borrowingLimit in the way, where there is enough behind it."""
+        node = short.reach.node
+        if (
+            short.reach.limit == "borrowingLimit"
+            and self._most(short.flavor, short.resource, node).amount >= short.asked
+        ):
+            return f"borrowingLimit of {node}"
+        return f"nominalQuota of {self.queue.ref}"

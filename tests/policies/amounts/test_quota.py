@@ -324,3 +324,42 @@ def test_a_node_without_a_list_has_no_terms() -> None:
     plain = typed(cohort("A"))
     assert isinstance(plain, KueueNode)
     assert plain.terms() == {}
+
+
+# -- whose quota it is --------------------------------------------------------------------------------------
+
+
+def givers(forest: Forest, name: str) -> list[str]:
+    return [ref.name for ref in quota.givers(forest, at(name), PAIR)]
+
+
+def test_the_quota_is_that_of_the_nodes_which_list_some() -> None:
+    forest = world(node("a", "R", 9), node("b", "R", 12), node("none", "R"), cohort("R"))
+
+    assert givers(forest, "a") == ["a", "b"]
+
+
+def test_what_a_lending_limit_keeps_is_given_to_nobody_else() -> None:
+    forest = world(node("a", "R", 9, lending=0), node("b", "R", 12), node("M", "R", 3, lending=0), node("c", "M", 5))
+
+    assert givers(forest, "b") == ["b"]
+    assert givers(forest, "a") == ["a", "b"]
+    assert givers(forest, "c") == ["b", "c", "M"]
+
+
+def test_more_nodes_than_a_message_can_name() -> None:
+    assert givers(world(*(node(f"q{i}", "R", 1) for i in range(4))), "q0") == []
+
+
+def test_a_large_tree_is_not_searched() -> None:
+    def forest(idle: int) -> Forest:
+        return world(*(node(f"q{i}", "R", 0) for i in range(idle)), node("a", "R", 1))
+
+    assert givers(forest(999), "a") == ["a"]
+    assert givers(forest(1000), "a") == []
+
+
+def test_without_its_borrowing_limit() -> None:
+    forest = world(node("a", "R", 9, borrowing=1), node("b", "R", 12))
+
+    assert quota.potential(forest, at("a"), PAIR, lifted=at("a")).amount == 21_000

@@ -20,6 +20,11 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
 
 WORKLOAD_GROUPS = frozenset(["apps", "batch"])
 
+CRON_JOB = GroupKind("batch", "CronJob")
+_JOB = ("spec", "jobTemplate")
+JOB_LABELS = fields.join("", *_JOB, "metadata", "labels")
+"""The path of the labels that a CronJob gives to its Jobs."""
+
 KINDS = tuple(GroupKind("batch" if kind.endswith("Job") else "apps", kind) for kind in TEMPLATES)
 
 
@@ -38,9 +43,14 @@ NO_TEMPLATE = WrittenTemplate()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherWork(KubeObject):
-    """A workload of a kind that no other dialect reads. `odd`: the amounts that it can hardly mean, as for a Pod."""
+    """A workload of a kind that no other dialect reads. `odd`: the amounts that it can hardly mean, as for a Pod.
+
+    `labels` are those that the three projects read, as written; `job_labels` those of a CronJob's jobTemplate.
+    """
 
     template: WrittenTemplate
+    labels: Mapping[str, str] = field(default_factory=dict)
+    job_labels: Mapping[str, str] = field(default_factory=dict)
     odd: tuple[OddAmount, ...] = ()
 
     @property
@@ -77,6 +87,8 @@ def _reader(kind: GroupKind) -> Callable[[Manifest], OtherWork]:
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
             template=pod_template(kind.kind, manifest),
+            labels=ours(texts(metadata(manifest).get("labels"))),
+            job_labels=ours(texts(metadata(inside(manifest, _JOB)).get("labels"))),
             odd=() if controller_of(metadata(manifest)) else tuple(odd_in_pod(at, inside(manifest, path))),
         )
 

@@ -7,6 +7,7 @@ from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, YUNIKORN, Namespace, Pod
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, OtherWork
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -40,7 +41,7 @@ _NEAR = 0.9
 @rule(
     "key-misspelt",
     source="Quotree: YuniKorn and Kueue ignore keys that they do not know",
-    kinds=(NAMESPACE, POD, *kueue.KINDS),
+    kinds=(NAMESPACE, POD, *kueue.KINDS, CRON_JOB),
     default=Action.WARN,
     alone=True,
     no_cel="does no harm while the webhook is down",
@@ -55,11 +56,14 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
     """
     for old, namespace in proposal.changed(Namespace):
         known = old.annotations if old else {}
-        yield from _near(namespace, "annotations", namespace.annotations, known, YUNIKORN, _OF_NAMESPACES)
+        yield from _near(namespace, "metadata.annotations", namespace.annotations, known, YUNIKORN, _OF_NAMESPACES)
     for before, job in proposal.changed(QueuedJob):
-        yield from _near(job, "labels", job.labels, before.labels if before else {}, PREFIX, _OF_JOBS)
+        yield from _near(job, "metadata.labels", job.labels, before.labels if before else {}, PREFIX, _OF_JOBS)
     for was, pod in proposal.changed(Pod):
-        yield from _near(pod, "labels", pod.labels, was.labels if was else {}, PREFIX, _OF_JOBS)
+        yield from _near(pod, "metadata.labels", pod.labels, was.labels if was else {}, PREFIX, _OF_JOBS)
+    for stood, work in proposal.changed(OtherWork):
+        yield from _near(work, "metadata.labels", work.labels, stood.labels if stood else {}, PREFIX, _OF_JOBS)
+        yield from _near(work, JOB_LABELS, work.job_labels, stood.job_labels if stood else {}, PREFIX, _OF_JOBS)
 
 
 def _near(
@@ -72,7 +76,7 @@ def _near(
         by_lower = {each.removeprefix(prefix).lower(): each for each in read}
         near = close(key.removeprefix(prefix).lower(), by_lower, _NEAR)
         if near is not None:
-            field = fields.join("metadata", where, key)
+            field = fields.join(where, key)
             certain = near == only(key.removeprefix(prefix).lower(), by_lower) and by_lower[near] not in now
             yield Finding(
                 obj.ref,

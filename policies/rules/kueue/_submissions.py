@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from policies.amounts.requests import fewest_pods, template_requests
+from policies.dialects.core import POD, Pod
 from policies.dialects.kueue import WORKLOAD, ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
     IDENTIFIERS,
+    KINDS,
     MIN_PARALLELISM,
     PREBUILT,
     QUEUE_NAME,
@@ -21,6 +23,7 @@ from policies.dialects.kueue_jobs import (
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import WrittenPodSet, WrittenWorkload
 from policies.dialects.reading import mapping
+from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, OtherWork
 from policies.judging.proposal import Proposal
 from policies.model.forest import Forest
 from policies.model.objects import Ref
@@ -101,6 +104,35 @@ def submissions(proposal: Proposal) -> Iterator[Submission]:
         if new and known.is_certain(job.ref.namespace, name):
             asking = (_of_pods(job, pods) for pods in job.pod_sets)
             yield Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(asking), "spec")
+
+
+class Labelled(NamedTuple):
+    """Labels by which a job, a Pod or a CronJob speaks to Kueue, as they were and as they are; `at` is their path."""
+
+    ref: Ref
+    at: str
+    before: Mapping[str, str]
+    now: Mapping[str, str]
+
+    def new(self, key: str) -> str:
+        """The value of the label where it is another than before; else empty."""
+        value = self.now.get(key, "")
+        return value if self.before.get(key) != value else ""
+
+
+LABELLED = (*KINDS, POD, CRON_JOB)
+
+
+def labelled(proposal: Proposal) -> Iterator[Labelled]:
+    """All of these that change. What has an owner is queued with that, and a CronJob by the labels of its Jobs."""
+    for old, job in proposal.changed(QueuedJob):
+        if not job.owner:
+            yield Labelled(job.ref, "metadata.labels", old.labels if old else {}, job.labels)
+    for before, pod in proposal.changed(Pod):
+        if not pod.owner:
+            yield Labelled(pod.ref, "metadata.labels", before.labels if before else {}, pod.labels)
+    for was, work in proposal.changed(OtherWork):
+        yield Labelled(work.ref, JOB_LABELS, was.job_labels if was else {}, work.job_labels)
 
 
 def _of_pod_set(workload: WrittenWorkload, pod_set: WrittenPodSet) -> Asking:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.core import POD, Pod
 from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue, local_queue_ref
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob
+from policies.dialects.kueue_jobs import QUEUE_NAME
+from policies.dialects.yunikorn_work import CRON_JOB
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -12,19 +12,17 @@ from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean
-from policies.rules.kueue._submissions import NamedQueues
-
-_FIELD = fields.join("metadata.labels", QUEUE_NAME)
+from policies.rules.kueue._submissions import LABELLED, NamedQueues, labelled
 
 
 @rule(
     "local-queue-missing",
     source="Kueue: Workload condition QuotaReserved, reason Inadmissible, LocalQueue doesn't exist",
-    kinds=(*KINDS, POD),
+    kinds=LABELLED,
     default=Action.WARN,
 )
 def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A job or Pod names a LocalQueue that does not exist.
+    """A job, a Pod or the jobTemplate of a CronJob names a LocalQueue that does not exist.
 
     Why it is reported: Kueue accepts the job and lets it wait until the LocalQueue exists in its namespace, so a typo
     shows only as work that never starts. It is a warning, since objects may be applied in any order. Files are judged
@@ -34,7 +32,8 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Fix: correct the name, or create the LocalQueue in the namespace of the job.
     """
     known = NamedQueues(proposal)
-    for job, queue in _new(proposal):
+    for each in labelled(proposal):
+        job, queue = each.ref, each.new(QUEUE_NAME)
         if not queue or isinstance(proposal.after.get(local_queue_ref(job.namespace, queue)), LocalQueue):
             continue
         if proposal.unknown(LOCAL_QUEUE):
@@ -44,34 +43,27 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield NotEvaluated("whether the LocalQueues exist that jobs name: the files have no LocalQueue")
             return
         if not (known.may_be_elsewhere(job.namespace) and queue in known.namespaces):
-            yield _missing(known, job, queue)
+            yield _missing(known, job, fields.join(each.at, QUEUE_NAME), queue)
 
 
-def _new(proposal: Proposal) -> Iterator[tuple[Ref, str]]:
-    """The jobs and Pods that now name another LocalQueue, with its name. What has an owner is queued with that."""
-    for old, job in proposal.changed(QueuedJob):
-        if not job.owner and (old is None or old.queue != job.queue):
-            yield job.ref, job.queue
-    for before, pod in proposal.changed(Pod):
-        queue = pod.labels.get(QUEUE_NAME, "")
-        if not pod.owner and (before is None or before.labels.get(QUEUE_NAME) != queue):
-            yield pod.ref, queue
-
-
-def _missing(known: NamedQueues, job: Ref, queue: str) -> Finding:
+def _missing(known: NamedQueues, job: Ref, field: str, queue: str) -> Finding:
     where = f" in namespace {job.namespace}"
     elsewhere = min(known.namespaces.get(queue, ()), default="") if known.of_files else ""
     there = f"; namespace {elsewhere} has one of that name" if elsewhere else ""
     near = _near(known, job, queue)
     return Finding(
         job,
-        _FIELD,
-        f"LocalQueue {queue} does not exist{where}, so the {job.kind} waits until it does{there}",
+        field,
+        f"LocalQueue {queue} does not exist{where}, so {_waits(job)} until it does{there}",
         fix=did_you_mean(near) if near else f"create LocalQueue {queue}{where}",
-        patch=write_only(_FIELD, near),
+        patch=write_only(field, near),
         subject=queue,
         profiles=STRICT_ONLY,
     )
+
+
+def _waits(job: Ref) -> str:
+    return "its Jobs wait" if job.group_kind == CRON_JOB else f"the {job.kind} waits"
 
 
 def _near(known: NamedQueues, job: Ref, queue: str) -> list[str]:

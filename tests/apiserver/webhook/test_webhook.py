@@ -94,6 +94,18 @@ def test_warnings_reach_the_person_at_the_terminal(guard: Guard) -> None:
     assert "[legacy-quota-annotation]" in done.stderr
 
 
+def test_a_cron_job_is_asked_about_for_what_its_jobs_say_to_kueue(guard: Guard) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}}
+    job = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}, "spec": {"template": template}}
+    spec = {"schedule": "@daily", "jobTemplate": job}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": spec}
+
+    done = guard.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=yaml.safe_dump(cron))
+
+    assert "LocalQueue nowhere does not exist in namespace default, so its Jobs wait until it does" in done.stderr
+    assert "[local-queue-missing]" in done.stderr
+
+
 # -- what is refused --
 
 

@@ -25,7 +25,8 @@ def judge(
     """What the rules say about the given objects, as they would be stored, in place of those that the context holds.
 
     `prune`: of what the context holds nothing stays that is not in these files. `delete` deletes the given objects.
-    `base` are the objects before the change: then only what differs is judged, and what is missing is deleted.
+    `base` are the objects before the change: then what differs is judged, and what is missing is deleted;
+    of work that stays as it is, only what the change does to it.
     """
     state = Before(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
@@ -50,11 +51,12 @@ def _judge_since(
     world = context.world.put_all(placed.obj for placed in base.objects.values())
     completed = stored_state(Before(world, files), configuration)
     state = Before(completed.world, {**context.manifests, **completed.manifests})
-    applied = [
-        Parsed(placed.obj, placed.document.manifest)
-        for ref, placed in given.objects.items()
-        if ref not in before or not same(before[ref], placed.document.manifest)
-    ]
+    applied: list[Parsed] = []
+    kept: list[Parsed] = []
+    for ref, placed in given.objects.items():
+        manifest = placed.document.manifest
+        unchanged = ref in before and same(before[ref], manifest)
+        (kept if unchanged else applied).append(Parsed(placed.obj, manifest))
     gone = before.keys() - given.objects.keys() if not given.unreadable else ()
     deleted = [found for ref in sorted(gone) if (found := state.world.get(ref)) is not None]
-    return judge_files(state, applied, deleted, configuration, circumstances)
+    return judge_files(state, applied, deleted, configuration, circumstances, kept)

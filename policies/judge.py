@@ -5,8 +5,9 @@ The webhook, `quotree validate` and `quotree test` ask here, so that all say the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, Parsed
@@ -61,14 +62,18 @@ def judge_files(
     deleted: Iterable[KubeObject],
     configuration: Configuration,
     circumstances: Circumstances,
+    kept: Iterable[Parsed] = (),
 ) -> Judgement:
     """The same for objects that no mutating webhook has completed: they are judged as it would complete them.
 
-    Nor has an API server dropped or refused fields that it does not know.
+    Nor has an API server dropped or refused fields that it does not know. `kept` are objects of the files that do not
+    change: work among them is judged for what the change does to it.
     """
     changes = [change(_before(state, it.object.ref), strict(it)) for it in stored(applied, state.world, configuration)]
     changes += [Change(it, None) for it in deleted]
-    return judge(state.world, changes, configuration, circumstances)
+    proposal = propose(state.world, changes, configuration, circumstances)
+    own = _results(proposal)
+    return Judgement(proposal, _verdict(own, _worsened(proposal, kept, own) if changes else _Results()))
 
 
 def judge_stored(
@@ -90,6 +95,22 @@ def stored_state(state: Before, configuration: Configuration) -> Before:
 
 def evaluate(proposal: Proposal) -> Verdict:
     """All findings of all rules about this proposal."""
+    return _verdict(_results(proposal))
+
+
+class _Results(NamedTuple):
+    """What the rules say, before it is put in order."""
+
+    found: Sequence[Judged] = ()
+    unjudged: Sequence[Unjudged] = ()
+
+
+def _verdict(*every: _Results) -> Verdict:
+    found = sorted((judged for each in every for judged in each.found), key=lambda judged: judged.rank)
+    return Verdict(tuple(folded(found)), tuple(missed for each in every for missed in each.unjudged))
+
+
+def _results(proposal: Proposal) -> _Results:
     found: list[Judged] = []
     unjudged: list[Unjudged] = []
     for rule in concerned(proposal.kinds(), proposal.occasions()):
@@ -101,8 +122,24 @@ def evaluate(proposal: Proposal) -> Verdict:
             judged, missed = findings(rule, proposal, results)
             found += judged
             unjudged += missed
-    found.sort(key=lambda judged: judged.rank)
-    return Verdict(tuple(folded(found)), tuple(unjudged))
+    return _Results(found, unjudged)
+
+
+def _worsened(proposal: Proposal, kept: Iterable[Parsed], own: _Results) -> _Results:
+    """What is found of this work if it is submitted after the change, and was not found before it."""
+    work = [it for it in kept if it.object.is_work]
+    was = [found for it in work if (found := proposal.before.get(it.object.ref))]
+    now = [completed(it, proposal.after, proposal.configuration).object for it in work]
+    before, after = (
+        _results(propose(world, (Change(None, it) for it in objects), proposal.configuration, proposal.circumstances))
+        for world, objects in ((proposal.before, was), (proposal.after, now))
+    )
+    known = {each.lasting for results in (before, own) for each in results.found}
+    missed = {*before.unjudged, *own.unjudged}
+    return _Results(
+        [each for each in after.found if each.lasting not in known],
+        [each for each in after.unjudged if each not in missed],
+    )
 
 
 def _before(state: Before, ref: Ref) -> Parsed | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,6 @@ from policies.text.yaml_edits import NoEdit
 ROUNDS = 10
 """A fix may bring another one to light; more rounds than this would mean that two rules disagree."""
 _NOBODY = Ref("", "", "", "")
-_INDEX = re.compile(r"\[[0-9]+\]")
 
 
 @dataclass(slots=True)
@@ -176,8 +174,7 @@ class _Work:
 
 def _lasting(judged: Judged) -> tuple[object, ...]:
     """The identity of the finding without indices, since a fix may put a list in another order."""
-    finding = judged.finding
-    return judged.rule.id, judged.severity, finding.object, _INDEX.sub("[]", finding.field), finding.subject
+    return judged.severity, *judged.lasting
 
 
 class _Files:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -11,8 +10,6 @@ from policies.judging.rule import Rule
 from policies.judging.ruling import ruling
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import SEVERITY, Action, Finding, NotEvaluated, Profile, Severity
-
-_INDEX = re.compile(r"\[\d+\]")
 
 
 def findings(
@@ -72,8 +69,8 @@ def _spare(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> li
     stood: dict[object, list[int]] = {}
     for finding in before:
         if isinstance(finding, Finding):
-            stood.setdefault(_lasting(finding), []).append(finding.excess)
-    return [_standing(j, stood.get(_lasting(j.finding), [])) if j.severity is Severity.ERROR else j for j in judged]
+            stood.setdefault(finding.lasting, []).append(finding.excess)
+    return [_standing(j, stood.get(j.finding.lasting, [])) if j.severity is Severity.ERROR else j for j in judged]
 
 
 def _standing(judged: Judged, stood: list[int]) -> Judged:
@@ -83,8 +80,3 @@ def _standing(judged: Judged, stood: list[int]) -> Judged:
         return judged
     stood.remove(min(covering))
     return Judged(judged.rule, Severity.WARNING, judged.finding, standing=True)
-
-
-def _lasting(finding: Finding) -> tuple[object, ...]:
-    """The identity without list indices: an entry put in front of an old fault does not make that a new one."""
-    return finding.object, _INDEX.sub("[]", finding.field), finding.subject

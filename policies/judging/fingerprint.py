@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 
 from policies.judging.verdict import Judged
-
-_INDEX = re.compile(r"\[\d+\]")
 
 
 def fingerprint(judged: Judged, occurrence: int = 1) -> str:
@@ -21,7 +18,8 @@ def fingerprint(judged: Judged, occurrence: int = 1) -> str:
     from hashlib import sha256  # here, since it loads OpenSSL, and few formats show fingerprints
 
     finding = judged.finding
-    parts = [judged.rule.id, *finding.object, _INDEX.sub("[]", finding.field), finding.subject]
+    _, field, subject = finding.lasting
+    parts = [judged.rule.id, *finding.object, field, subject]
     if occurrence > 1:
         parts.append(str(occurrence))
     return sha256(json.dumps(parts).encode()).hexdigest()

@@ -25,6 +25,11 @@ class Judged:
     consequences: tuple[Judged, ...] = ()
 
     @property
+    def lasting(self) -> tuple[object, ...]:
+        """What it is known by in another version of the files."""
+        return self.rule.id, *self.finding.lasting
+
+    @property
     def rank(self) -> tuple[object, ...]:
         return (
             self.severity.rank,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,8 @@ from typing import Any, TypeAlias
 
 from policies.model import fields
 from policies.model.objects import Ref
+
+_INDEX = re.compile(r"\[\d+\]")
 
 
 class Profile(StrEnum):
@@ -99,6 +102,11 @@ class Finding:
     @property
     def identity(self) -> tuple[Ref, str, str]:
         return (self.object, self.field, self.subject)
+
+    @property
+    def lasting(self) -> tuple[Ref, str, str]:
+        """The identity without list indices: an entry put in front of an old fault does not make that a new one."""
+        return (self.object, _INDEX.sub("[]", self.field), self.subject)
 
 
 @dataclass(frozen=True, slots=True)

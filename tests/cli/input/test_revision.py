@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.builders import cluster_queue, cohort, local_queue, queue
+from tests.builders import (
+    FLAVOR,
+    Manifest,
+    cluster_queue,
+    cohort,
+    config_map,
+    flavor,
+    group,
+    job,
+    local_queue,
+    pod,
+    queue,
+    queued_job,
+)
 from tests.cli.repository import Repository
 from tests.cli.runs import BAD, GOOD, WORSE, report, run, write
 
@@ -74,6 +89,75 @@ def test_a_finding_about_what_is_gone_has_its_place_in_the_revision(repository: 
     answer = report(run("validate", "trees", "--base", "main", "--against", f"files:{held}", "-o", "json"))
 
     assert {finding["file"] for finding in answer["findings"]} == {"main:trees/a.yaml"}
+
+
+_LAB = (FLAVOR, cluster_queue("ml", None, group("cpu", flavor("spot", cpu="4"))), queued_job("train", "door", "3"))
+_WEB = "partitions: [{name: default, queues: [{name: root, submitacl: '*', queues: [{name: web}]}]}]"
+_TREE = config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": _WEB})
+_ASKING = pod(
+    spec={"schedulerName": "yunikorn", "containers": []},
+    labels={"applicationId": "a", "queue": "root.web"},
+    annotations={"yunikorn.apache.org/user.info": '{"user": "anna"}'},
+)
+
+
+@pytest.mark.parametrize(
+    ("work", "held", "now", "rule"),
+    [
+        (
+            _LAB,
+            [local_queue("door", "ml"), local_queue("side", "ml")],
+            [local_queue("side", "ml")],
+            "local-queue-missing",
+        ),
+        (
+            (FLAVOR, local_queue("door", "ml"), queued_job("train", "door", "3")),
+            [cluster_queue("ml", None, group("cpu", flavor("spot", cpu="4")))],
+            [cluster_queue("ml", None, group("cpu", flavor("spot", cpu="1")))],
+            "workload-never-fits",
+        ),
+        (
+            _LAB,
+            [local_queue("door", "ml")],
+            [local_queue("door", "tiny"), cluster_queue("tiny", None, group("memory"))],
+            "resource-not-covered",
+        ),
+        ((job("train", "web"), queue("other")), [queue("web")], [queue("next")], "queue-not-open"),
+        ((_ASKING,), [_TREE], [{**_TREE, "data": {"queues.yaml": _WEB.replace("web", "next")}}], "placement-rejected"),
+    ],
+)
+def test_work_that_the_change_makes_wait_for_ever_is_found(
+    repository: Repository, work: Sequence[Manifest], held: Sequence[Manifest], now: Sequence[Manifest], rule: str
+) -> None:
+    """The work stays as it is; what it needs is changed or deleted."""
+    repository.put("work.yaml", *work)
+    repository.put("queues.yaml", *held)
+    repository.commit()
+    assert findings_since_main() == []
+
+    repository.put("queues.yaml", *now)
+
+    assert [each["rule"] for each in findings_since_main() if each["file"] == "work.yaml"] == [rule]
+
+
+def test_what_work_waits_for_already_is_not_found(repository: Repository) -> None:
+    """Neither is that of other work, nor is work judged where the queues stay as they are."""
+    repository.put("work.yaml", queued_job("train", "dor", "3"), queued_job("sleep", "door", "30"))
+    quota = group("cpu", flavor("spot", cpu="4"))
+    repository.put("queues.yaml", FLAVOR, cluster_queue("ml", None, quota), local_queue("door", "ml"))
+    repository.commit()
+    assert len(report(run("validate", ".", "-o", "json"))["findings"]) == 2
+
+    repository.put("queues.yaml", FLAVOR, cluster_queue("ml", None, quota), local_queue("side", "ml"))
+
+    assert [(each["rule"], each["object"]["name"]) for each in findings_since_main()] == [
+        ("local-queue-missing", "sleep")
+    ]
+
+
+def findings_since_main() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = report(run("validate", ".", "--base", "main", "-o", "json"))["findings"]
+    return found
 
 
 def test_what_others_added_since_is_not_deleted(repository: Repository) -> None:

@@ -57,14 +57,16 @@ class AuditApi:
         try:
             parts = urlsplit(target)
         except ValueError as error:
-            raise HttpRefusal(400, f"this is no path: {error}") from error
+            raise HttpRefusal(400, f"the path is not valid: {error}") from error
         if parts.path != PATH:
-            raise HttpRefusal(404, f"there is nothing at {parts.path}")
+            raise HttpRefusal(404, f"{parts.path} does not exist; findings are at {PATH}")
         try:
             return self._findings(self._callers.who(authorization, wanted), _query(parts.query))
         except ClusterError as error:
             log.warning("a caller could not be checked: %s", error)
-            raise HttpRefusal(503, "the API server could not be asked who you are and what you may do") from error
+            raise HttpRefusal(
+                503, "your identity and permissions could not be checked with the API server; try again"
+            ) from error
 
     def _findings(self, caller: Caller, query: dict[str, str]) -> dict[str, Any]:
         namespace, root = query.get("namespace", ""), query.get("root")
@@ -72,7 +74,7 @@ class AuditApi:
         seen = self._in_namespace(caller, namespace) if namespace else self._everywhere(caller)
         audit = self._last()
         if audit is None:
-            raise HttpRefusal(503, "nothing was audited yet; try again")
+            raise HttpRefusal(503, "no audit has completed yet; try again")
         shown = audit.only(lambda each: seen(each) and (root is None or each.below(root)))
         return findings_json(shown, offset, min(limit, MOST))
 
@@ -108,7 +110,7 @@ def _query(text: str) -> dict[str, str]:
     try:
         parts = parse_qs(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=len(_FIELDS) * 2)
     except ValueError as error:
-        raise HttpRefusal(400, f"this is no query: {error}") from error
+        raise HttpRefusal(400, f"the query string is not valid: {error}") from error
     for fault in _faults(parts):
         raise HttpRefusal(400, fault)
     return {key: value for key, (value,) in parts.items()}
@@ -117,7 +119,7 @@ def _query(text: str) -> dict[str, str]:
 def _faults(parts: dict[str, list[str]]) -> Iterator[str]:
     for key, values in parts.items():
         if key not in _FIELDS:
-            yield f"{key[:50]!r} is none of {', '.join(_FIELDS)}"
+            yield f"parameter {key[:50]!r} is unknown; it must be one of {', '.join(_FIELDS)}"
         elif len(values) > 1:
             yield f"{key} is given twice"
         elif key == "namespace" and not values[0]:
@@ -127,5 +129,5 @@ def _faults(parts: dict[str, list[str]]) -> Iterator[str]:
 def _number(query: dict[str, str], key: str, default: int) -> int:
     text = query.get(key, str(default))
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise HttpRefusal(400, f"{key} is a number from 0 on")
+        raise HttpRefusal(400, f"{key} must be a whole number of 0 or more")
     return int(text)

@@ -19,7 +19,7 @@ def load_files(files: str, context: str | None, settings: Any) -> None:
     """
     merged = _Merger(files)
     if merged.config is None:
-        raise NotConfigured("there is nothing in it")
+        raise NotConfigured("it is empty")
     loader = KubeConfigLoader(
         config_dict=merged.config, active_context=context, config_base_path=None, config_persister=merged.save_changes
     )

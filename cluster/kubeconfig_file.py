@@ -27,7 +27,7 @@ def read_file(path: str) -> dict[str, Any]:
     except BadText as bad:
         raise NotConfigured(f"{path}, {position(text, bad.offset)}: {bad.message}") from None
     if not isinstance(value, dict):
-        raise NotConfigured(f"{path}: it is no mapping")
+        raise NotConfigured(f"{path}: it is not a mapping")
     # a number with a fraction is exact here; the package, which writes the file again, knows floats only
     plain: dict[str, Any] = json.loads(json.dumps(value, default=float))
     return plain

@@ -40,7 +40,7 @@ class Resource:
 def _segment(name: str) -> str:
     """A name as one path segment. Rejects `.` and `..`, since percent-encoding does not change dots."""
     if name in ("", ".", ".."):
-        raise ValueError(f"{name!r} is not a name of an object")
+        raise ValueError(f"{name!r} is not a valid object name")
     return quote(name, safe="")
 
 

@@ -129,7 +129,7 @@ class Store:
         source = next((source for source in self._sources if source.covers(ref)), None)
         if source is None:
             return None
-        assert self._cluster is not None, "nothing is looked up before start"
+        assert self._cluster is not None, "the store must be started before lookups"
         selector = ",".join(filter(None, [f"metadata.name={ref.name}", source.where]))
         try:
             found = self._cluster.snapshot(

@@ -19,7 +19,7 @@ def _explain(error: Exception) -> tuple[str, str, bool]:
     """(what happened, what to do, whether the server may have seen the request)."""
     match error:
         case exceptions.NameResolutionError():
-            return "its host name is not known", "check the server address of the context, or DNS", False
+            return "its host name cannot be resolved", "check the server address of the context, or DNS", False
         case exceptions.NewConnectionError():  # a kind of ConnectTimeoutError, by its name's history
             return f"no connection ({_root(error)})", _CHECK_ADDRESS, False
         case exceptions.ConnectTimeoutError():

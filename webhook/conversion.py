@@ -99,5 +99,5 @@ def _load(body: bytes) -> Mapping[str, Any]:
 def _finite(literal: str) -> float:
     number = float(literal)
     if not math.isfinite(number):
-        raise ValueError(f"{literal[:40]} is too large a number")
+        raise ValueError(f"the number {literal[:40]} is too large")
     return number

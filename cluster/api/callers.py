@@ -46,12 +46,12 @@ def impersonated(headers: Message) -> Impersonated | None:
     if not sent:
         return None
     if unknown := [name for name in sent if name not in (_USER.lower(), _GROUP.lower())]:
-        raise HttpRefusal(400, f"{unknown[0]} is not understood here; send {_USER} and {_GROUP} alone")
+        raise HttpRefusal(400, f"header {unknown[0]} is not supported; send only {_USER} and {_GROUP}")
     users, groups = headers.get_all(_USER, []), headers.get_all(_GROUP, [])
     if len(users) != 1 or not users[0]:
         raise HttpRefusal(400, f"{_GROUP} needs one {_USER}")
     if len(groups) > _MOST_GROUPS or any(len(each) > _LONGEST for each in (*users, *groups)):
-        raise HttpRefusal(400, f"at most {_MOST_GROUPS} groups, and names of at most {_LONGEST} characters")
+        raise HttpRefusal(400, f"at most {_MOST_GROUPS} groups are allowed, and names of at most {_LONGEST} characters")
     return Impersonated(users[0], tuple(dict.fromkeys(groups)))
 
 

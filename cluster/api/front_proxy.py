@@ -66,7 +66,7 @@ def _common_names(certificate: Mapping[str, Any]) -> set[str]:
 def _strings(text: str) -> tuple[str, ...]:
     found = json.loads(text)
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise ValueError(f"{text!r} is not a list of texts")
+        raise ValueError(f"{text!r} is not a list of strings")
     return tuple(found)
 
 

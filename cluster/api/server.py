@@ -69,7 +69,7 @@ class ApiServer(BackgroundServer):
         passed: Passed | None = None,
     ) -> None:
         if tls is None and not is_loopback(host):
-            raise ValueError(f"{host}: tokens must not cross a network in the clear; serve /v1 with certificates")
+            raise ValueError(f"{host}: tokens must not cross a network unencrypted; serve /v1 with certificates")
         super().__init__(host, port, _Handler, "v1")
         self.api, self.tls, self.passed = api, tls, passed
         self._room = threading.BoundedSemaphore(_ROOM)
@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """What http.server refuses by itself: other methods than GET, requests that are none."""
         known = 405 if code == 501 else code
-        self._send(known, HttpRefusal(known, "here is nothing but GET" if known == 405 else message or "").body())
+        self._send(known, HttpRefusal(known, "only GET is supported" if known == 405 else message or "").body())
 
     def _send(self, code: int, body: dict[str, Any]) -> None:
         content = (body if isinstance(body, ApiDocument) else ApiDocument(body)).content

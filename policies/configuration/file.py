@@ -98,7 +98,7 @@ def _override(section: Section, rules: Collection[str]) -> Override:
     )
     if override.since is not None and override.action is not Action.DENY:
         raise BadConfiguration(
-            f"a day goes with the action deny, which it begins with; here the action is {override.action}",
+            f"only the action deny can have a start date; here the action is {override.action}",
             section.at("from"),
         )
     section.done()
@@ -110,7 +110,7 @@ def _gates(section: Section) -> dict[str, bool]:
     found = {gate: section.flag(gate, default) for gate, default in OF_WEBHOOKS.items()}
     for gate in section.rest():
         check_gates({gate: section.flag(gate, False)}, section.at("")[:-1])
-        text = "the webhooks do not ask for it; set it in Kueue's Configuration: quotree serve reconciler --config"
+        text = "the webhooks do not read it; set it in Kueue's Configuration: quotree serve reconciler --config"
         raise BadConfiguration(text, section.at(gate))
     return found
 
@@ -119,7 +119,7 @@ def _admitting_users(section: Section) -> tuple[str, ...]:
     """Those of both projects where none is named: without any nothing could ever start."""
     users = section.texts("admittingUsers") or list(ADMITTING_USERS)
     if not all(users):
-        raise BadConfiguration("expected names of users", section.at("admittingUsers"))
+        raise BadConfiguration("expected user names", section.at("admittingUsers"))
     return tuple(users)
 
 
@@ -141,7 +141,9 @@ def _dialects(section: Section) -> frozenset[Dialect]:
     named = section.texts("dialects") or [Dialect.KUEUE.value]
     for i, dialect in enumerate(named):
         if dialect not in known:
-            raise BadConfiguration(f"{dialect!r} is none of {', '.join(known)}", f"{section.at('dialects')}[{i}]")
+            raise BadConfiguration(
+                f"{dialect!r} is unknown; it must be one of {', '.join(known)}", f"{section.at('dialects')}[{i}]"
+            )
     return frozenset(map(Dialect, named))
 
 
@@ -178,5 +180,5 @@ def _version(section: Section) -> tuple[int, int]:
     text = section.text("version", "1.9")
     parts = text.removeprefix("v").split(".")
     if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
-        raise BadConfiguration(f'{text!r} is no version; write it as text, such as "1.9"', section.at("version"))
+        raise BadConfiguration(f'{text!r} is not a valid version; write a string such as "1.9"', section.at("version"))
     return int(parts[0]), int(parts[1])

@@ -40,7 +40,7 @@ def read_jobs(section: Section) -> Mapping[GroupKind, JobShape]:
         shape = _shape(entry)
         if shape.kind in SHAPES:
             name = f"{shape.kind.kind} of {shape.kind.group}"
-            raise BadConfiguration(f"{name} is known already; take its description out", entry.at("kind"))
+            raise BadConfiguration(f"{name} is a built-in kind; remove its description", entry.at("kind"))
         if shape.kind in found:
             raise BadConfiguration(f"{shape.kind.kind} of {shape.kind.group} is described twice", entry.at("kind"))
         found[shape.kind] = shape
@@ -68,7 +68,7 @@ def _shape(section: Section) -> JobShape:
         late=section.flag("restoreWhenQuiet", False),
     )
     if not shape.pod_sets:
-        raise BadConfiguration("say where its pods are: the path of a template at least", section.at("podSets"))
+        raise BadConfiguration("give at least one pod template: its path in the job", section.at("podSets"))
     finished.done()
     return shape
 
@@ -99,14 +99,14 @@ def _switch(section: Section) -> SuspendField:
     """A path that is true or false, or a path and its two values."""
     value = section.value("suspend")
     if value is None:
-        raise BadConfiguration("is required: the path of the field that keeps it from running", section.at("suspend"))
+        raise BadConfiguration("is required: the path of the field that suspends the job", section.at("suspend"))
     if isinstance(value, str):
         return SuspendField(_writable(_checked(value, section.at("suspend")), section.at("suspend")))
     part = Section(value, section.at("suspend"))
     path = _writable(_path(part, "path"), part.at("path"))
     switch = SuspendField(path, _scalar(part, "suspended", True), _scalar(part, "running", False))
     if switch.on == switch.off:
-        raise BadConfiguration("is what it says while it is suspended, too", part.at("running"))
+        raise BadConfiguration("must differ from the value of a suspended job", part.at("running"))
     part.done()
     return switch
 
@@ -147,10 +147,8 @@ def _active(section: Section) -> Active:
     )
     part.done()
     if active == Active():
-        say = "say how its status tells that it has pods, or else quota is given away while they still run"
-        raise BadConfiguration(
-            f"{say}; write {_NO_PODS} where it has none as soon as it is suspended", section.at("active")
-        )
+        say = "say how the status shows that the job still has pods; otherwise quota is released while they run"
+        raise BadConfiguration(f"{say}; write {_NO_PODS} if a suspended job has no pods at once", section.at("active"))
     return active
 
 
@@ -187,27 +185,27 @@ def _path(section: Section, key: str, default: str | None = None) -> str:
 
 def _checked(path: object, at: str) -> str:
     if not isinstance(path, str) or not _PATH(path):
-        raise BadConfiguration(f"{path!r} is no path; write keys with dots between them, as in spec.template", at)
+        raise BadConfiguration(f"{path!r} is not a valid path; separate keys by dots, as in spec.template", at)
     return path
 
 
 def _writable(path: str, at: str) -> str:
     if path.partition(".")[0] in _NOT_WRITTEN:
-        raise BadConfiguration(f"{path!r} is not written to start a job; name a field of its spec", at)
+        raise BadConfiguration(f"{path!r} cannot start or stop a job; name a field of its spec", at)
     return path
 
 
 def _matching(section: Section, key: str, fits: Any, example: str) -> str:
     found = section.text(key)
     if not fits(found):
-        raise BadConfiguration(f"{found!r} cannot be; write it as in {example}", section.at(key))
+        raise BadConfiguration(f"{found!r} is not valid; use a form such as {example}", section.at(key))
     return found
 
 
 def _scalar(section: Section, key: str, default: object) -> object:
     value = section.value(key)
     if isinstance(value, Mapping | list):
-        raise BadConfiguration("expected a text, a number, true or false", section.at(key))
+        raise BadConfiguration("expected a string, a number, true or false", section.at(key))
     return default if value is None else value
 
 

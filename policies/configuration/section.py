@@ -38,9 +38,9 @@ class Section:
         if value is None and default is not None:
             return default
         if not isinstance(value, str):
-            raise BadConfiguration("expected a text" if value is not None else "is required", self.at(key))
+            raise BadConfiguration("expected a string" if value is not None else "is required", self.at(key))
         if among is not None and value not in among:
-            raise BadConfiguration(f"{value!r} is none of {', '.join(among)}", self.at(key))
+            raise BadConfiguration(f"{value!r} is not valid; it must be one of {', '.join(among)}", self.at(key))
         return value
 
     def optional(self, key: str) -> str | None:
@@ -54,7 +54,7 @@ class Section:
         if isinstance(value, str) and len(value) == len("2026-12-31"):
             with suppress(ValueError):
                 return date.fromisoformat(value)
-        raise BadConfiguration(f"{value!r} is no day; write it as in 2026-12-31", self.at(key))
+        raise BadConfiguration(f"{value!r} is not a date; use the form 2026-12-31", self.at(key))
 
     def flag(self, key: str, default: bool) -> bool:
         value = self._take(key)
@@ -90,13 +90,13 @@ class Section:
     def texts(self, key: str) -> list[str]:
         items = self._list(key)
         if not all(isinstance(item, str) for item in items):
-            raise BadConfiguration("expected a list of texts", self.at(key))
+            raise BadConfiguration("expected a list of strings", self.at(key))
         return items
 
     def labels(self, key: str) -> dict[str, str]:
         value = self._take(key) or {}
         if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
-            raise BadConfiguration("expected a mapping of texts", self.at(key))
+            raise BadConfiguration("expected a mapping of strings", self.at(key))
         return dict(value)
 
     def mappings(self, key: str) -> list[Mapping[str, Any]]:

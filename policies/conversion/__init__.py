@@ -55,7 +55,7 @@ def convert(manifest: Manifest, to: str) -> dict[str, Any]:
     group, _, version = str(manifest.get("apiVersion")).rpartition("/")
     kind = str(manifest.get("kind"))
     if group != GROUP or not is_convertible(kind):
-        raise Unconvertible(f"there is no conversion of {kind} in group {group!r}")
+        raise Unconvertible(f"{kind} in group {group!r} cannot be converted")
     for each in (version, to):
         if each not in VERSIONS:
             raise Unconvertible(f"{kind} exists as {' and '.join(VERSIONS)}, not as {each!r}")

@@ -62,7 +62,7 @@ class LostFields:
                 isinstance(key, str) for key in keys
             ) and value.keys() <= set(keys):
                 return cls(tuple(map(_step, at)), tuple(keys), seen, value)
-        raise ValueError("no entry of ours")
+        raise ValueError("not a valid entry")
 
 
 def remainder(

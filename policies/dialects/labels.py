@@ -118,4 +118,4 @@ def _bad_key(at: str, key: str) -> Defect:
 
 
 def _bad_value(at: str, value: str) -> Defect:
-    return Defect(at, f"{value[:80]!r} is not a label value; write up to 63 letters, digits, '-_.', or nothing at all")
+    return Defect(at, f"{value[:80]!r} is not a label value; write up to 63 letters, digits, '-_.', or leave it empty")

@@ -93,5 +93,5 @@ def _fault(made: Rule) -> str:
     if int(made.alone) != bool(made.cel) + bool(made.no_cel):
         return "one that decides alone has either a form in `cel` or a reason in `no_cel`, and no other rule has one"
     if not all(made.kinds.issuperset(expression.kinds) for expression in made.cel):
-        return "`cel` speaks of a kind that is none of the rule's"
+        return "`cel` names a kind that the rule does not judge"
     return ""

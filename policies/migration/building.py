@@ -131,9 +131,9 @@ class _Building:
             if resource in self.totals:
                 continue
             held = sum(terms[resource].nominal for terms in self.quota.terms.values())
-            why = f"what the machines have is in no manifest; the tree has the {shown(resource, held)} that is promised"
+            why = f"no manifest says what the machines have; the tree has the {shown(resource, held)} that is promised"
             if not held:
-                why = "what the machines have is in no manifest, and none of it is promised: nothing is admitted"
+                why = "no manifest says what the machines have, and no quota promises any of it: nothing is admitted"
             yield NotKept(self._called(self.tree.root), resource, why, f"name it: --total {resource}=AMOUNT")
 
     def _about_ways(self, ways: Iterable[QueueMapping]) -> Iterator[NotKept]:
@@ -145,7 +145,7 @@ class _Building:
             elif not self.tree.is_leaf(way.queue):
                 yield NotKept(namespace, "", f"its work names {way.queue}, which has children", "name a leaf")
             elif self.tree.queues[way.queue].stopped:
-                why = f"{way.queue} is closed, so there is no LocalQueue for it"
+                why = f"{way.queue} is closed, so it gets no LocalQueue"
                 yield NotKept(namespace, "", why, "make the LocalQueue when the ClusterQueue starts again")
             else:
                 served.add(way.queue)

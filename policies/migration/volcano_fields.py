@@ -28,8 +28,12 @@ def _of_spec(queue: Queue, written: Manifest) -> Iterator[tuple[str, str, str]]:
     if spec.get("priority"):
         yield "spec.priority", "Kueue does not order queues", "give their jobs a WorkloadPriorityClass"
     if spec.get("reclaimable") is False and queue.name != "root":
-        why = "Kueue preempts whoever borrows, if the lender reclaims"
-        yield "spec.reclaimable", why, "set borrowingLimit to 0: who never borrows is never preempted for another queue"
+        why = "Kueue preempts work that borrows when the lender reclaims"
+        yield (
+            "spec.reclaimable",
+            why,
+            "set borrowingLimit to 0: a queue that never borrows is never preempted for another",
+        )
     if spec.get("weight") not in (None, 0, 1) and queue.name != "root":
         why = "it becomes fairSharing.weight, which counts between queues that borrow, not for what is deserved"
         yield "spec.weight", why, "enable fairSharing in Kueue's Configuration, or write nominalQuota by hand"

@@ -65,7 +65,7 @@ def parse(rule: str, text: str) -> Exemption:
         key, value = keyed[1], keyed[2].strip()
         if key not in _KEYS:
             hint = suggest(f"{key}=", [f"{known}=" for known in _KEYS])
-            return Exemption(rule, flaw=f"{_shown(part)} says nothing; {hint}")
+            return Exemption(rule, flaw=f"{_shown(part)} is unknown; {hint}")
         if key in values:
             return Exemption(rule, flaw=f"{key}= is given twice")
         values[key] = value
@@ -79,8 +79,8 @@ def _flaw(reason: str, values: Mapping[str, str], until: date | None) -> str:
     if len(reason) > _LONGEST_REASON:
         return f"its reason has {len(reason)} characters; {_LONGEST_REASON} are enough, and ref= may point to more"
     if "until" not in values:
-        return "it does not say until when"
-    return "" if until else f"{_shown(values['until'])} is no day; write it as in until=2026-12-31"
+        return "it has no end date; add until="
+    return "" if until else f"{_shown(values['until'])} is not a date; use the form until=2026-12-31"
 
 
 def _day(text: str) -> date | None:

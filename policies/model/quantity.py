@@ -211,7 +211,7 @@ def _exponent(text: str, suffix: str) -> tuple[int, int, Format]:
     """1e<exponent> in nano, as factor and divisor."""
     power = int(suffix[1:]) + 9
     if abs(power - 9) > MAX_EXPONENT:
-        raise BadQuantity(f"{_shown(text)} is no quantity: its exponent lies beyond {MAX_EXPONENT}")
+        raise BadQuantity(f"{_shown(text)} is not a valid quantity: its exponent lies beyond {MAX_EXPONENT}")
     return 10 ** max(power, 0), 10 ** max(-power, 0), "DecimalExponent"
 
 
@@ -245,8 +245,8 @@ _FORM = "write digits and one of n u m k M G T P E Ki Mi Gi Ti Pi Ei, as in 4, 5
 
 def _complaint(text: str) -> str:
     if not text:
-        return f"an empty text is no quantity: {_FORM}"
-    return f"{_shown(text)} is no quantity: {_fault(text)}"
+        return f"an empty string is not a valid quantity: {_FORM}"
+    return f"{_shown(text)} is not a valid quantity: {_fault(text)}"
 
 
 def _fault(text: str) -> str:
@@ -307,9 +307,9 @@ def _in_ascii(text: str) -> str:
 
 def _wrong_type(value: object) -> str:
     if isinstance(value, float | Decimal) and isfinite(value):
-        return f'the fractional number {value} is no quantity: write it as a text, "{value}"'
+        return f'the fractional number {value} is not a valid quantity: write it as a string, "{value}"'
     names = {bool: str(value).lower(), type(None): "null", dict: "a mapping", list: "a list", float: str(value)}
-    return f"{names.get(type(value), type(value).__name__)} is no quantity: write a text or an integer"
+    return f"{names.get(type(value), type(value).__name__)} is not a valid quantity: write a string or an integer"
 
 
 def _shown(text: str) -> str:

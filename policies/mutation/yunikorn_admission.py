@@ -251,8 +251,8 @@ def refused_user_info(written: str | None, user: User, filters: Filters) -> str 
         return None
     if not filters.trusts(user):
         who = user.name or "an unknown user"
-        return f"{who} is none of those who may say on whose behalf a pod runs"
-    return None if yunikorn.read_user_info(written) else f"{written!r} is no JSON object with user and groups"
+        return f"{who} may not set the user that a pod runs for"
+    return None if yunikorn.read_user_info(written) else f"{written!r} is not a JSON object with user and groups"
 
 
 def refused_pod_update(
@@ -261,7 +261,7 @@ def refused_pod_update(
     """Why a pod may not be changed so: whose pod it is stays as it was. `labels` are those it is to have."""
     if labels.get("app") == yunikorn.SCHEDULER or not _concerns(labels, request, filters):
         return None
-    return None if (before or "") == (written or "") else "on whose behalf a pod runs cannot be changed"
+    return None if (before or "") == (written or "") else "the user that a pod runs for cannot be changed"
 
 
 def judge(

@@ -59,7 +59,7 @@ class _Reading:
     def size(self, value: Any, path: Path) -> int:
         """The number of values with all aliases spelled out."""
         if isinstance(value, str) and not _unicode(value):
-            self._fault(path, f"{shown(value)} is no valid Unicode")
+            self._fault(path, f"{shown(value)} is not valid Unicode")
         if not isinstance(value, (list, Mapping)):
             return 1
         if id(value) not in self._sizes:
@@ -80,9 +80,9 @@ class _Reading:
                 if isinstance(key, str) and _unicode(key):
                     yield key, item
                 elif isinstance(key, str):
-                    self._fault(path, f"the key {shown(key)} is no valid Unicode")
+                    self._fault(path, f"the key {shown(key)} is not valid Unicode")
                 else:
-                    self._fault(path, f"the key {shown(key)} is no text; put it in quotes")
+                    self._fault(path, f"the key {shown(key)} is not a string; put it in quotes")
 
     def _fault(self, path: Path, message: str) -> None:
         self.found.append((path, Defect(fields.join("", *path), message)))
@@ -196,7 +196,7 @@ def _no_quantity(value: Any) -> str:
         return str(error)
     if isinstance(value, int):
         return f"{shown(value)} has more than 64 bits, too many for a plain number; put it in quotes"
-    return f"{shown(value)} is no quantity; write a number with an optional unit, such as 500m, 10 or 10Gi"
+    return f"{shown(value)} is not a valid quantity; write a number with an optional unit, such as 500m, 10 or 10Gi"
 
 
 def _words(fault: _Fault) -> str:

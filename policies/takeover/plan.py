@@ -84,7 +84,7 @@ def give_back(found: FoundCluster, names: ReleaseNames) -> TakeoverPlan:
         return TakeoverPlan(refusals=refusals)
     steps = giving.steps(found, names)
     if not any(step.writes for step in steps[1:]) and not any(taking.traces(found, names)):
-        return TakeoverPlan(notes=("nothing was taken over here",))
+        return TakeoverPlan(notes=("Quotree has not taken over from Kueue here",))
     return TakeoverPlan(steps, notes=(f"{names.webhook} stays: it guards the trees, and admits nothing.",))
 
 

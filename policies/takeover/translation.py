@@ -80,7 +80,7 @@ def _why(path: str) -> str:
     """Of the key itself, or of the one above it."""
     parts = path.split(".")
     known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((_WHY[key] for key in known if key in _WHY), "it means nothing here.")
+    return next((_WHY[key] for key in known if key in _WHY), "it has no effect in Quotree.")
 
 
 def _without(section: Mapping[str, Any], paths: Collection[str], under: str = "") -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _kinds(
             kept.append(name)
         elif kind.group in groups:
             yield (
-                f"Kueue queues {kind.kind} ({name}), which the reconciler does not run: take it out of"
+                f"Kueue queues {kind.kind} ({name}), which the reconciler does not run: remove it from"
                 " integrations.frameworks first"
             )
         else:

@@ -68,7 +68,7 @@ class _Edit:
                 raise NoEdit(f"{step} is not written here")
             laid = laid.items[at]
         if laid.anchored or laid.shape not in ("mapping", "list"):
-            raise NoEdit("an anchor, an alias or nothing is where the change would be")
+            raise NoEdit("the place of the change is an anchor, an alias or empty")
         return laid
 
     def _replaced(self, old: Laid, value: Any) -> str:
@@ -88,7 +88,7 @@ class _Edit:
 
     def _removed(self, holder: Laid, at: int | None) -> str:
         if at is None:
-            raise NoEdit("there is nothing to remove")
+            raise NoEdit("the value to remove does not exist")
         key, value = holder.keys[at], holder.items[at]
         if len(holder.items) == 1:
             if holder.flow:

@@ -67,7 +67,7 @@ def _first(following: Callable[[], Any], shift: int) -> Laid:
         if not around:
             return laid
         around[-1] = _add(*around[-1], laid)
-    raise BadText(shift, "there is no value")
+    raise BadText(shift, "the value is missing")
 
 
 def _end(event: Any) -> int:

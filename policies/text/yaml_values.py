@@ -112,7 +112,7 @@ def single(text: str, most: int = MAX_COPIED) -> Any:
     """The value of a text that is one document. Raises BadText for any other text, an empty one included."""
     roots = list(islice(read(text, most), 2))
     if not roots:
-        raise BadText(0, "there is nothing in it")
+        raise BadText(0, "it is empty")
     if isinstance(roots[0], BadText):
         raise roots[0]
     if len(roots) > 1:

@@ -53,7 +53,7 @@ def written(resource: str, amount: int) -> str:
 @singledispatch
 def text(reason: Reason) -> str:
     """One reason in words."""
-    raise TypeError(f"no words for {reason!r}")
+    raise TypeError(f"unknown reason {reason!r}")
 
 
 @text.register

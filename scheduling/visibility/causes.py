@@ -32,12 +32,12 @@ from scheduling.world.world import World
 _MOST = 3
 """Flavors and reasons that are named."""
 _STUCK = (EXCEEDS_MAX_QUOTA, MISCONFIGURED, NO_MATCHING_FLAVOR)
-_BY_ITSELF = "it is tried again by itself"
+_BY_ITSELF = "it is retried automatically"
 _PLAIN = {
     OVERLAPPING: f"another workload preempts the same work first; {_BY_ITSELF}",
     DEFERRED: "the work in its way ends for another workload; it starts once that has ended",
     NO_LONGER_FITS: f"another workload took the quota first; {_BY_ITSELF}",
-    PREEMPTION_GATED: "it would preempt others, and its preemption gate is closed; it goes on once that is open",
+    PREEMPTION_GATED: "it would preempt others, and its preemption gate is closed; it continues once the gate is open",
     PODS_NOT_READY: "admitted workloads have pods that are not ready; it starts once they are ready (waitForPodsReady)",
 }
 """For messages of Kueue that have nothing to name."""
@@ -79,7 +79,7 @@ def at_the_door(world: World, workload: Workload, why: Explanation) -> WaitingCa
     local = world.queues.local_queues[workload.local_queue]
     door = f"LocalQueue {workload.local_queue}"
     if why.reason == ADMISSION_GATED:
-        step = f"it is queued once that is no longer in its annotation {GATED_BY}"
+        step = f"it is queued once the gate is removed from its annotation {GATED_BY}"
         return WaitingCause((f"Waiting at {door}: {why.message}", step), (why.message,))
     if local.stopped:
         resumed = f"have it resumed (quotree resume localqueue {local.name} -n {local.namespace})"
@@ -109,7 +109,7 @@ def _of_queue(
         again = f"it was evicted ({found.reason}) and is tried again at {moment(found.not_before)}"
         return WaitingCause((again,), (found.reason,))
     if found.behind and why.reason not in _STUCK:
-        head = f"ClusterQueue {why.queue} is StrictFIFO, and nobody may overtake the workload at its head"
+        head = f"ClusterQueue {why.queue} is StrictFIFO, and no workload may overtake its head"
         return WaitingCause((head, "it is tried once that one has started"), ("behind",))
     if why.victims:
         count = len(why.victims)

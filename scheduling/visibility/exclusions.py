@@ -88,7 +88,7 @@ def _of_flavor(state: QuotaState, settings: ClusterQueueSettings, workload: Work
             )
         case HeldByPredecessor(flavor, held):
             return Exclusion(
-                f"flavor {flavor} is no choice, since the workload that it replaces has flavor {held}",
+                f"flavor {flavor} cannot be used, since the workload that it replaces has flavor {held}",
                 f"wait until flavor {held} has room",
             )
         case ForTopology(flavor):

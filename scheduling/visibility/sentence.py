@@ -116,7 +116,7 @@ def _instead(world: World, workload: Workload) -> str:
     if near := close(workload.queue, names):
         return f"did you mean {near}?"
     if not names:
-        return f"there is none in Namespace {workload.namespace}"
+        return f"Namespace {workload.namespace} has no LocalQueue"
     more = " and others" if len(names) > _MOST else ""
     return f"Namespace {workload.namespace} has {', '.join(names[:_MOST])}{more}"
 

@@ -86,7 +86,7 @@ class QueueAccounts:
         if not self.hierarchy:
             return None
         if ROOT not in self.tree.nodes:
-            return "there is no queue root"
+            return "queue root does not exist"
         if not self.tree.strays:
             return None
         stray = self.tree.strays[min(self.tree.strays)]

@@ -133,7 +133,7 @@ def test_who_is_not_known_and_what_is_not_there() -> None:
     assert refused("", *TREES, token="x") == 401
     assert refused("", *TREES, last=None) == 503
     api = AuditApi(lambda: AUDIT, cast("Reviews", Rights(*TREES)))
-    with pytest.raises(HttpRefusal, match="nothing at /v1/other"):
+    with pytest.raises(HttpRefusal, match="/v1/other does not exist"):
         api.answer("/v1/other", "Bearer t")
 
 

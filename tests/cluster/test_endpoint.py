@@ -365,7 +365,7 @@ def test_a_host_name_that_nobody_knows_is_told_apart() -> None:
         "https://api.test", exceptions.NameResolutionError("api.test", HTTPSConnection("api.test"), socket.gaierror())
     )
 
-    assert "host name is not known" in str(error)
+    assert "host name cannot be resolved" in str(error)
     assert error.sent is False
 
 

@@ -25,7 +25,7 @@ def test_it_reads_like_the_name_of_its_crd() -> None:
 def test_a_name_stays_one_segment_of_the_path() -> None:
     assert COHORTS.item("a/b?c#d").endswith("/cohorts/a%2Fb%3Fc%23d")
     for climbing in ("", ".", ".."):
-        with pytest.raises(ValueError, match="not a name of an object"):
+        with pytest.raises(ValueError, match="not a valid object name"):
             COHORTS.item(climbing)
 
 

@@ -116,7 +116,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_known(sections: dict[str, An
     ],
 )
 def test_what_would_decide_otherwise_and_is_not_there_yet_is_refused(sections: dict[str, Any], at: str) -> None:
-    with pytest.raises(BadConfiguration, match="not do this yet") as refused:
+    with pytest.raises(BadConfiguration, match="not support this yet") as refused:
         read(**sections)
 
     assert refused.value.at == at
@@ -219,7 +219,9 @@ def test_who_holds_pods_at_a_gate_lets_them_pass_also_where_the_dialect_is_not_n
 
 
 def test_a_dialect_that_nobody_knows_is_refused_with_its_place() -> None:
-    with pytest.raises(BadConfiguration, match="'slurm' is none of kueue, volcano, yunikorn") as refused:
+    with pytest.raises(
+        BadConfiguration, match="'slurm' is unknown; it must be one of kueue, volcano, yunikorn"
+    ) as refused:
         of_dialects("kueue", "slurm")
     assert refused.value.at == "reconciler.dialects[1]"
 

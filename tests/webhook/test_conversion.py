@@ -79,7 +79,7 @@ def test_one_object_that_cannot_be_converted_fails_all_and_is_named(
 
     assert code == 200
     assert response["result"]["status"] == "Failure"
-    assert response["result"]["message"].startswith("Widget team/w: there is no conversion of Widget")
+    assert response["result"]["message"].startswith("Widget team/w: Widget in group")
     assert "convertedObjects" not in response
     assert "Widget team/w" in caplog.text
 

@@ -105,7 +105,7 @@ def _read(state: str) -> KubeObject:
     unzip = zlib.decompressobj()
     found = read(json.loads(unzip.decompress(base64.b64decode(state), _LARGEST)))
     if found is None:
-        raise ValueError("no object with quota")
+        raise ValueError("not an object with quota")
     return found
 
 

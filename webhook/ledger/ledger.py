@@ -186,7 +186,7 @@ def _may_be_stale(asked: RequestedChange) -> bool:
 def _given(asked: RequestedChange) -> Judgement:
     """The judgement to answer. Raises what failed."""
     if asked.failure is not None or asked.judgement is None:
-        raise asked.failure or LedgerUnavailable("the ledger came to no judgement; try again")
+        raise asked.failure or LedgerUnavailable("the ledger reached no verdict in time; try again")
     return asked.judgement if asked.state is not ClerkState.UNDECIDED else _pending(asked.judgement, asked.others)
 
 

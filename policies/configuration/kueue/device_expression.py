@@ -41,8 +41,8 @@ def fault_of(expression: str) -> str:
         if reader.here != ("end", ""):
             raise _Wrong(f"{reader.here[1]!r} does not belong there")
     except _Wrong as wrong:
-        return f"no expression about a device: {wrong}"
-    return "" if kind != OTHER else "the expression must say true or false"
+        return f"not a valid device expression: {wrong}"
+    return "" if kind != OTHER else "the expression must evaluate to true or false"
 
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
@@ -126,7 +126,7 @@ class _Reader:
                 raise _Wrong(f"a name is missing after {sign!r}")
             self.at += 1
             if of_device and name not in _FIELDS:
-                raise _Wrong(f"a device has no {name}; it has {', '.join(_FIELDS)}")
+                raise _Wrong(f"a device has no field {name}; its fields are {', '.join(_FIELDS)}")
             kind = OTHER if of_device and name in _FIELDS[:3] else OPEN
             of_device = False
             if self.take("("):
@@ -181,5 +181,5 @@ class _Reader:
             return OPEN
         known = name == "device" or name in self.bound or name in _TYPES
         if not known and not (name == "cel" and self.here == ("sign", ".")):
-            raise _Wrong(f"{name} is unknown; it can speak of device")
+            raise _Wrong(f"{name} is unknown; the only variable is device")
         return OPEN

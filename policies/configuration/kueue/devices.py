@@ -44,7 +44,7 @@ def device_classes(configuration: Manifest, gates: Mapping[str, bool]) -> Iterat
 
 def _name(name: str, at: str) -> Iterator[Fault]:
     if not is_qualified_name(name):
-        yield invalid(at, f"{name[:80]!r} is no name of a resource")
+        yield invalid(at, f"{name[:80]!r} is not a valid resource name")
     if len(name) > _LONGEST:
         yield invalid(at, f"longer than {_LONGEST} characters; shorten it")
 
@@ -70,9 +70,9 @@ def _shared(name: str, resource: str, counter: str, at: str, earlier: _Earlier) 
     if owner == resource:
         return
     if not counter or not counters:
-        yield invalid(at, f"the class {name} counts for {owner} already")
+        yield invalid(at, f"the class {name} already counts for {owner}")
     elif counter in counters:
-        yield invalid(at, f"the counter {counter} of the class {name} is counted already")
+        yield invalid(at, f"the counter {counter} of the class {name} is already counted")
     counters.add(counter)
 
 
@@ -93,7 +93,7 @@ def _sources(sources: list[Any], at: str, gates: Mapping[str, bool]) -> Iterator
             kinds.update(written)
             yield from _source(written[0], mapping(source[written[0]]), f"{at}[{index}].{written[0]}", gates)
     if len(kinds) > 1:
-        yield invalid(at, "counters and capacities cannot be mixed in one mapping; make two of it")
+        yield invalid(at, "counters and capacities cannot be mixed in one mapping; split it in two")
 
 
 def _source(kind: str, source: Mapping[str, Any], at: str, gates: Mapping[str, bool]) -> Iterator[Fault]:
@@ -106,7 +106,7 @@ def _source(kind: str, source: Mapping[str, Any], at: str, gates: Mapping[str, b
     elif not name:
         yield required(f"{at}.name")
     elif not is_dns_label(name):
-        yield invalid(f"{at}.name", f"{name[:80]!r} is no name of a counter")
+        yield invalid(f"{at}.name", f"{name[:80]!r} is not a valid counter name")
     yield from _driver(str(source.get("driver") or ""), f"{at}.driver")
     yield from _expression(source, f"{at}.deviceSelector.cel.expression")
 
@@ -115,7 +115,7 @@ def _driver(driver: str, at: str) -> Iterator[Fault]:
     if not driver:
         yield required(at)
     elif len(driver) > _LONGEST_DOMAIN or not is_domain(driver):
-        yield invalid(at, f"{driver[:80]!r} is no name of a driver; write a DNS domain of up to 63 characters")
+        yield invalid(at, f"{driver[:80]!r} is not a valid driver name; use a DNS domain of up to 63 characters")
 
 
 def _capacity_name(name: str, at: str) -> Iterator[Fault]:
@@ -127,11 +127,11 @@ def _capacity_name(name: str, at: str) -> Iterator[Fault]:
         if len(parts[0]) > _LONGEST_DOMAIN:
             yield too_long(at, _LONGEST_DOMAIN)
         if not is_domain(parts[0].lower()):
-            yield invalid(at, f"{parts[0][:80]!r} is no DNS domain")
+            yield invalid(at, f"{parts[0][:80]!r} is not a DNS domain")
     if len(parts[-1]) > _LONGEST_ID:
         yield too_long(at, _LONGEST_ID)
     if not is_identifier(parts[-1]):
-        yield invalid(at, f"{parts[-1][:80]!r} is no identifier; write letters, digits and _")
+        yield invalid(at, f"{parts[-1][:80]!r} is not a valid identifier; use letters, digits and _")
 
 
 def _expression(source: Mapping[str, Any], at: str) -> Iterator[Fault]:

@@ -35,7 +35,9 @@ def duration(value: object, at: str) -> int:
 
 
 def no_duration(value: object, at: str) -> Fault:
-    return invalid(at, f"{value!r} is no duration; write a number and one of h m s, as in 1h30m or 300s")
+    return invalid(
+        at, f"{value!r} is not a valid duration; write numbers with the units h, m or s, as in 1h30m or 300s"
+    )
 
 
 def _length(whole: str, fraction: str, unit: str) -> int:

@@ -28,7 +28,7 @@ def required(field: str, message: str = "is missing; give it a value") -> Fault:
 
 
 def duplicate(field: str, value: object) -> Fault:
-    return Fault("FieldValueDuplicate", field, f"{_short(value)} stands there twice; keep one of them")
+    return Fault("FieldValueDuplicate", field, f"{_short(value)} is listed twice; keep one of them")
 
 
 def forbidden(field: str, message: str) -> Fault:

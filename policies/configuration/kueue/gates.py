@@ -46,7 +46,7 @@ def refuse_unkept(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
         gate = _BY_NAME[name]
         if value != gate.on and gate.here is (Here.OFF if value else Here.ON):
             why = gate.why[:1].lower() + gate.why[1:].rstrip(".")
-            text = f"the reconciler does not do this: {why}; take it out, or leave it to Kueue"
+            text = f"the reconciler does not support this: {why}; remove it, or let Kueue's manager do it"
             raise BadConfiguration(text, f"{at}.{name}")
 
 

@@ -52,7 +52,7 @@ def below(value: object, least: int, at: str) -> Iterator[Fault]:
     """Faults of a whole number that must not be below `least`; None is none."""
     number = whole(value)
     if value is not None and (number is None or not least <= number < 2**31):
-        yield invalid(at, f"{value!r} is no number of {least} or more")
+        yield invalid(at, f"{value!r} is not a number of {least} or more")
 
 
 def selector(value: object, at: str) -> Iterator[Fault]:

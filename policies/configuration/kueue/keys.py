@@ -40,31 +40,33 @@ def _idle(path: str, why: str) -> ConfigurationKey:
     return ConfigurationKey(path, Use.IDLE, why)
 
 
-_BY_DEFAULT = "On by default; a file of v1beta1 turns it on by `enable: true`, the gate DisableWaitForPodsReady off."
-_RECOVERY = (
-    "As `timeout` by default; `0s`: pods that fail later may take for ever. So too a file of v1beta1 by default."
+_BY_DEFAULT = (
+    "On by default; a file of v1beta1 turns it on with `enable: true`; the gate DisableWaitForPodsReady turns it off."
 )
+_RECOVERY = "The default is `timeout`, or `0s` in a file of v1beta1. `0s`: there is no limit for pods that fail later."
 _OLD_SWITCH = "The switch of v1beta1; `false` turns the section off."
-_BY_USAGE = "Where a ClusterQueue says `admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}`."
-_ONE_ADDRESS = "Probes and metrics have one address: `--host` and `--port`."
-_ALWAYS_A_LEASE = "Who writes always holds a Lease."
-_OWN_LEASE = "The Lease is named by `--lease`: under Kueue's name it would be taken for that of a running Kueue."
-_OTHER_PROGRAM = "The webhook is a program of its own: `quotree serve webhook`."
-_ONE_LOOP = "One loop looks after all kinds."
+_BY_USAGE = "For ClusterQueues with `admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}`."
+_ONE_ADDRESS = "Probes and metrics share one address, set by `--host` and `--port`."
+_ALWAYS_A_LEASE = "A replica that writes always holds a Lease."
+_OWN_LEASE = "The Lease is named by `--lease`: with Kueue's name it would be mistaken for the Lease of a running Kueue."
+_OTHER_PROGRAM = "The webhook is a separate process: `quotree serve webhook`."
+_ONE_LOOP = "One loop handles all kinds."
 
 KEYS: tuple[ConfigurationKey, ...] = (
     _used("apiVersion"),
     _used("kind"),
     _used(
         "namespace",
-        "Left out of `managedJobsNamespaceSelector` by default; if it is not set, the namespace of the Lease. Where "
-        "it is set, the kubeconfigs of MultiKueue are there.",
+        "The default `managedJobsNamespaceSelector` excludes this namespace. It defaults to that of the Lease. If it "
+        "is set, the kubeconfigs of MultiKueue are read from there.",
     ),
-    _used("manageJobsWithoutQueueName", "Jobs that name no queue are suspended and wait, too; Pods must name one."),
+    _used(
+        "manageJobsWithoutQueueName", "Jobs without a queue name are suspended and wait, too; Pods must name a queue."
+    ),
     _used(
         "managedJobsNamespaceSelector",
-        "In other namespaces no job is managed, also where it names a queue. Give the webhooks of jobs and Pods the "
-        "same `namespaceSelector`: else they suspend jobs there that nobody starts.",
+        "Jobs in other namespaces are not managed, even if they name a queue. Give the webhooks of jobs and Pods the "
+        "same `namespaceSelector`: otherwise they suspend jobs there that nobody starts.",
     ),
     _used("waitForPodsReady.timeout", _BY_DEFAULT),
     _used("waitForPodsReady.recoveryTimeout", _RECOVERY),
@@ -74,7 +76,7 @@ KEYS: tuple[ConfigurationKey, ...] = (
     _used("waitForPodsReady.requeuingStrategy.backoffMaxSeconds"),
     _used(
         "waitForPodsReady.blockAdmission",
-        "Nobody new is admitted while the pods of one who holds quota are not ready.",
+        "No workload is admitted while the pods of an admitted one are not ready.",
     ),
     _used("waitForPodsReady.enable", _OLD_SWITCH),
     _used("fairSharing.enable", _OLD_SWITCH),
@@ -95,33 +97,37 @@ KEYS: tuple[ConfigurationKey, ...] = (
     ),
     _used(
         "integrations.externalFrameworks",
-        "Kinds that are described under `reconciler.jobs` of our own settings; those are on anyway.",
+        "Kinds from `reconciler.jobs` of Quotree's own Configuration; they are always on.",
     ),
-    _used("integrations.labelKeysToCopy", "When a Workload is made; later changes of the job's labels are not copied."),
+    _used(
+        "integrations.labelKeysToCopy", "Copied when a Workload is created; later changes of the job's labels are not."
+    ),
     _used("multiKueue.gcInterval"),
     _used("multiKueue.origin"),
     _used("multiKueue.workerLostTimeout"),
     _used("multiKueue.dispatcherName"),
     _used("multiKueue.incrementalDispatcherConfig"),
-    _used("multiKueue.clusterProfile", "With the gate MultiKueueClusterProfile; the programs must be in the image."),
-    _idle("multiKueue.externalFrameworks", "Kinds are described under `reconciler.jobs` of our own settings."),
-    _used("featureGates", "[The table](#feature-gates) says what becomes of each."),
+    _used("multiKueue.clusterProfile", "Needs the gate MultiKueueClusterProfile; the programs must be in the image."),
+    _idle(
+        "multiKueue.externalFrameworks", "Describe the kinds under `reconciler.jobs` of Quotree's own Configuration."
+    ),
+    _used("featureGates", "[The table](#feature-gates) describes each gate."),
     _used(
         "objectRetentionPolicies.workloads.afterFinished",
-        "A Workload that finished so long ago is deleted; its job stays.",
+        "A Workload is deleted this long after it finished; its job stays.",
     ),
     _used(
         "objectRetentionPolicies.workloads.afterDeactivatedByKueue",
-        "The job of a Workload that was deactivated for a cause so long ago is deleted, with its pods.",
+        "The job of a Workload is deleted with its pods this long after Kueue deactivated the Workload.",
     ),
     _used(
         "metrics.enableClusterQueueResources",
         "`false` leaves quota and usage by flavor out of the metrics; on by default.",
     ),
     _used("metrics.localQueueMetrics.enable", "`false` leaves LocalQueues out of the metrics; on by default."),
-    _used("metrics.localQueueMetrics.localQueueSelector", "Of LocalQueues, by their labels; all by default."),
+    _used("metrics.localQueueMetrics.localQueueSelector", "Selects LocalQueues by their labels; all by default."),
     _idle("metrics.localQueueMetrics.namespaceSelector", "LocalQueues are selected by their own labels."),
-    _used("metrics.customLabels", "With the gate CustomMetricLabels."),
+    _used("metrics.customLabels", "Needs the gate CustomMetricLabels."),
     _idle("metrics.bindAddress", _ONE_ADDRESS),
     _idle("health", _ONE_ADDRESS),
     _used("leaderElection.leaseDuration"),
@@ -134,12 +140,12 @@ KEYS: tuple[ConfigurationKey, ...] = (
     _idle("webhook", _OTHER_PROGRAM),
     _idle("tls", _OTHER_PROGRAM),
     _idle("internalCertManagement", _OTHER_PROGRAM),
-    _idle("clientConnection", "The API server sets the pace: it answers 429, and a pause follows."),
+    _idle("clientConnection", "The API server limits the rate: requests pause when it answers 429."),
     _idle("controller", _ONE_LOOP),
     _idle("cacheNamespace", _ONE_LOOP),
     _idle("gracefulShutDown", _ONE_LOOP),
     _idle("visibilityServer", "Pending lists are served at `/v1`, see `--api-port`."),
-    _idle("pprofBindAddress", "There is no profiler to be asked."),
+    _idle("pprofBindAddress", "Quotree has no profiler."),
 )
 _BY_PATH: Mapping[str, ConfigurationKey] = {key.path: key for key in KEYS}
 _SECTIONS = frozenset(path.rsplit(".", depth)[0] for path in _BY_PATH for depth in range(1, path.count(".") + 1))
@@ -158,7 +164,9 @@ def idle_keys(section: Mapping[str, Any], under: str = "") -> Iterator[str]:
             raise BadConfiguration(f"unknown key{_near(str(name), under)}", at)
         elif key.use is Use.REFUSED and value:
             why = key.why[:1].lower() + key.why[1:].rstrip(".")
-            raise BadConfiguration(f"the reconciler does not do this yet: {why}; take it out, or leave it to Kueue", at)
+            raise BadConfiguration(
+                f"the reconciler does not support this yet: {why}; remove it, or let Kueue's manager do it", at
+            )
         elif key.use is Use.IDLE:
             yield at
 

@@ -26,7 +26,7 @@ def metric_labels(configuration: Manifest) -> Iterator[Fault]:
     for index, entry in enumerate(entries):
         at, name = f"{_AT}[{index}]", str(entry.get("name", ""))
         if not _NAME(name):
-            yield invalid(f"{at}.name", f"{name!r} is no name of a metric's label; write letters, digits and _")
+            yield invalid(f"{at}.name", f"{name!r} is not a valid metric label name; use letters, digits and _")
         if name in earlier:
             yield duplicate(f"{at}.name", name)
         earlier.add(name)
@@ -46,20 +46,20 @@ def _source(entry: Mapping[str, Any], name: str, at: str) -> Iterator[Fault]:
     key, field = (label, "sourceLabelKey") if label else (annotation, "sourceAnnotationKey")
     key, field = (key, field) if key else (name, "name")
     if not is_qualified_name(str(key)):
-        yield invalid(f"{at}.{field}", f"{key!r} is no key of a label")
+        yield invalid(f"{at}.{field}", f"{key!r} is not a valid label key")
 
 
 def _values(entry: Mapping[str, Any], at: str) -> Iterator[Fault]:
     values, at = listing(entry.get("trackedValues")), f"{at}.trackedValues"
     if _kind(entry) == "Workload":
         if not values:
-            yield invalid(at, "name the values by which Workloads are counted apart")
+            yield invalid(at, "list the label values that Workloads are counted by")
         elif len(values) > _MOST_VALUES_OF_WORKLOADS:
             yield invalid(at, f"{len(values)} values; at most {_MOST_VALUES_OF_WORKLOADS} for Workloads")
     elif len(values) > _MOST_VALUES:
         yield too_many(at, len(values), _MOST_VALUES)
     if len(set(map(str, values))) < len(values):
-        yield invalid(at, "a value stands there twice; keep one of them")
+        yield invalid(at, "a value is listed twice; keep one of them")
 
 
 def _counts(counts: Counter[str]) -> Iterator[Fault]:

@@ -23,7 +23,7 @@ def multikueue(configuration: Manifest) -> Iterator[Fault]:
     yield from negative(section.get("workerLostTimeout"), f"{_AT}.workerLostTimeout")
     origin = section.get("origin")
     if origin is not None and not (isinstance(origin, str) and is_label_value(origin)):
-        yield invalid(f"{_AT}.origin", f"{origin!r} is no value of a label")
+        yield invalid(f"{_AT}.origin", f"{origin!r} is not a valid label value")
     frameworks = listing(mapping(configuration.get("integrations")).get("frameworks"))
     yield from _external(listing(section.get("externalFrameworks")), frameworks)
     yield from _profile(mapping(section.get("clusterProfile")))
@@ -38,13 +38,13 @@ def _external(entries: list[Any], frameworks: list[Any]) -> Iterator[Fault]:
         at, name = f"{_AT}.externalFrameworks[{index}].name", mapping(entry).get("name")
         kind = kind_of(name)
         if kind is None:
-            yield invalid(at, f"{name!r} names no kind; write Kind.version.group, as in MyJob.v1.example.com")
+            yield invalid(at, f"{name!r} is not a kind; use the form Kind.version.group, as in MyJob.v1.example.com")
             continue
         if kind in earlier:
             yield duplicate(at, name)
         earlier.add(kind)
         if kind in known:
-            yield invalid(at, f"{name} is known already by integrations.frameworks; take it out")
+            yield invalid(at, f"{name} is already enabled by integrations.frameworks; remove it here")
 
 
 def _profile(profile: Mapping[str, Any]) -> Iterator[Fault]:

@@ -71,7 +71,7 @@ def _external(names: list[object], earlier: set[tuple[str, str, str]]) -> Iterat
     for index, name in enumerate(names):
         at, kind = f"integrations.externalFrameworks[{index}]", kind_of(name)
         if kind is None:
-            yield invalid(at, f"{name!r} names no kind; write Kind.version.group, as in MyJob.v1.example.com")
+            yield invalid(at, f"{name!r} is not a kind; use the form Kind.version.group, as in MyJob.v1.example.com")
         elif kind in earlier:
             yield duplicate(at, name)
         else:
@@ -80,6 +80,6 @@ def _external(names: list[object], earlier: set[tuple[str, str, str]]) -> Iterat
 
 def _needed_by_pods(configuration: Manifest) -> Iterator[Fault]:
     if configuration.get(SELECTOR) is None:
-        yield required(SELECTOR, "pods are managed, so say in which namespaces")
+        yield required(SELECTOR, "pods are managed, so select their namespaces")
     else:
         yield from managed_namespaces(configuration)

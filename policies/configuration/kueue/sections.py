@@ -63,7 +63,7 @@ def admission_fair_sharing(configuration: Manifest) -> Iterator[Fault]:
         yield invalid(f"{at}.usageSamplingInterval", f"{interval} is not above 0; say how often usage is sampled")
     for resource, weight in mapping(section.get("resourceWeights")).items():
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
-            yield invalid(f"{at}.resourceWeights[{resource}]", f"{weight!r} is no number of 0 or more")
+            yield invalid(f"{at}.resourceWeights[{resource}]", f"{weight!r} is not a number of 0 or more")
 
 
 def certificates(configuration: Manifest) -> Iterator[Fault]:
@@ -72,9 +72,9 @@ def certificates(configuration: Manifest) -> Iterator[Fault]:
         return
     service, secret = section.get("webhookServiceName"), section.get("webhookSecretName")
     if service is not None and not (isinstance(service, str) and is_service_name(service)):
-        yield invalid(f"{at}.webhookServiceName", f"{service!r} is no name of a Service")
+        yield invalid(f"{at}.webhookServiceName", f"{service!r} is not a valid Service name")
     if secret is not None and not (isinstance(secret, str) and is_domain(secret)):
-        yield invalid(f"{at}.webhookSecretName", f"{secret!r} is no name of a Secret")
+        yield invalid(f"{at}.webhookSecretName", f"{secret!r} is not a valid Secret name")
 
 
 def transformations(configuration: Manifest) -> Iterator[Fault]:
@@ -95,7 +95,7 @@ def quota_check(configuration: Manifest) -> Iterator[Fault]:
     if strategy is None:
         return
     if strategy == "IgnoreUndeclared" and listing(resources.get("excludeResourcePrefixes")):
-        yield invalid(at, "undeclared resources are ignored anyway; take resources.excludeResourcePrefixes out")
+        yield invalid(at, "undeclared resources are ignored anyway; remove resources.excludeResourcePrefixes")
     if strategy not in CHECKS:
         yield unsupported(at, strategy, *CHECKS)
 
@@ -110,9 +110,9 @@ def visibility(configuration: Manifest) -> Iterator[Fault]:
     section, at = mapping(configuration.get("visibilityServer")), "visibilityServer"
     address, port = section.get("bindAddress"), section.get("bindPort")
     if address is not None and not _is_address(address):
-        yield invalid(f"{at}.bindAddress", f"{address!r} is no IP address")
+        yield invalid(f"{at}.bindAddress", f"{address!r} is not a valid IP address")
     if port is not None and not 1 <= (whole(port) or 0) <= 65535:
-        yield invalid(f"{at}.bindPort", f"{port!r} is no port; write 1 to 65535")
+        yield invalid(f"{at}.bindPort", f"{port!r} is not a valid port; write 1 to 65535")
 
 
 def _is_address(value: object) -> bool:

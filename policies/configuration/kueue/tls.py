@@ -36,16 +36,16 @@ def tls(configuration: Manifest) -> Iterator[Fault]:
     if version not in _VERSIONS:
         yield invalid("tls", f"minVersion: {version!r} is unknown; write VersionTLS12 or VersionTLS13")
     elif unknown:
-        yield invalid("tls", f"cipherSuites: {unknown[0]!r} is none that Go knows")
+        yield invalid("tls", f"cipherSuites: {unknown[0]!r} is not supported by Go")
     elif version == "VersionTLS13" and named:
-        yield invalid("tls.cipherSuites", "TLS 1.3 leaves no choice of them; take them out")
+        yield invalid("tls.cipherSuites", "cipher suites of TLS 1.3 cannot be chosen; remove them")
     yield from _curves(section.get("curvePreferences"))
 
 
 def _curves(preferences: object) -> Iterator[Fault]:
     earlier: set[object] = set()
     for curve in listing(preferences):
-        why = _no_curve(curve) or ("stands there twice" if curve in earlier else "")
+        why = _no_curve(curve) or ("is listed twice" if curve in earlier else "")
         if why:
             yield invalid("tls.curvePreferences", f"invalid curve preferences: {curve!r} {why}")
             return
@@ -55,7 +55,7 @@ def _curves(preferences: object) -> Iterator[Fault]:
 def _no_curve(curve: object) -> str:
     """Why it is none; empty where it is one."""
     if isinstance(curve, bool) or not isinstance(curve, int):
-        return "is no whole number"
+        return "is not a whole number"
     if not 1 <= curve <= _MOST:
         return f"is not between 1 and {_MOST}"
-    return "" if curve in CURVES else "is none that Go knows"
+    return "" if curve in CURVES else "is not supported by Go"

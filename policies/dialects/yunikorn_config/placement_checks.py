@@ -64,7 +64,7 @@ def _unusable(rule: PlacementRule) -> Iterator[Problem]:
     name, value = rule.name.text.strip().lower(), rule.value.text.strip()
     outcome = "YuniKorn's validation accepts it, but the load fails, and after a restart no application is placed"
     if _RULE_NAME(rule.name.text) and name not in KNOWN:
-        message = f"there is no placement rule {rule.name.text!r}; {outcome}"
+        message = f"the placement rule {rule.name.text!r} does not exist; {outcome}"
         fix = f"write one of {', '.join(KNOWN)}"
         yield Problem(f"{rule.field}.name", rule.line, message, fix, accepted=True)
     if name in (FIXED, TAG) and not value:

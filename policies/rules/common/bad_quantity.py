@@ -21,7 +21,7 @@ def _bad_amounts(field: str) -> str:
     now, old = f"variables.{field}", f"variables.old_{field}"
     return f"""\
 {now}.filter(r, !{amount_of(now, "r")} && !(r in {old} && !{amount_of(old, "r")})
-).map(r, 'spec.{field} of ' + r + ' is ' + string({now}[r]) + ', which is no amount').join('; ')"""
+).map(r, 'spec.{field} of ' + r + ' is ' + string({now}[r]) + ', which is not a valid amount').join('; ')"""
 
 
 _BAD_AMOUNTS = joined(*(_bad_amounts(field) for field in ("guarantee", "deserved", "capability")))
@@ -31,7 +31,7 @@ def _bad_quota(key: str) -> str:
     return f"""\
 f.?resources.orValue([]).filter(q, has(q.{key}) && !{amount(f"q.{key}")}
   && !{same_before(f"has(p.{key}) && !{amount(f'p.{key}')}")}
-).map(q, '{key} of ' + q.name + ' in flavor ' + f.name + ' is ' + string(q.{key}) + ', which is no amount'
+).map(q, '{key} of ' + q.name + ' in flavor ' + f.name + ' is ' + string(q.{key}) + ', which is not a valid amount'
 ).join('; ')"""
 
 
@@ -47,7 +47,8 @@ def _bad_weight(obj: str) -> str:
 
 _BAD_WEIGHT = f"""\
 {_bad_weight("object")} && !(oldObject != null && {_bad_weight("oldObject")})
-? 'spec.fairSharing.weight is ' + string(object.spec.{_WEIGHT}) + ', which is no amount of 2n or more, nor 0' : ''"""
+? 'spec.fairSharing.weight is ' + string(object.spec.{_WEIGHT})
+  + ', which is neither 0 nor an amount of 2n or more' : ''"""
 
 _BAD_QUOTAS = each_quota(joined(*(_bad_quota(key) for key in ("nominalQuota", "borrowingLimit", "lendingLimit"))))
 _OF_NODES = joined(_BAD_QUOTAS, _BAD_WEIGHT)

@@ -16,7 +16,7 @@ def exemption_expired(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is reported: from the next day on the rule applies again. The day is in UTC and counts to its end.
     Example: `ignore.quotree.dev/depth-exceeded: "migration; until=2026-06-30"`, judged on 1 July 2026.
-    Fix: correct what the rule reports and remove the annotation, or agree on a new day.
+    Fix: correct what the rule reports and remove the annotation, or agree on a new date.
     """
     now = proposal.circumstances.now
     for _, obj in proposal.changed(KubeObject):
@@ -26,7 +26,7 @@ def exemption_expired(proposal: Proposal) -> Iterator[Finding]:
                     obj.ref,
                     exemption.field,
                     f"the exemption from {exemption.rule} ended on {exemption.until} ({exemption.reason})",
-                    fix="correct what it excused and remove the annotation, or agree on a new day",
+                    fix="correct what it excused and remove the annotation, or agree on a new date",
                     subject=exemption.rule,
                     profiles=STRICT_ONLY,
                 )

@@ -15,7 +15,8 @@ variables.checks.map(c, c.?onFlavors.orValue([]).filter(name,
   !variables.groups.exists(g, g.?flavors.orValue([]).exists(f, f.name == name))
   && !(variables.old_checks.exists(d, d.name == c.name && name in d.?onFlavors.orValue([]))
     && !variables.old_groups.exists(g, g.?flavors.orValue([]).exists(f, f.name == name)))
-).map(name, 'admission check ' + c.name + ' runs on flavor ' + name + ', which is none of this queue').join('; '))""")
+).map(name, 'admission check ' + c.name + ' runs on flavor ' + name
+  + ', which is not a flavor of this queue').join('; '))""")
 _VARIABLES = (*GROUPS, *list_of_spec("checks", "admissionChecksStrategy", "admissionChecks"))
 
 

@@ -79,9 +79,9 @@ class _Change:
         before, job = self.before, self.job
         if before is not None and before.queue and not job.queue:
             where = fields.join("metadata.labels", QUEUE_NAME)
-            yield self._finding(where, f"it leaves queue {before.queue}, and nobody would count it", _LEAVE)
+            yield self._finding(where, f"it leaves queue {before.queue}, so no queue would count it", _LEAVE)
         if before is not None and job.controller not in (None, before.controller):
-            message = "a job that is queued is handed to another controller, to run on the quota of that"
+            message = "a queued job is handed over to another controller, which would run it on its own quota"
             yield self._finding("metadata.ownerReferences", message, "set the owner when the job is created")
         if job.running and (before is None or not before.running):
             yield from self._started()

@@ -41,7 +41,7 @@ def worker_cluster_twice(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
                 fields.join("spec.clusters", index),
                 f"MultiKueueClusters {other.ref.name} and {name} of {config.ref.name} are one cluster: both are "
                 f"reached by {where}; a workload's copies there would be one object",
-                fix=f"take {name} out of {config.ref.name}, or give it a kubeconfig of its own",
+                fix=f"remove {name} from {config.ref.name}, or give it a kubeconfig of its own",
                 subject=name,
                 causes=(
                     Cause(other.ref, other.field, f"is {other.kind} {other.location}"),

@@ -16,7 +16,7 @@ from policies.model.findings import STRICT_ONLY, Finding
     source="YuniKorn: namespace quota annotations",
     kinds=(NAMESPACE,),
     alone=True,
-    no_cel="CEL cannot read the JSON in an annotation, nor see a key that stands there twice",
+    no_cel="CEL cannot read the JSON in an annotation, nor see a duplicate key",
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
 )
 def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:

@@ -163,7 +163,7 @@ def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) ->
     assert "/convert" in world.manager.asked
     assert world.submit("under-kueue")["spec"]["suspend"], "Quotree's webhook stays"
     assert "/mutate-batch-v1-job" in world.manager.asked
-    assert world.take_over("--undo").output == "note: nothing was taken over here\n"
+    assert world.take_over("--undo").output == "note: Quotree has not taken over from Kueue here\n"
 
 
 def _kueue_is_out(world: World) -> None:

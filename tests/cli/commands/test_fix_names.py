@@ -205,7 +205,7 @@ def test_what_an_alias_repeats_is_left(file: Path) -> None:
     )
     file.write_text(wrong)
 
-    assert "[key-misspelt]: an anchor, an alias or nothing is where the change would be" in run("fix", ".").stderr
+    assert "[key-misspelt]: the place of the change is an anchor, an alias or empty" in run("fix", ".").stderr
 
 
 def rules() -> list[str]:

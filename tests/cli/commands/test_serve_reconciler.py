@@ -117,7 +117,7 @@ def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monk
         (["--config", "/no/such.yaml"], 2, "no such configuration file"),
         (["--mode", "both"], 2, "--mode"),
         (["--feature-gates", "NoSuch=true"], 2, "unrecognized feature gate: NoSuch"),
-        (["--feature-gates", "FlavorFungibility=false"], 2, "FlavorFungibility: the reconciler does not do this"),
+        (["--feature-gates", "FlavorFungibility=false"], 2, "FlavorFungibility: the reconciler does not support this"),
         (["--port", "65536"], 2, "--port"),
     ],
 )

@@ -123,8 +123,8 @@ def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> Non
     shown = run("why", "ns/small", "--against", f"files:{tmp_path}").stdout
 
     assert shown == (
-        "Job ns/small: Waiting in ClusterQueue a (LocalQueue ns/a): ClusterQueue a is StrictFIFO, and nobody may "
-        "overtake the workload at its head; 1 workload is ahead; it is tried once that one has started\n"
+        "Job ns/small: Waiting in ClusterQueue a (LocalQueue ns/a): ClusterQueue a is StrictFIFO, and no "
+        "workload may overtake its head; 1 workload is ahead; it is tried once that one has started\n"
         "    in a, number 2: PendingEvaluation: It waits for its turn\n"
         "    behind Job ns/big, which no workload may overtake\n"
         "    ahead of it: Job ns/big\n"

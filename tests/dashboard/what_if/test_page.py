@@ -179,7 +179,7 @@ def test_an_answer_that_comes_later_keeps_the_form(error: Exception, status: int
         ({}, "Nothing is changed yet"),
         ({**QUOTA, "quota-amount": "lots"}, "lots, which is no amount"),
         ({**QUOTA, "quota-name": "zzz"}, "There is no ClusterQueue zzz"),
-        ({**QUOTA, "quota-name": ".."}, "is not a name of an object"),
+        ({**QUOTA, "quota-name": ".."}, "is not a valid object name"),
         ({"edit": "rm -rf"}, "none that this form has made"),
         ({"edit": ["move=Cohort&name=x&parent=y"] * 51}, "no more than 50 edits"),
     ],

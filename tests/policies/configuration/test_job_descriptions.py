@@ -78,17 +78,17 @@ def test_the_roles_of_a_mapping_are_named_by_their_keys_in_the_order_that_is_sai
         ({"plural": None}, "reconciler.jobs[0].plural", "is required"),
         ({"podSets": [{"name": "a", "tempalte": "spec.a"}]}, "podSets[0].tempalte", "did you mean 'template'"),
         ({"suspend": None}, "reconciler.jobs[0].suspend", "is required"),
-        ({"suspend": "spec..suspend"}, "reconciler.jobs[0].suspend", "keys with dots between them"),
-        ({"suspend": {"path": "spec.x", "running": True}}, "reconciler.jobs[0].suspend.running", "while it is"),
-        ({"podSets": []}, "reconciler.jobs[0].podSets", "where its pods are"),
+        ({"suspend": "spec..suspend"}, "reconciler.jobs[0].suspend", "separate keys by dots"),
+        ({"suspend": {"path": "spec.x", "running": True}}, "reconciler.jobs[0].suspend.running", "must differ from"),
+        ({"podSets": []}, "reconciler.jobs[0].podSets", "at least one pod template"),
         ({"podSets": [{"name": "a"}]}, "reconciler.jobs[0].podSets[0].template", "is required"),
         ({"podSets": [{"name": "a", "template": "t", "count": 1}]}, "reconciler.jobs[0].podSets[0].count", "'counts'"),
         ({"finished": {"failed": {}}}, "reconciler.jobs[0].finished.failed", "name a condition"),
-        ({"active": {"counts": [3]}}, "reconciler.jobs[0].active.counts[0]", "3 is no path"),
+        ({"active": {"counts": [3]}}, "reconciler.jobs[0].active.counts[0]", "3 is not a valid path"),
         ({"active": {"idle": "status.phase"}}, "reconciler.jobs[0].active.idle", "expected a mapping"),
         ({"reclaimable": {"entries": "status.x", "name": "n"}}, "reconciler.jobs[0].reclaimable.count", "is required"),
         ({"group": "batch", "kind": "Job"}, "reconciler.jobs[0].group", "example.com"),
-        ({"group": "ray.io", "kind": "RayJob"}, "reconciler.jobs[0].kind", "known already"),
+        ({"group": "ray.io", "kind": "RayJob"}, "reconciler.jobs[0].kind", "is a built-in kind"),
     ],
 )
 def test_what_is_wrong_with_a_description_is_told_with_its_place(
@@ -145,7 +145,7 @@ def test_a_pod_of_a_described_job_is_not_held_back_by_itself() -> None:
 
 @pytest.mark.parametrize("active", [None, {}, {"counts": []}])
 def test_a_description_says_when_there_are_pods_or_that_there_are_none(active: object) -> None:
-    with pytest.raises(BadConfiguration, match=r"write none where it has none as soon as it is suspended") as caught:
+    with pytest.raises(BadConfiguration, match=r"write none if a suspended job has no pods at once") as caught:
         described(active=active)
     assert "reconciler.jobs[0].active" in str(caught.value)
 

@@ -49,11 +49,11 @@ def test_the_day_may_be_a_text_or_what_yaml_makes_of_it(written: object) -> None
 
 @pytest.mark.parametrize("written", ["2026-13-01", "20261201", "soon", 20261201, datetime(2026, 12, 1, tzinfo=UTC)])
 def test_what_is_no_day_is_told(written: object) -> None:
-    assert "is no day" in refusal(rules=[{"rule": "*", "action": "deny", "from": written}])
+    assert "is not a date" in refusal(rules=[{"rule": "*", "action": "deny", "from": written}])
 
 
 def test_a_day_goes_with_deny_alone() -> None:
-    assert "rules[0].from: a day goes with the action deny" in refusal(
+    assert "rules[0].from: only the action deny can have a start date" in refusal(
         rules=[{"rule": "*", "action": "warn", "from": "2026-12-01"}]
     )
 
@@ -102,11 +102,11 @@ def test_resource_groups_are_read_as_volcano_writes_them() -> None:
     ("wrong", "says"),
     [
         ({}, "volcano.resourceGroups[0].resourceGroup: is required"),
-        ({"object": {"key": "label"}}, "volcano.resourceGroups[0].object.key: 'label' is none of"),
-        ({"object": {"value": [1]}}, "volcano.resourceGroups[0].object.value: expected a list of texts"),
+        ({"object": {"key": "label"}}, "volcano.resourceGroups[0].object.key: 'label' is not valid; it must be one of"),
+        ({"object": {"value": [1]}}, "volcano.resourceGroups[0].object.value: expected a list of strings"),
         ({"affinity": "{"}, "volcano.resourceGroups[0].affinity: expected JSON"),
         ({"affinity": "[]"}, "volcano.resourceGroups[0].affinity: expected a JSON object"),
-        ({"labels": {"a": 1}}, "volcano.resourceGroups[0].labels: expected a mapping of texts"),
+        ({"labels": {"a": 1}}, "volcano.resourceGroups[0].labels: expected a mapping of strings"),
         ({"tolerations": ["a"]}, "volcano.resourceGroups[0].tolerations: expected a list of mappings"),
         ({"lables": {}}, "did you mean 'labels'"),
     ],

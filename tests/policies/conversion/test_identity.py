@@ -101,8 +101,8 @@ def test_an_object_that_has_the_version_already_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("manifest", "to", "said"),
     [
-        ({"apiVersion": f"{GROUP}/v1beta1", "kind": "Widget"}, "v1beta2", "no conversion of Widget"),
-        ({"apiVersion": "v1", "kind": "Pod"}, "v1beta2", "no conversion of Pod in group ''"),
+        ({"apiVersion": f"{GROUP}/v1beta1", "kind": "Widget"}, "v1beta2", "Widget in group .* cannot be converted"),
+        ({"apiVersion": "v1", "kind": "Pod"}, "v1beta2", "Pod in group '' cannot be converted"),
         ({"apiVersion": f"{GROUP}/v1alpha1", "kind": "Cohort"}, "v1beta2", "not as 'v1alpha1'"),
         ({"apiVersion": f"{GROUP}/v1beta1", "kind": "Cohort"}, "v2", "not as 'v2'"),
     ],

@@ -53,7 +53,7 @@ def test_a_rule_that_decides_alone_has_a_policy_or_a_reason_and_no_other_has(
 
 
 def test_a_policy_is_about_kinds_of_its_rule() -> None:
-    with pytest.raises(ValueError, match="none of the rule's"):
+    with pytest.raises(ValueError, match="a kind that the rule does not judge"):
         rule("queue-wrong", source="here", kinds=[kueue.COHORT], alone=True, cel=[FORM])(check)
 
 

@@ -13,7 +13,7 @@ from policies.model.cures import apart
         ("65536 is too large; it must be 65535 or less", "65536 is too large", "it must be 65535 or less"),
         ('"a; b" is not allowed; it must be "c"', '"a; b" is not allowed', 'it must be "c"'),
         ("the suffix 'MiB' is unknown, write 64Mi", "the suffix 'MiB' is unknown", "write 64Mi"),
-        ("0.5 is no quantity: write it as a text", "0.5 is no quantity", "write it as a text"),
+        ("0.5 is not a valid quantity: write it as a string", "0.5 is not a valid quantity", "write it as a string"),
         ("it goes round", "it goes round", "see there"),
     ],
 )

@@ -136,19 +136,19 @@ def test_a_pattern_too_intricate_leaves_the_namespace_alone() -> None:
 def test_only_those_who_are_trusted_name_another_user() -> None:
     written = '{"user":"bob"}'
 
-    assert refused_user_info(written, ANNA, Filters()) == "anna is none of those who may say on whose behalf a pod runs"
+    assert refused_user_info(written, ANNA, Filters()) == "anna may not set the user that a pod runs for"
     assert refused_user_info(written, CONTROLLER, Filters()) is None
     assert refused_user_info(written, CONTROLLER, Filters(trust_controllers=False)) is not None
     assert refused_user_info(written, ANNA, Filters(external_groups=("^dev$",))) is None
     assert refused_user_info(written, ANNA, Filters(external_users=("^anna$",))) is None
     assert refused_user_info("bob", ANNA, Filters(bypass_auth=True)) is None
-    assert "no JSON object" in (refused_user_info("bob", CONTROLLER, Filters()) or "")
+    assert "not a JSON object" in (refused_user_info("bob", CONTROLLER, Filters()) or "")
 
 
 def test_whose_pod_it_is_stays_as_it_was() -> None:
     before, after = pod({APP_ID: "a"}, {USER_INFO: '{"user":"a"}'}), pod({APP_ID: "a"})
 
-    assert judge("Pod", after, before, True, DEV, Filters()) == "on whose behalf a pod runs cannot be changed"
+    assert judge("Pod", after, before, True, DEV, Filters()) == "the user that a pod runs for cannot be changed"
     assert judge("Pod", before, before, True, DEV, Filters()) is None
     assert judge("Pod", after, None, True, DEV, Filters()) == "the object cannot be read"
     assert judge("Pod", {**after, "metadata": {"labels": {"app": "yunikorn"}}}, before, True, DEV, Filters()) is None

@@ -88,7 +88,7 @@ def test_what_no_json_can_hold_in_a_status_that_is_dropped_hides_nothing_else() 
 
 def test_a_key_that_is_no_text_is_shown() -> None:
     (defect,) = defects(queue(capability={1: "1"}))
-    assert Defect("spec.capability", "the key 1 is no text; put it in quotes") == defect
+    assert Defect("spec.capability", "the key 1 is not a string; put it in quotes") == defect
 
 
 LEAVES = st.one_of(

@@ -326,7 +326,7 @@ def test_where_nothing_was_taken_over_nothing_is_given_back() -> None:
 
     plan = carried_out(memory, giving)
 
-    assert plan.notes == ("nothing was taken over here",)
+    assert plan.notes == ("Quotree has not taken over from Kueue here",)
     assert memory.history == []
 
 

@@ -65,8 +65,8 @@ def test_strict_queues_name_who_is_in_front(tmp_path: Path) -> None:
         api.close()
 
     assert shown == (
-        "Workload a/small: Waiting in ClusterQueue a (LocalQueue a/main): ClusterQueue a is StrictFIFO, and nobody may "
-        "overtake the workload at its head; 1 workload is ahead; it is tried once that one has started\n"
+        "Workload a/small: Waiting in ClusterQueue a (LocalQueue a/main): ClusterQueue a is StrictFIFO, and no "
+        "workload may overtake its head; 1 workload is ahead; it is tried once that one has started\n"
         "    in a, number 2: PendingEvaluation: It waits for its turn\n"
         "    behind Workload a/big, which no workload may overtake\n"
         "    ahead of it: Workload a/big\n"

@@ -139,7 +139,7 @@ def test_a_misspelt_queue_is_named_with_what_was_meant() -> None:
     world.delete(("LocalQueue", "ns/main"))
     world.delete(("LocalQueue", "ns/q0"))
     world.submit("late", queue="q0")
-    assert ("Warning", "LocalQueue ns/q0 does not exist; there is none in Namespace ns") in world.after(SETTLED)
+    assert ("Warning", "LocalQueue ns/q0 does not exist; Namespace ns has no LocalQueue") in world.after(SETTLED)
 
 
 def test_a_deactivated_job_says_how_it_goes_on() -> None:

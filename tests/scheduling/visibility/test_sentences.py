@@ -149,8 +149,8 @@ CASES = {
     ),
     "admission gate": Case(
         team(work(metadata={"annotations": {GATED_BY: "example.com/budget"}})),
-        "Waiting at LocalQueue a/main: Admission is gated by: example.com/budget; it is queued once that is no longer "
-        f"in its annotation {GATED_BY}",
+        "Waiting at LocalQueue a/main: Admission is gated by: example.com/budget; it is queued once the gate is "
+        f"removed from its annotation {GATED_BY}",
     ),
     "failed check": Case(
         team(
@@ -231,7 +231,7 @@ CASES = {
     ),
     "strict": Case(
         team(work(9, "head", priority=1), work(1), made=of("spot", queueingStrategy="StrictFIFO")),
-        f"{A}ClusterQueue a is StrictFIFO, and nobody may overtake the workload at its head; 1 workload is ahead; "
+        f"{A}ClusterQueue a is StrictFIFO, and no workload may overtake its head; 1 workload is ahead; "
         "it is tried once that one has started",
     ),
     "uncovered resource": Case(

@@ -96,7 +96,7 @@ def test_the_share_is_the_highest_ratio(deserved: str, allocated: str, expected:
 @pytest.mark.parametrize(
     ("drawing", "why"),
     [
-        ("A", "there is no queue root"),
+        ("A", "queue root does not exist"),
         ("root\nA", None),
         ("root\nmissing\n  A", None),
     ],

@@ -13,7 +13,7 @@ from cli.report.formats.markdown import bounded_table, harmless
     [
         "Queue eng: spec.deserved.cpu: its children deserve cpu=5 (ml 5), but eng holds 4; lower ml to 4 or less",
         "its parents form a cycle: a -> b -> a",
-        "'40 cores' is no quantity, 100% + 1? yes! {see}",
+        "'40 cores' is not a valid quantity, 100% + 1? yes! {see}",
         "a_b is nearly a-b",
     ],
 )

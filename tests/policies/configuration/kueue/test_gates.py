@@ -77,7 +77,7 @@ def test_the_other_value_is_kept_or_refused_or_named(gate: FeatureGate) -> None:
     chosen = {gate.name: not gate.on}
 
     if gate.here is (Here.ON if gate.on else Here.OFF):
-        with pytest.raises(BadConfiguration, match=f"featureGates.{gate.name}: the reconciler does not do this: "):
+        with pytest.raises(BadConfiguration, match=f"featureGates.{gate.name}: the reconciler does not support this: "):
             refuse_unkept(chosen)
     else:
         refuse_unkept(chosen)
@@ -88,7 +88,7 @@ def test_the_other_value_is_kept_or_refused_or_named(gate: FeatureGate) -> None:
 def test_the_webhooks_refuse_a_gate_that_they_do_not_ask_for() -> None:
     own = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
 
-    with pytest.raises(BadConfiguration, match=r"kueue\.featureGates\.ReclaimablePods: the webhooks do not ask for it"):
+    with pytest.raises(BadConfiguration, match=r"kueue\.featureGates\.ReclaimablePods: the webhooks do not read it"):
         read_configuration({**own, "kueue": {"featureGates": {"ReclaimablePods": True}}}, ())
     found = read_configuration({**own, "kueue": {"featureGates": {"PriorityBoost": True}}}, ())
     assert found.kueue.feature_gates == {**OF_WEBHOOKS, "PriorityBoost": True}

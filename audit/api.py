@@ -41,7 +41,7 @@ TREES = {
     Dialect.VOLCANO: (_list(volcano.QUEUE),),
     Dialect.YUNIKORN: (_list(core.NAMESPACE),),
 }
-"""Who may list these may know what is wrong with the trees."""
+"""For each dialect, the kinds that a caller must be allowed to list to see the findings about its trees."""
 _NAMESPACED = tuple(kind for kind, versions in FOLLOWED.items() if versions[0].namespaced)
 
 
@@ -79,7 +79,10 @@ class AuditApi:
         return findings_json(shown, offset, min(limit, MOST))
 
     def _in_namespace(self, caller: Caller, namespace: str) -> Callable[[AuditedFinding], bool]:
-        """Of the kinds that the caller may list there. Raises HttpRefusal where that is none."""
+        """Selects findings of the kinds that the caller may list in the namespace.
+
+        Raises HttpRefusal if there are none.
+        """
         asked = {kind: _list(kind, namespace) for kind in _NAMESPACED}
         kinds = {kind for kind, access in asked.items() if self._callers.may(caller, access)}
         if not kinds:
@@ -87,7 +90,10 @@ class AuditApi:
         return lambda each: each.object.namespace == namespace and each.object.group_kind in kinds
 
     def _everywhere(self, caller: Caller) -> Callable[[AuditedFinding], bool]:
-        """Of the trees that the caller may list, and of the kinds. Raises HttpRefusal where that is no tree."""
+        """Selects findings of the trees and kinds that the caller may list.
+
+        Raises HttpRefusal if there is no such tree.
+        """
         trees = {dialect for dialect, wanted in TREES.items() if all(self._callers.may(caller, it) for it in wanted)}
         if not trees:
             every = [access for wanted in TREES.values() for access in wanted]

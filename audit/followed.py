@@ -44,7 +44,7 @@ def held(manifest: Manifest) -> StoredReport:
 
 
 class FollowedReports:
-    """Those of one API. `news` is called, in another thread, after each change."""
+    """The stored reports of one API. `news` is called, in another thread, after each change."""
 
     def __init__(
         self, cluster: ClusterClient, api: ReportApi, news: Callable[[], None], pacing: Pacing | None = None
@@ -98,7 +98,7 @@ class _Kind:
             return dict(self._held)
 
     def _replace(self, items: Iterable[StoredReport], version: str) -> None:
-        """Without a version the kind is not installed."""
+        """Replace all reports of this kind. An empty `version` means that the kind is not installed."""
         with self._lock:
             self._held = {each.key: each for each in items if _ours(each)}
             self.installed = bool(version)

@@ -96,7 +96,7 @@ class AuditMetrics:
         family.gauge(self.registry).set_function(lambda: nan if (found := value()) is None else found)
 
     def findings(self, last: Callable[[], Audit | None]) -> None:
-        """Also show what the last audit found."""
+        """Add the metrics about the last audit."""
         self.registry.register(_Findings(last))
 
 

@@ -80,7 +80,7 @@ class Publisher:
         return sum(len(each.held()) for each in self.followed)
 
     def notes(self) -> list[str]:
-        """Where there is no API of reports, since that is no fault."""
+        """A note if no API of reports is installed, which is not a fault."""
         known = [each.installed for each in self.followed]
         if None in known or any(known):
             return []
@@ -141,7 +141,10 @@ class Publisher:
             yield key, _delete(followed, found[key])
 
     def _is_written(self, stored: StoredReport, wanted: str) -> bool:
-        """Also where the API server stores less than was written, since it knows an older version of the kind."""
+        """Whether the stored report is the wanted one, or what the API server kept of it.
+
+        An API server with an older version of the kind drops fields.
+        """
         return stored.digest == wanted or self._written.get(stored.key) == (wanted, stored.version)
 
     def _act(
@@ -178,5 +181,5 @@ def _patch(followed: FollowedReports, stored: StoredReport, report: Manifest) ->
 
 
 def _delete(followed: FollowedReports, stored: StoredReport) -> Delete:
-    """That very object, in whatever state it is now: one that was made anew under its name stays."""
+    """The deletion of this object by uid, whatever its state is; a new object of the same name stays."""
     return Delete(followed.resource(stored.key), stored.key.namespace or None, stored.key.name, uid=stored.uid)

@@ -42,7 +42,7 @@ def ensure(folder: Path, names: Sequence[str], now: datetime, lifetimes: Lifetim
 
 
 def read(folder: Path) -> Bundle | None:
-    """The bundle in a folder, None if there is none. Raises BadCertificate, OSError."""
+    """The bundle in a folder; None if the folder has none. Raises BadCertificate, OSError."""
     current = folder / _CURRENT
     # Resolve the link once, so that all files are of one bundle even during a switch.
     source = current.resolve() if current.is_symlink() else folder

@@ -172,7 +172,7 @@ def _fetch(cluster: ClusterClient, settings: SecretSettings) -> _Stored:
 
 
 def _new_since(secret: Mapping[str, Any]) -> datetime | None:
-    """None, with a word in the log, for a text that is no moment: a typing error must not stop a renewal."""
+    """None, with a word in the log, for a text that is not a moment: a typing error must not stop a renewal."""
     written = (secret["metadata"].get("annotations") or {}).get(NEW_SINCE)
     if not written:
         return None
@@ -221,8 +221,8 @@ def _published(cluster: ClusterClient, caller: Caller) -> frozenset[str]:
 def _trust(cluster: ClusterClient, settings: SecretSettings, caller: Caller, bundle: Bundle) -> _Trust:
     """Make the caller trust the bundle.
 
-    The caller is read before the Secret, and only written if it did not change since: whoever stores a newer bundle
-    publishes it afterwards, so what is published is never replaced by something older.
+    The caller is read before the Secret, and only written if it did not change since. A replica that stores a newer
+    bundle publishes it afterwards, so what is published is never replaced by something older.
     """
     wanted = base64.b64encode(bundle.ca_bundle).decode()
     for _ in range(_ROUNDS):

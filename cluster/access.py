@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: as the API server says, remembered for some seconds.
+"""Authenticates and authorizes callers by asking the API server; answers are cached for some seconds.
 
 A right that is taken away ends at most `KEPT` seconds later. Tokens are not kept, only what they hash to.
 """
@@ -20,13 +20,13 @@ from cluster.wire import Timeouts
 KEPT = 10.0
 """Seconds for which an answer of the API server holds."""
 REVIEW_TIMEOUTS = Timeouts(connect=3.0, read=5.0)
-"""Of the client that asks: a caller waits meanwhile."""
+"""The timeouts of the client for reviews: a caller waits meanwhile."""
 _MOST = 4096
-"""So many answers are remembered; the oldest go first."""
+"""The most answers that are cached; the oldest are dropped first."""
 _AT_ONCE = 4
-"""Requests to the API server under way at a time: those who send nonsense must not take it from the reconciler."""
+"""Requests to the API server under way at a time: callers with invalid tokens must not starve the reconciler."""
 _LONGEST = 16 * 1024
-"""Bytes; tokens that are longer are nobody's."""
+"""Bytes; a longer token is not accepted."""
 _METRICS = PathAccess("get", "/metrics")
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Reviews:
         self._rights: Remembered[tuple[bool]] = Remembered(KEPT, _MOST, clock)
 
     def who(self, token: str) -> Caller | None:
-        """Whose token it is, None where it is nobody's."""
+        """The caller that the token belongs to; None if the API server does not accept it."""
         if not token or len(token) > _LONGEST:
             return None
         found = self._callers.get(sha256(token.encode()).digest(), lambda: (self._who(token),))

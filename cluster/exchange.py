@@ -1,8 +1,8 @@
 """A request and its answer over a connection that is open already.
 
 http.client reads headers as those of a mail, and sends head and body apart. Together with urllib3 that takes six times
-as long as all the rest of a small write. Here is no more of HTTP/1.1 than the answers of servers have; what is none of
-that is a broken connection.
+as long as all the rest of a small write. This covers only the parts of HTTP/1.1 that
+servers' answers use; everything else is a broken connection.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Incoming:
         return found
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Exactly `size` bytes of the response."""
         pieces, length = [self._content], len(self._content)
         while length < size:
             pieces.append(self._piece())

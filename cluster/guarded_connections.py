@@ -45,4 +45,4 @@ class _SecurePool(HTTPSConnectionPool):
 
 
 POOLS = {"http": _PlainPool, "https": _SecurePool}
-"""By scheme, for a PoolManager."""
+"""Connection pools by scheme, for a PoolManager."""

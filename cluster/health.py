@@ -39,7 +39,7 @@ def _anyone(_: str | None) -> int:
 class HealthServer(BackgroundServer):
     """See BackgroundServer for its address and its life.
 
-    `notes` are shown with `ready`, and are no reason against it. `tls` gives the context for the next connection, None
+    `notes` are shown with `ready`, and do not affect it. `tls` gives the context for the next connection, None
     is plain HTTP. `guard` says who may read the metrics; probes need no rights.
     """
 
@@ -103,7 +103,7 @@ class HealthServer(BackgroundServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away, or speak no TLS, are no news."""
+        """Nothing is logged for clients that disconnect or do not speak TLS."""
 
 
 def _end(connection: socket.socket) -> None:

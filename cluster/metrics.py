@@ -13,7 +13,7 @@ Instrument = TypeVar("Instrument", Counter, Gauge, Histogram)
 
 
 class Type(StrEnum):
-    """As Prometheus names them."""
+    """The types of metrics, as Prometheus names them."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -21,7 +21,7 @@ class Type(StrEnum):
 
 
 class Stability(StrEnum):
-    """Who decides about the name, the labels and the buckets.
+    """The project that decides about the name, the labels and the buckets of a metric.
 
     ALPHA: we do, and may change them in any release. The others: they are those of the version of that project that we
     follow.

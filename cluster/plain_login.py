@@ -54,7 +54,7 @@ class PlainLogin:
 
 
 def of_service_account(folder: Path | None = None) -> PlainLogin:
-    """Raises ValueError or OSError where this is no pod with a service account."""
+    """Raises ValueError or OSError if this is not a pod with a service account."""
     folder = folder or SERVICE_ACCOUNT
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
@@ -89,8 +89,8 @@ class _RenewedToken:
 
 
 def of_kubeconfig(config: Mapping[str, Any], context: str | None, base: Path, scratch: Path) -> PlainLogin:
-    """Of a context, by default the current one. `base`: where its relative paths begin. `scratch`: a folder for
-    certificates and keys, which are needed until the connections are set up. Raises NotPlain.
+    """The login of a context, by default the current one. `base`: where its relative paths begin. `scratch`: a folder
+    for certificates and keys, which are needed until the connections are set up. Raises NotPlain.
     """
     chosen = _named(config, "contexts", context or config.get("current-context"), "context")
     cluster = _named(config, "clusters", chosen.get("cluster"), "cluster")

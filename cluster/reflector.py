@@ -234,5 +234,5 @@ class Reflector(Generic[T]):
 
 
 def whole(manifest: Manifest) -> Manifest:
-    """For `keep`: the whole object, except managedFields, which are always dropped."""
+    """A `keep` function that keeps the whole object, except managedFields, which are always dropped."""
     return manifest

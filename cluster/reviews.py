@@ -34,7 +34,7 @@ class Access:
     name: str = ""
 
     def __str__(self) -> str:
-        """As in `kubectl auth can-i`."""
+        """The access in the form of `kubectl auth can-i`."""
         group = f".{self.group}" if self.group else ""
         whole = f"{self.resource}{group}{f'/{self.subresource}' if self.subresource else ''}"
         return f"{self.verb} {whole}" + (f" in namespace {self.namespace}" if self.namespace else "")
@@ -42,7 +42,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class PathAccess:
-    """A request to authorize of a path that is no resource, such as /metrics."""
+    """A request to authorize for a non-resource path, such as /metrics."""
 
     verb: str
     path: str

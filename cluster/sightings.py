@@ -26,7 +26,7 @@ class Sighting(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """A deletion that a watch told of; `version` is that of the event."""
+    """A deletion that a watch reported; `version` is that of the event."""
 
     ref: Ref
     uid: str
@@ -60,7 +60,7 @@ class Sightings:
         return self._seen.get(ref)
 
     def deleted(self, ref: Ref, uid: str) -> str | None:
-        """The version of the event that told of this object's deletion; None where no watch told of it."""
+        """The version of the event that reported this object's deletion; None if no watch did."""
         return next((gone.version for gone in self._gone if (gone.ref, gone.uid) == (ref, uid)), None)
 
     def reached(self, ref: Ref, version: str) -> bool:
@@ -72,7 +72,7 @@ class Sightings:
         return replace(self, progress=self._advanced(ref, seen.version), _seen=self._seen.put(ref, seen))
 
     def drop(self, ref: Ref, seen: Sighting) -> Sightings:
-        """An event told that this object is deleted."""
+        """An event reported that this object is deleted."""
         gone = (*self._gone[1 - _REMEMBERED :], Deletion(ref, *seen))
         return replace(self, progress=self._advanced(ref, seen.version), _seen=self._seen.drop(ref), _gone=gone)
 

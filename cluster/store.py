@@ -149,7 +149,7 @@ class Store:
         return [*self.lacking(), *map(str, faults[:_NAMED]), *more]
 
     def lacking(self) -> list[str]:
-        """Of what no list was read yet, in words."""
+        """Why each kind without a complete list lacks it, one sentence each."""
         return [lack for source in self._sources if (lack := self._lack(source))]
 
     def age(self) -> float | None:

@@ -68,7 +68,7 @@ RESOURCES: Mapping[str, Resource] = {
         for shape in SHAPES.values()
     },
 }
-"""By kind, of all that a plan may read or write."""
+"""The resources that a plan may read or write, by kind."""
 _DURATION = 15.0
 """Seconds that a Lease lasts which does not say so."""
 _SETTLE = 1.0
@@ -114,7 +114,7 @@ class PlanReader:
                 yield each
 
     def by_name(self, refs: Iterable[ObjectRef]) -> Iterator[Manifest]:
-        """Those that exist."""
+        """The objects of these references that exist."""
         for ref in refs:
             try:
                 found = self._cluster.get(_path(ref))
@@ -123,7 +123,10 @@ class PlanReader:
             yield {**found, "kind": ref.kind}
 
     def _definitions(self) -> Iterator[Manifest]:
-        """Of Kueue's group those that a webhook converts. They are large, so all are listed only once."""
+        """The CustomResourceDefinitions of Kueue's group that a webhook converts.
+
+        They are large, so all are listed only once.
+        """
         if self._converted is None:
             every = self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS)
             found = [each for each in every if each["spec"].get("group") == "kueue.x-k8s.io" and _by_webhook(each)]
@@ -141,7 +144,7 @@ class PlanReader:
         return sum(not pod_reading(each).ended for each in pods)
 
     def held(self) -> Iterator[tuple[ObjectRef, str]]:
-        """Who holds the Leases of the managers, of those that somebody holds."""
+        """Each Lease of a manager that is held, with its holder."""
         for ref in (self._names.manager_lease, self._names.reconciler_lease):
             try:
                 spec = self._cluster.get(LEASES.item(ref.name, ref.namespace)).get("spec") or {}

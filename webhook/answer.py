@@ -101,7 +101,7 @@ def audit_annotations(verdict: Verdict, profile: Profile) -> dict[str, str]:
 
 
 def _followed(uid: str) -> dict[str, str]:
-    """For the API server's audit log, which has no other trace of the request's uid: our log lines have it as well."""
+    """Audit annotations with the request's uid, which the API server's audit log lacks; our log lines have it too."""
     return {"uid": uid}
 
 

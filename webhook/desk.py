@@ -1,4 +1,4 @@
-"""One admission request -> its answer, whoever took it: the app's routes, or the loop that holds the connections.
+"""One admission request -> its answer, for both servers: the app's routes, and the loop that holds the connections.
 
 A decision is always HTTP 200. Anything else (a bad review, not ready, an internal error) is a status from 400 up, so
 that the cluster's failure policy decides and nothing is allowed by accident.
@@ -75,7 +75,7 @@ class _NotReady(Exception):
 
 
 class Reply(NamedTuple):
-    """Of a request for a decision; `content_type` is JSON where there is one."""
+    """The reply to a request for a decision; `content_type` is JSON if it has one."""
 
     status: HTTPStatus
     content_type: str
@@ -100,7 +100,7 @@ class KnownRequest:
         return work if self.trace is None else self.trace.timed(name, work)
 
     def followed(self) -> dict[str, str]:
-        """For log lines: the id that the API server gave the request, and its trace."""
+        """Fields for log lines: the id that the API server gave the request, and its trace."""
         if self.review is None:
             return {}
         trace = self.trace.id(self.review) if self.trace is not None else trace_id(self.review.uid)
@@ -110,7 +110,7 @@ class KnownRequest:
 class Desk:
     """Judges requests, one or many at a time. Without an `order` each is judged on the cache alone.
 
-    `spans` None: nothing is traced, and `traced` says so to whoever knows the headers of a request.
+    `spans` None: nothing is traced, and `traced` says so to callers that know the headers of a request.
     """
 
     def __init__(

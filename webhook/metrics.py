@@ -74,7 +74,7 @@ LEDGER_ENTRIES = Family(
     "Changes of trees in the ledger: allowed, and not known to be stored. Hundreds mean that many requests fail later.",
 )
 _SERIES = 1024
-"""That are looked up once; there are fewer."""
+"""The most series whose children are cached; fewer exist."""
 FAMILIES = (
     REQUESTS,
     FINDINGS,
@@ -119,11 +119,11 @@ class WebhookMetrics:
             self._findings.labels(judged.rule.id, judged.severity.value).inc()
 
     def ledger(self, entries: Callable[[], int]) -> None:
-        """Also show how many entries the ledger has."""
+        """Add the number of entries in the ledger."""
         LEDGER_ENTRIES.gauge(self.registry).set_function(entries)
 
     def watch(self, world: Callable[[], ManifestCache], expiry: Callable[[], float | None] | None = None) -> None:
-        """Also show the state of the caches and, in Unix seconds, when the serving certificate ends."""
+        """Add the state of the caches and the expiry of the serving certificate, in Unix seconds."""
         nan = float("nan")
         age, synced = CACHE_AGE.gauge(self.registry), CACHE_SYNCED.gauge(self.registry)
         age.set_function(lambda: nan if (seconds := world().age()) is None else seconds)

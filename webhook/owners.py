@@ -34,7 +34,8 @@ class OwnerMissing(Exception):
 
 
 def owners(review: Review, configuration: Configuration, fetch: Fetch) -> list[QueuedJob]:
-    """From the direct owner upward, each with the UID that was named; most requests name none, and cost nothing.
+    """The owners from the direct one upward, each with the UID that was named; most requests name none, and cost
+    nothing.
 
     The walk ends at an owner of another UID. Raises OwnerMissing, as Kueue's webhooks refuse it, and OwnerUnknown.
     """
@@ -70,7 +71,7 @@ def _asks(review: Review, configuration: Configuration) -> bool:
 
 
 def _excused(review: Review, configuration: Configuration) -> bool:
-    """What goes may lose its owner first, and whoever admits jobs stops those that lost theirs."""
+    """A deleted object may lose its owner first, and the admitter stops jobs that lost theirs."""
     going = review.kind != POD and metadata(review.manifest).get("deletionTimestamp")
     return bool(going) or review.user.name in configuration.kueue.admitting_users
 

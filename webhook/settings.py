@@ -49,10 +49,10 @@ class WebhookSettings:
     """Lowest TLS version: 1.3 or 1.2."""
 
     client_ca: Path | None = None
-    """File with the authorities of client certificates, PEM; reloaded when it changes. Others are not served."""
+    """File with the authorities of client certificates, PEM; reloaded when it changes. Other clients are not served."""
 
     client_names: tuple[str, ...] = ()
-    """Common or alternative names, of which a client certificate must have one; empty: any."""
+    """Common or alternative names; a client certificate must have one of them. Empty: any name."""
 
     converts_for_all: bool = True
     """Whether conversion needs no client certificate."""
@@ -70,16 +70,16 @@ class WebhookSettings:
     """How long an idle connection is kept. API servers close theirs after 90 s, and the client must close first."""
 
     connections: int = 500
-    """Connections at a time. One more ends the one that matters least, an idle one as a rule."""
+    """Connections at a time. One more closes the least important one, usually an idle one."""
 
     handshake_seconds: float = 5.0
-    """How long a handshake may take in all, in seconds."""
+    """The longest duration of a handshake, in seconds."""
 
     request_seconds: float = 15.0
-    """How long a request may take to arrive in all, and its response to be taken, in seconds."""
+    """The longest time for a request to arrive, and for its response to be read, in seconds."""
 
     bytes_in_flight: int = 32 * 1024 * 1024
-    """Bytes of bodies that are held at a time, those of up to 64 KiB not counted. Who is too much comes again later."""
+    """Bytes of bodies held at a time, except those of up to 64 KiB. Requests beyond that are answered with 429."""
 
     patience_seconds: float = 0.0
     """How long a refusal that depends on other objects waits for changes of them, in seconds; 0 for a fixed cache."""
@@ -91,7 +91,7 @@ class WebhookSettings:
     """After that: how long requests in flight may take, in seconds."""
 
     log_one_allowed_in: int = 100
-    """Of the requests that pass without a finding, one in this many is logged; 1 logs all."""
+    """One in this many requests without a finding is logged; 1 logs all."""
 
     address_file: Path | None = None
     """File for the addresses as JSON, written once they are served; useful if a port is 0."""

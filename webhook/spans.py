@@ -18,7 +18,7 @@ HEADER = "traceparent"
 _PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
 """W3C Trace Context; a version that is not known yet may add fields."""
 _STEPS = 16
-"""Of one review: a change beside many open ones is judged some hundred times."""
+"""The most steps of one review: a change beside many open ones is judged some hundred times."""
 
 
 class TimedStep(NamedTuple):

@@ -20,7 +20,7 @@ _CLAUSES = re.compile(r"(?<=[;,]) ")
 
 
 def warnings(warned: Sequence[Judged]) -> list[str]:
-    """Those of the findings, worst first, as many whole findings as fit."""
+    """The warnings of the findings, worst first, as many whole findings as fit."""
     kept: list[str] = []
     room = TOTAL - len(_MORE) - len(str(len(warned)))
     for shown, judged in enumerate(warned):

@@ -20,7 +20,7 @@ _SIGN = 1.0
 
 
 class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
-    """On SIGTERM it first becomes not ready, and keeps serving until load balancers have noticed.
+    """A worker that becomes unready on SIGTERM, and keeps serving until load balancers have noticed.
 
     From then on each response ends its connection, so that clients go elsewhere by themselves.
     """
@@ -60,7 +60,7 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             front.close()
 
     def _supervised(self) -> bool:
-        """Whether the master lives, which is told that this process does. Both once a second: each is a system call."""
+        """Whether the master lives; also signals to it, at most once a second, since each is a system call."""
         now = time.monotonic()
         if now < self._next_sign:
             return True

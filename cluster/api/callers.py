@@ -1,4 +1,4 @@
-"""Who asks: the user of a token, or somebody for whom that user may ask, as at the API server.
+"""Finds the caller of a request: the user of its token, or the user whom that one impersonates.
 
 A proxy that has authenticated a person sends its own token and the headers of Kubernetes' impersonation. The rights
 that count are that person's; the proxy must be allowed to impersonate exactly that user and those groups.
@@ -33,7 +33,7 @@ class Impersonated:
         return [(_USER, self.user), *((_GROUP, group) for group in self.groups)]
 
     def as_caller(self) -> Caller:
-        """With the groups that the API server adds by itself."""
+        """The impersonated user as a caller, with the groups that the API server adds."""
         groups = self.groups
         if not groups and (found := _SERVICE_ACCOUNT.fullmatch(self.user)):
             groups = ("system:serviceaccounts", f"system:serviceaccounts:{found[1]}")
@@ -41,7 +41,7 @@ class Impersonated:
 
 
 def impersonated(headers: Message) -> Impersonated | None:
-    """Of a request; None where its caller asks for itself. Raises HttpRefusal for what is not understood."""
+    """Whom a request impersonates; None if nobody. Raises HttpRefusal for headers that are not supported."""
     sent = sorted({name.lower() for name in headers if name.lower().startswith("impersonate-")})
     if not sent:
         return None

@@ -16,7 +16,7 @@ class ApiDocument(dict[str, Any]):
 
     @cached_property
     def content(self) -> bytes:
-        """As JSON, in ASCII: what does not print is an escape."""
+        """The document as JSON in ASCII; other characters are escaped."""
         members = (f"{json.dumps(name)}: {''.join(_pieces(value))}" for name, value in self.items())
         return f"{{{', '.join(members)}}}".encode()
 

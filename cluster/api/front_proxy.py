@@ -42,7 +42,7 @@ class FrontProxy:
         return cls(authority, frozenset(names), users, groups, extras) if authority and users else None
 
     def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
-        """Who asks by way of the API server; None for a connection that is not the API server's.
+        """The caller whom the API server forwards; None for a connection that is not the API server's.
 
         `certificate` is that of the peer as `ssl.SSLSocket.getpeercert` gives it, checked against `authority`.
         """

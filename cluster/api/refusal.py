@@ -1,4 +1,4 @@
-"""An answer that is none, in the form of Kubernetes' Status."""
+"""A refusal, in the form of Kubernetes' Status."""
 
 from __future__ import annotations
 

@@ -41,10 +41,10 @@ class Passed(Protocol):
     """What the API server passes on to us; called by many threads."""
 
     def caller(self, certificate: Mapping[str, Any] | None, headers: Message) -> Caller | None:
-        """Who asks; None where it is not the API server that speaks."""
+        """The caller whom the API server forwards; None for a connection that is not the API server's."""
 
     def answer(self, target: str, caller: Caller) -> dict[str, Any]:
-        """As `Answers.answer`."""
+        """See `Answers.answer`."""
 
 
 class Answers(Protocol):
@@ -95,7 +95,7 @@ class ApiServer(BackgroundServer):
             super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002, the name is given
-        """Clients that speak no TLS, distrust the certificate or go away are no news."""
+        """Nothing is logged for clients that do not speak TLS, distrust the certificate or disconnect."""
         log.debug("a connection for /v1 ended early", exc_info=True)
 
 
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.api.answer(self.path, authorization, wanted)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """What http.server refuses by itself: other methods than GET, requests that are none."""
+        """What http.server refuses: other methods than GET, and malformed requests."""
         known = 405 if code == 501 else code
         self._send(known, HttpRefusal(known, "only GET is supported" if known == 405 else message or "").body())
 

@@ -13,7 +13,7 @@ _NONE = "0" * 32
 def trace_id(uid: str) -> str:
     """The trace of an AdmissionReview or an object: its UID without hyphens, 32 hexadecimal digits.
 
-    A UID that is none, which no API server gives out, has the digits of its hash. Empty for an empty one.
+    An invalid UID, which no API server gives out, has the digits of its hash. Empty for an empty one.
     """
     if _UID.fullmatch(uid) and (digits := uid.replace("-", "")) != _NONE:
         return digits

@@ -74,7 +74,10 @@ class OtelRecorder:
         recorded.end(end_time=max(span.began, span.ended))
 
     def _samples(self, trace: int, name: str) -> bool:
-        """By the trace alone, so that all its spans are kept, or none, whichever process they come from."""
+        """Whether a trace is sampled.
+
+        The trace id alone decides, so that all its spans are kept or none, in every process.
+        """
         return self._provider.sampler.should_sample(None, trace, name).decision is Decision.RECORD_AND_SAMPLE
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A span as a value, and who takes it. Whoever records spans knows no library for that."""
+"""A span as a value, and the interface of recorders. Code that records spans depends on no library."""
 
 from __future__ import annotations
 

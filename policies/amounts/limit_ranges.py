@@ -33,7 +33,7 @@ class Limits:
 
 
 Summary: TypeAlias = Mapping[str, Limits]
-"""By type: Container, Pod, PersistentVolumeClaim."""
+"""The limits by type: Container, Pod or PersistentVolumeClaim."""
 NO_LIMITS = Limits()
 
 

@@ -40,5 +40,5 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _amounts(values: object) -> dict[str, int]:
-    """In billionths of a unit."""
+    """Amounts by resource, in billionths of a unit."""
     return {resource: quantity.nano for resource, quantity in readable(values).items()}

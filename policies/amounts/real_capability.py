@@ -1,4 +1,4 @@
-"""Volcano's realCapability of one resource: what a queue may use at most. Amounts are in any unit; `inf` is no limit.
+"""Volcano's realCapability of one resource: what a queue may use at most. Any unit will do; `inf` means no limit.
 
 Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAttrs.
 """

@@ -16,7 +16,7 @@ from policies.model.pools import count
 from policies.model.quantity import Amounts, BadQuantity, Quantity, add, maximum, product
 
 _OF_THE_POD = ("cpu", "memory")
-"""Besides huge pages, what requests of the pod as a whole override."""
+"""The resources, besides huge pages, for which requests of the whole pod override those of its containers."""
 
 
 def container_requests(container: Mapping[str, Any]) -> dict[str, Quantity]:
@@ -105,7 +105,7 @@ def _outputs(requests: Amounts, resource: str, transformation: Transformation) -
 
 
 def counted(requests: Amounts, pods: int) -> dict[str, int]:
-    """As Kueue counts them (see `policies.model.pools`) for so many pods; below zero counts as zero."""
+    """The requests of `pods` pods in Kueue's units (see `policies.model.pools`); a negative request counts as 0."""
     return {resource: max(0, count(resource, quantity)) * pods for resource, quantity in requests.items()}
 
 
@@ -115,7 +115,7 @@ def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
 
 
 def fewest_pods(workload: WrittenWorkload, pod_set: WrittenPodSet) -> int:
-    """With how many pods the set can be admitted at least: those done already are gone, and minCount may be enough."""
+    """The fewest pods that the set can be admitted with: minCount, if set, less the pods that are done."""
     done = min(sum(entry.pods for entry in workload.reclaimable if entry.name == pod_set.name), pod_set.count)
     least = pod_set.count if pod_set.min_count is None else min(pod_set.min_count, pod_set.count)
     return max(0, least - done)

@@ -21,7 +21,7 @@ _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 
 Reader: TypeAlias = Callable[[Any], Any]
 Struct: TypeAlias = Mapping[str, Reader]
-"""By field, in Go's order, how its value is written."""
+"""How the value of each field is written, in Go's order of fields."""
 
 
 def role_hash(spec: Mapping[str, Any]) -> str:
@@ -57,7 +57,7 @@ def _amounts_or_null(resources: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _amounts(values: object) -> dict[str, Any]:
-    """As Kubernetes writes quantities."""
+    """The amounts with quantities in Kubernetes' canonical form."""
     return _by_key({name: _canonical(value) for name, value in mapping(values).items()})
 
 

@@ -14,8 +14,11 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def findings_json(audit: Audit, offset: int = 0, limit: int | None = None) -> dict[str, Any]:
-    """Of an audit of no more than the reader may see. `roots` counts all findings; `items` are those from `offset` on,
-    no more than `limit`. Of what the baseline has only the number is said."""
+    """The findings of an audit, which has no more than the reader may see, as JSON.
+
+    `roots` counts all findings; `items` are those from `offset` on, at most `limit`. Baselined findings are only
+    counted.
+    """
     found = list(audit.found)
     shown = found[offset:] if limit is None else found[offset : offset + limit]
     return {

@@ -76,12 +76,15 @@ class Audit:
         return sum(tree.count(severity) for tree in self.trees)
 
     def only(self, wanted: Callable[[AuditedFinding], bool]) -> Audit:
-        """Of these findings alone. A tree without any is left out."""
+        """The audit with only the wanted findings. A tree without any is left out."""
         trees = (TreeFindings(tree.root, tuple(filter(wanted, tree.found))) for tree in self.trees)
         return replace(self, trees=tuple(t for t in trees if t.found), baselined=tuple(filter(wanted, self.baselined)))
 
     def without(self, baseline: Collection[str]) -> Audit:
-        """With the findings of these fingerprints among `baselined`. What follows from them and is new is listed."""
+        """The audit with the findings of these fingerprints moved to `baselined`.
+
+        New findings that follow from them stay.
+        """
         old = tuple(each for each in self.found if each.fingerprint in baseline)
         if not old:
             return self

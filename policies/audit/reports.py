@@ -25,12 +25,12 @@ from policies.model.objects import Ref
 Manifest = dict[str, Any]
 SOURCE = "quotree"
 MANAGED_BY = {"app.kubernetes.io/managed-by": SOURCE}
-"""The label of our reports. Of objects that lack it, or have another name than `PREFIX` begins, we delete none."""
+"""The label of our reports. Objects without it, or with a name that does not begin with `PREFIX`, are never deleted."""
 PREFIX = "quotree-"
 LEFT_OUT = "quotree.dev/results-left-out"
 """The annotation that counts the results for which there was no room. The summary counts them, too."""
 MOST = 100
-"""Results in one report, if nothing else is said."""
+"""Results in one report by default."""
 _NO_TREE = f"{PREFIX}in-no-tree"
 _LONGEST = 2000
 """Characters of a message. A thousand results of that length fit into what etcd stores."""
@@ -65,7 +65,7 @@ class ReportApi:
 OPEN_REPORTS = ReportApi("openreports.io", "v1alpha1", "Report", "reports", rich=True)
 POLICY_REPORTS = ReportApi("wgpolicyk8s.io", "v1alpha2", "PolicyReport", "policyreports", rich=False)
 APIS = (OPEN_REPORTS, POLICY_REPORTS)
-"""In the order of preference."""
+"""The APIs of reports, in the order of preference."""
 
 
 def reports(audit: Audit, api: ReportApi = OPEN_REPORTS, most: int = MOST) -> Iterator[Manifest]:

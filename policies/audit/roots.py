@@ -24,7 +24,7 @@ YUNIKORN_ROOT = "root"
 
 
 class TreeRoot(NamedTuple):
-    """The topmost node of a tree. YuniKorn's queues are no objects: its kind is Queue, its name the queue's path."""
+    """The topmost node of a tree. YuniKorn's queues are not objects: the kind is Queue, its name the queue's path."""
 
     dialect: Dialect
     kind: str

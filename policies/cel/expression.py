@@ -1,8 +1,8 @@
 """A rule about one object in Kubernetes' own expression language, for the time when the webhook is down.
 
 An expression is one ValidatingAdmissionPolicy. Its text `wrong` yields what is wrong, or nothing. An update that makes
-nothing worse passes, as with the webhook: what is wrong in `oldObject` to no lesser degree is left out. A value that is
-no amount counts as absent, as in the dialects; `bad-quantity` reports it.
+nothing worse passes, as with the webhook: what is wrong in `oldObject` to no lesser degree is left out. A value
+that is not an amount counts as absent, as in the dialects; `bad-quantity` reports it.
 
 Written for Kubernetes 1.30 and later: quantities, optional fields and list functions, but no two-variable loops.
 """
@@ -36,7 +36,7 @@ def amount(value: str) -> str:
 
 
 def joined(*texts: str) -> str:
-    """Those of the texts that are not empty."""
+    """A CEL expression that joins the texts that are not empty."""
     return joined_list(f"[{', '.join(texts)}]")
 
 

@@ -29,11 +29,10 @@ API_VERSION = "config.quotree.dev/v1alpha1"
 KIND = "Configuration"
 
 
-def read_configuration(
-    manifest: object, rules: Collection[str], gates: Collection[Dialect] = frozenset()
-) -> Configuration:
-    """From the parsed file; `rules` are the ids that it may name, `gates` the dialects whose quota is enforced at gates
-    where the file does not say. Raises BadConfiguration, with the path of the key.
+def read_configuration(manifest: object, rules: Collection[str]) -> Configuration:
+    """The configuration in a parsed file; `rules` are the ids that it may name.
+
+    Raises BadConfiguration with the key's path.
     """
     top = Section(manifest, "")
     if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
@@ -106,7 +105,7 @@ def _override(section: Section, rules: Collection[str]) -> Override:
 
 
 def _gates(section: Section) -> dict[str, bool]:
-    """Those that Kueue's webhooks ask for; a name that Kueue does not know is refused as Kueue refuses it."""
+    """The feature gates that Kueue's webhooks read; an unknown name is refused as Kueue refuses it."""
     found = {gate: section.flag(gate, default) for gate, default in OF_WEBHOOKS.items()}
     for gate in section.rest():
         check_gates({gate: section.flag(gate, False)}, section.at("")[:-1])
@@ -116,7 +115,7 @@ def _gates(section: Section) -> dict[str, bool]:
 
 
 def _admitting_users(section: Section) -> tuple[str, ...]:
-    """Those of both projects where none is named: without any nothing could ever start."""
+    """The users who may admit. The default are those of both projects: without any, no job could start."""
     users = section.texts("admittingUsers") or list(ADMITTING_USERS)
     if not all(users):
         raise BadConfiguration("expected user names", section.at("admittingUsers"))

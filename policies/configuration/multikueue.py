@@ -28,7 +28,13 @@ class ConnectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRules:
-    """For one MultiKueueConfig. `selector` in Kubernetes' form, None for all its clusters; `rounds` None: no end."""
+    """The rules of one MultiKueueConfig.
+
+    score: how clusters are compared, one of `SCORES`.
+    weights: the weight of a cluster by its name.
+    selector: the label selector of clusters, in Kubernetes' form; None selects all.
+    rounds: rounds of nominations before the workload is given up; None: no limit.
+    """
 
     score: str = SCORES[0]
     weights: Mapping[str, int] = field(default_factory=dict)
@@ -106,7 +112,7 @@ def _closed(entries: list[Section]) -> list[Section]:
 
 
 def _selector(section: Section) -> Mapping[str, Any] | None:
-    """As it stands, since its form is Kubernetes' own; absent or empty selects all."""
+    """The selector in Kubernetes' form; an absent or empty one selects all clusters."""
     labels, expressions = section.labels("matchLabels"), section.mappings("matchExpressions")
     section.done()
     return {"matchLabels": labels, "matchExpressions": expressions} if labels or expressions else None

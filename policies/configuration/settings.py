@@ -34,7 +34,7 @@ ADMITTING_USERS = (
     "system:serviceaccount:quotree-system:quotree-reconciler",
     "system:serviceaccount:kueue-system:kueue-controller-manager",
 )
-"""Who admits as the manifests of both projects install them."""
+"""The users who admit, as the manifests of both projects install them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class KueueSettings:
 
 
 class Enforce(StrEnum):
-    """Who keeps Pods within quota: the project's own scheduler, or Quotree, by a scheduling gate."""
+    """What keeps Pods within quota: the project's own scheduler, or a scheduling gate of Quotree."""
 
     OFF = "off"
     GATES = "gates"

@@ -26,7 +26,7 @@ __all__ = ["DOMAIN", "VERSIONS", "Unconvertible", "convert", "is_convertible", "
 VERSIONS: Final = ("v1beta2", "v1beta1")
 """The storage version first."""
 DOMAIN: Final = "kueue.quotree.dev/"
-"""With a version after it: the annotation that keeps what only that version can express."""
+"""The prefix of annotations, each with a version after it, that keep what only that version can express."""
 _MOST_ANNOTATIONS = 256 * 1024
 """Bytes of all annotations of one object together; the API server takes no more."""
 

@@ -18,7 +18,7 @@ Shape: TypeAlias = list[list[Any]]
 lengths of prefix and suffix (None where absent), and whether one value holds for all pod counts."""
 
 MOST_DOMAINS: Final = 100_000
-"""Of one slice (the schema of v1beta2), and of all that are expanded: a few bytes can claim billions."""
+"""The most domains of one slice (the schema of v1beta2), and of all expanded ones: a few bytes can claim billions."""
 
 
 def compressed(domains: object) -> list[Part] | None:

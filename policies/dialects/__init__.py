@@ -1,4 +1,4 @@
-"""From manifest to typed object, natively in every version that the three projects serve or have served.
+"""Readers from manifests to typed objects, for every version that the three projects serve or have served.
 
 The readers of all kinds are loaded when they are first asked for: a process that starts needs few of the dialects.
 """

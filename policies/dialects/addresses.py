@@ -16,7 +16,7 @@ def link_local(host: str) -> bool:
     """Whether a host is an address in 169.254.0.0/16 or fe80::/10, in any spelling that a resolver takes.
 
     That is also decimal, octal and hexadecimal, of one to four parts, with a dot at its end, with a zone, and as IPv6
-    that carries an IPv4 address. A name is none; what it resolves to is known only where it is connected to.
+    that carries an IPv4 address. A name is not an address; what it resolves to is known only where it is connected to.
     """
     address = _address(host.strip("[]").removesuffix(".").partition("%")[0])
     return address is not None and any(each.is_link_local for each in (address, *_carried(address)))
@@ -30,7 +30,7 @@ def _address(text: str) -> Address | None:
 
 
 def _legacy(text: str) -> ipaddress.IPv4Address | None:
-    """As `inet_aton` reads it: 169.254.43518, 0251.0376.0xa9fe, 2852039166."""
+    """The address as `inet_aton` reads it: 169.254.43518, 0251.0376.0xa9fe, 2852039166."""
     parts = text.split(".")
     if len(parts) > 4 or not all(map(_PART, parts)):
         return None

@@ -128,5 +128,5 @@ def read_pod(manifest: Manifest) -> Pod:
 
 
 def ours(pairs: Mapping[str, str]) -> dict[str, str]:
-    """Those that the three projects read."""
+    """The labels or annotations that one of the three projects reads."""
     return {key: value for key, value in pairs.items() if key.startswith(_OURS) or key in _BARE_LABELS}

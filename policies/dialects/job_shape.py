@@ -178,7 +178,7 @@ class Framework:
     alias: str = ""
     """Its name in `integrations.frameworks`; empty for group/kind in lower case."""
     default: bool = False
-    """On where `integrations.frameworks` is not set."""
+    """Whether the kind is queued if `integrations.frameworks` is not set."""
     suspend: SuspendField | None = None
     managed_by: str = ""
     controller: str = ""
@@ -223,7 +223,7 @@ class JobShape(Framework):
     unless: str = ""
     late: bool = False
     generations: int = 1
-    """So many times what it asks for its children may take, while it replaces one by the next."""
+    """How many times its own request its children may take in all, while it replaces one by the next."""
 
     def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
         return pods_at(manifest, self.pod_sets)
@@ -242,7 +242,7 @@ def total(holder: Manifest, paths: Iterable[str]) -> int:
 
 
 def conditions(manifest: Manifest, status: str) -> Iterator[Mapping[str, Any]]:
-    """Those of the status that say so."""
+    """The conditions in the manifest's status whose own status is `status`."""
     for each in map(mapping, listing(at(manifest, "status.conditions"))):
         if each.get("status") == status:
             yield each

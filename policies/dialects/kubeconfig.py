@@ -30,7 +30,7 @@ _OUTSIDE = "kubeconfig path is not under the allowed prefix"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%:\[\]/-]+").fullmatch
-"""Of what two readers of URLs could read in two ways nothing: no user, no backslash, no blank, no query."""
+"""Without parts that two URL parsers may read in two ways: no user, no backslash, no blank, no query."""
 
 
 @dataclass(frozen=True, slots=True)

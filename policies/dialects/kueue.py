@@ -117,7 +117,7 @@ class KueueNode(Node):
         return self._terms
 
     def terms_of(self, pair: str) -> Terms:
-        """Those of one pair; the first where it is listed twice, which is refused."""
+        """The terms of one pair; the first where it is listed twice, which a rule refuses."""
         return self._first.get(pair, NO_TERMS)
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:

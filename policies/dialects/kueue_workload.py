@@ -21,7 +21,7 @@ from policies.model.quantity import BadQuantity, Quantity
 ELASTIC = f"{PREFIX}elastic-job"
 REPLACES = f"{PREFIX}workload-slice-replacement-for"
 SLICE_CHAIN = f"{PREFIX}workload-slice-name"
-"""Of slices and of their Pods: the first slice, by whose name Pods are found as long as the job runs."""
+"""An annotation of slices and their Pods: the first slice, by whose name Pods are found as long as the job runs."""
 PRIORITY_BOOST = f"{PREFIX}priority-boost"
 GATED_BY = f"{PREFIX}admission-gated-by"
 
@@ -232,7 +232,7 @@ def _slices(request: Mapping[str, Any], field: str) -> TopologySlices:
 
 
 def _pod_amounts(spec: Mapping[str, Any], field: str) -> Iterator[PodAmount]:
-    """Of the init containers, the containers and the pod as a whole, in this order."""
+    """The amounts of the init containers, the containers and the pod as a whole, in this order."""
     for key in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(key))):
             at = fields.join(field, key, index, "resources")

@@ -70,7 +70,7 @@ class NodeAffinity:
 
 
 def node_affinity(spec: Mapping[str, Any]) -> NodeAffinity:
-    """That of the pods with this spec."""
+    """The required node affinity of pods with this spec."""
     affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
     required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]

@@ -30,7 +30,7 @@ class OddAmount(NamedTuple):
 
 
 def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
-    """Those that a pod asks for, as a whole and in its containers; `at` is the path of its spec."""
+    """Odd amounts that a pod requests, as a whole and in its containers; `at` is the path of its spec."""
     yield from odd_in_resources(fields.join(at, "resources"), spec.get("resources"))
     for part in ("initContainers", "containers"):
         for index, container in enumerate(listing(spec.get(part))):
@@ -39,14 +39,14 @@ def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
 
 
 def odd_in_resources(at: str, resources: object) -> Iterator[OddAmount]:
-    """Those among requests and limits; `at` is the path of both."""
+    """Odd amounts among requests and limits; `at` is the path of both."""
     for key in ("requests", "limits"):
         for resource, value in mapping(mapping(resources).get(key)).items():
             yield from odd_value(fields.join(at, key, resource), resource, value)
 
 
 def odd_value(field: str, resource: object, value: object, *, of_pod: bool = True) -> Iterator[OddAmount]:
-    """That of a value as written, if it is odd."""
+    """The odd amount in a value as written, if it is odd."""
     if not isinstance(resource, str) or value is None or _is_common(resource, value):
         return
     try:
@@ -79,7 +79,10 @@ def odd(
 
 
 def odd_in_yunikorn(field: str, resource: str, text: str) -> OddAmount | None:
-    """That of a quota of YuniKorn; one of one unit shuts a queue, beside zeros that would be no quota at all."""
+    """The odd amount in a quota of YuniKorn.
+
+    One unit is not odd: it closes a queue, while zeros alone mean no quota.
+    """
     try:
         quantity = Quantity.parse(text)
     except BadQuantity:

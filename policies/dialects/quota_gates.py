@@ -1,6 +1,7 @@
 """How a Pod waits for quota without the scheduler of its project: the gate, what marks it, and what is noted on it.
 
-The webhook sets gate and label when a Pod is created; whoever admits it takes the gate off and notes the queue.
+The webhook sets gate and label when a Pod is created; the component that admits it removes the gate and notes
+the queue.
 """
 
 from __future__ import annotations

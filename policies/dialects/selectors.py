@@ -17,7 +17,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        """As kubectl writes selectors; a set of one value is written as that value."""
+        """The requirement as kubectl writes selectors; a set of one value is written as that value."""
         values = sorted(self.values)
         if self.operator in ("Gt", "Lt"):
             return f"{self.key}{'>' if self.operator == 'Gt' else '<'}{','.join(values)}"

@@ -25,7 +25,7 @@ _ENTRIES = {volcano.JOB: "tasks", WORKLOAD: "podSets"}
 
 
 def strict(found: Parsed) -> Parsed:
-    """With a defect for each such field; the very same where there is none."""
+    """The object with a defect for each unknown field; the same object if there is none."""
     defects = tuple(_defects(found.object, found.manifest)) if found.manifest is not None else ()
     return found._replace(object=replace(found.object, defects=found.object.defects + defects)) if defects else found
 

@@ -14,7 +14,7 @@ class Taint:
     effect: str
 
     def __str__(self) -> str:
-        """As kubectl writes it: `spot=true:NoSchedule`."""
+        """The taint as kubectl writes it: `spot=true:NoSchedule`."""
         return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
 
 

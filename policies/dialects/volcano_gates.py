@@ -18,9 +18,9 @@ TOGETHER = "quotree.dev/quota-gang"
 
 LABELS = (MARK,)
 ANNOTATIONS = (ADMITTED, TOGETHER, *GROUP_NAMES, TASK_NAME)
-"""By these a Pod is counted, so nobody changes them but who admits it."""
+"""The annotations by which a Pod is counted: only the admitter of the Pod may change them."""
 WHILE_GATED = (ADMITTED, TOGETHER)
-"""Those of a Pod that waits: its PodGroup may still be named, by Volcano's controller or by anybody."""
+"""The protected annotations of a waiting Pod: Volcano's controller, or a user, may still name its PodGroup."""
 
 
 def group_of(pod: Manifest) -> str | None:

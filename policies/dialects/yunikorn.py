@@ -70,7 +70,7 @@ def type_of(resource: str) -> str:
 
 
 def amount(resource: str, quantity: Quantity) -> int:
-    """In YuniKorn's units, rounded up; may lie beyond int64."""
+    """The quantity in YuniKorn's units, rounded up; it may exceed int64."""
     return quantity.milli() if resource == "cpu" else quantity.units()
 
 
@@ -97,7 +97,7 @@ def resource(texts: Mapping[str, str]) -> Resource | None:
 
 
 def written(texts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """By YuniKorn's type: the resource and its quantity as the user wrote them."""
+    """The resource and its quantity as the user wrote them, by YuniKorn's type."""
     return {type_of(name): (name, texts[name]) for name in _cpu_last(texts)}
 
 
@@ -256,7 +256,7 @@ def application_tags(namespace: Namespace) -> dict[str, str]:
 
 
 def _resource_tag(amounts: Resource | None) -> str:
-    """All zero is no tag; in the JSON a zero has no value."""
+    """Amounts that are all zero give no tag; in the JSON a zero has no value."""
     if not amounts or not any(amounts.values()):
         return ""
     return _json({"resources": {name: {"value": number} if number else {} for name, number in amounts.items()}})

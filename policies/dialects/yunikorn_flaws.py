@@ -69,7 +69,7 @@ def flaws(namespace: Namespace) -> Iterator[Flaw]:
 
 
 def deciding(namespace: Namespace) -> Iterator[Flaw]:
-    """Those of annotations that decide: the legacy pair does not where namespace.quota is there."""
+    """The flaws of annotations that have an effect: the legacy pair has none if namespace.quota is set."""
     overruled = yunikorn.LEGACY if namespace.annotations.get(yunikorn.QUOTA) else ()
     return (flaw for flaw in flaws(namespace) if flaw.annotation not in overruled)
 

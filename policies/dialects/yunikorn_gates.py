@@ -12,9 +12,9 @@ MARKED = "yunikorn"
 
 LABELS = (MARK, APP_ID, "applicationId", "spark-app-selector", yunikorn.QUEUE, "queue")
 ANNOTATIONS = (ADMITTED, APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO, TASK_GROUP, TASK_GROUPS)
-"""By these a Pod is counted, so nobody changes them but who admits it."""
+"""The annotations by which a Pod is counted: only the admitter of the Pod may change them."""
 WHILE_GATED = ANNOTATIONS
-"""Those of a Pod that waits."""
+"""The protected annotations of a waiting Pod."""
 
 UNREADABLE = "quotree.dev/QuotaUnreadable"
 """The condition of a Namespace whose quota cannot be read."""

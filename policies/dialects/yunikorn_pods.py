@@ -22,7 +22,7 @@ from policies.model.quantity import BadQuantity, Quantity
 PODS = "pods"
 _CONTAINERS = ("containers", "initContainers")
 _OF_THE_POD = ("vcore", "memory")
-"""Besides huge pages, what requests of the pod as a whole override."""
+"""The resources, besides huge pages, for which requests of the whole pod override those of its containers."""
 
 
 def read_pod(manifest: Manifest) -> Pod:
@@ -99,7 +99,7 @@ def _container(container: Mapping[str, Any], status: Mapping[str, Any], infeasib
 
 
 def _is_infeasible(status: Mapping[str, Any]) -> bool:
-    """By the condition, and by the field that stood for it before Kubernetes 1.33."""
+    """Whether a resize is infeasible, by the condition, or by the status field that it replaced in Kubernetes 1.33."""
     conditions = map(mapping, listing(status.get("conditions")))
     pending = (condition for condition in conditions if condition.get("type") == "PodResizePending")
     return status.get("resize") == "Infeasible" or any(each.get("reason") == "Infeasible" for each in pending)

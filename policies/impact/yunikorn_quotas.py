@@ -18,7 +18,7 @@ _NANO = 10**9
 _MILLI = 10**6
 _VCORE = "vcore"
 _UNLISTED = PairQuota(own=None, reach=None)
-"""Of a resource that neither the queue nor those above it name."""
+"""The quota of a resource that neither the queue nor those above it name."""
 Limits = Mapping[str, int]
 
 
@@ -92,7 +92,7 @@ def _least(above: Limits, own: Limits) -> dict[str, int]:
 
 
 def _reaches(node: NodeQuotas) -> dict[str, int]:
-    """In YuniKorn's units again, without what is unlimited."""
+    """What each resource of a node can reach, in YuniKorn's units; unlimited resources are left out."""
     return {
         pair.resource: quota.reach // _unit(pair.resource)
         for pair, quota in node.amounts.items()

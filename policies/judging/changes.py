@@ -28,7 +28,7 @@ def changed(
 
 
 def change(before: Parsed | None, after: Parsed | None, subresource: str = "") -> Change:
-    """With the fields that must stay and do not, where both manifests are at hand."""
+    """The change between two objects, with the immutable fields that change, if both manifests are known."""
     old, new = (it.object if it else None for it in (before, after))
     if before is None or after is None or before.manifest is None or after.manifest is None:
         return Change(old, new)

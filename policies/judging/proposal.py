@@ -87,7 +87,7 @@ class Proposal:
         return frozenset(found)
 
     def unknown(self, *kinds: GroupKind) -> list[str]:
-        """Those of the kinds of which the world does not hold every object: their absence proves nothing."""
+        """The kinds whose objects are not all known: the absence of an object proves nothing."""
         return [kind.kind for kind in kinds if kind not in self.after.known]
 
     def holds(self, kind: type[KubeObject]) -> bool:
@@ -157,7 +157,7 @@ def propose_stored(
 ) -> Proposal:
     """The proposal of all that `world` holds: queues and what they name as if they were created now, work as it stands.
 
-    For work was admitted under other circumstances: that its queue was closed since is no fault of it.
+    For work was admitted under other circumstances: a queue that was closed since then is not its fault.
     """
     changes = tuple(Change(it if it.is_work else None, it) for it in world.objects())
     return Proposal(

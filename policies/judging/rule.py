@@ -19,12 +19,19 @@ Check: TypeAlias = Callable[[Proposal], Iterator[Finding | NotEvaluated]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A named check. `kinds` are those whose change can bring a finding; for others the check is not even asked.
+    """A named check.
 
-    `alone`: the changed object decides by itself, whatever else there is. Such a rule has a form in `cel`, for the time
-    when the webhook is down, or says in `no_cel` why not. `status` is the HTTP status of a refusal: 422 for an object
-    that cannot be read, whoever else exists; 403 for policy. `only`: without that no change brings a finding.
-    `of_change`: it is about what somebody does; what is stored may be so.
+    id: kebab-case, such as `parent-cycle`; it names what is wrong.
+    source: the document or the code of a project that the rule follows.
+    kinds: the kinds whose change can bring a finding; the check does not run for others.
+    default: the action of the rule if the configuration sets none.
+    check: yields the findings of a proposal.
+    alone: the changed object alone decides, whatever else exists.
+    cel: a rule with `alone` in Kubernetes' expression language, for the time when the webhook is down.
+    no_cel: why a rule with `alone` has no `cel`.
+    status: the HTTP status of a refusal: 422 for an object that cannot be read, 403 for policy.
+    only: a change without this occasion never brings a finding.
+    of_change: the rule judges a change; a stored object may be in that state.
     """
 
     id: str

@@ -34,7 +34,7 @@ def assertion(judged: Judged) -> str:
 
 
 def flat(text: str) -> str:
-    """On one line, of characters that print, without a full stop at its end."""
+    """The text on one line, in printable characters, without a final full stop."""
     return plain(" ".join(text.split())).rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""From the queues of another scheduler to Kueue's objects, with all that cannot be kept.
+"""Migrates the queues of another scheduler to Kueue's objects, and lists what cannot be kept.
 
 migrated = migrate_volcano(manifests, Wish(totals={"cpu": 64000}))
 migrated.objects   # manifests of Kueue, v1beta2

@@ -18,7 +18,7 @@ VERSION: Final = "v1beta2"
 DEFAULT: Final = "default"
 """The LocalQueue of a namespace whose jobs name none."""
 _MOST_RESOURCES = 64
-"""In one resource group. A flavor may be in one group only, so a ClusterQueue with one flavor has one."""
+"""The most resources of a resource group. A flavor is in one group only, so a ClusterQueue with one flavor has one."""
 _FIRST = ("cpu", "memory")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 Amounts: TypeAlias = Mapping[str, int]
-"""By Kubernetes resource, as Kueue counts: milli-CPU for cpu, whole units for all else."""
+"""Amounts by Kubernetes resource, as Kueue counts: milli-CPU for cpu, whole units for all else."""
 
 
 @dataclass(frozen=True, slots=True)

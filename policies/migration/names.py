@@ -12,11 +12,11 @@ from policies.dialects.labels import is_domain
 _LONGEST = 63
 """Characters: jobs name their LocalQueue in a label, and a label holds no more."""
 _DIGITS = 8
-"""Of the hash that tells apart names which would otherwise be the same."""
+"""Hexadecimal digits of the hash that distinguishes names which would otherwise be equal."""
 
 
 def kueue_names(names: Iterable[str]) -> dict[str, str]:
-    """By name the one in Kueue, which is the same where it can be. It depends on the other names only where two would
+    """The name in Kueue for each name: the same one if possible. It depends on the other names only where two would
     be the same."""
     every = set(names)
     kept = {name for name in every if is_domain(name) and len(name) <= _LONGEST}

@@ -110,7 +110,7 @@ class _One:
     # -- what is promised, from the leaves up -----------------------------------------------------------------------
 
     def _gather(self) -> None:
-        """Whoever is promised something is promised what its children are; nobody is promised more than its limit."""
+        """A queue with a promise is promised what its children are; no queue is promised more than its limit."""
         for name in reversed(self.tree.order):
             queue = self.tree.queues[name]
             kept = max(queue.guarantee.get(self.resource, 0), self._kept_below(name))

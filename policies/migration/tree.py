@@ -28,7 +28,7 @@ class SourceTree:
         return (name for name in self.order if self.is_leaf(name))
 
     def parent(self, name: str) -> str:
-        """Of any queue but the root."""
+        """The parent of any queue but the root."""
         parent = self.queues[name].parent
         assert parent is not None
         return parent

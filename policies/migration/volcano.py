@@ -51,7 +51,7 @@ def _queue(manifest: Manifest) -> Queue | None:
 
 
 def _source(queue: Queue, written: Manifest) -> SourceQueue:
-    """As Volcano reads it: who is guaranteed something deserves it, and a capability of 0 is none."""
+    """The queue as Volcano reads it: what is guaranteed is also deserved, and a capability of 0 means no limit."""
     spec = mapping(written.get("spec"))
     weight = spec.get("weight")
     return SourceQueue(
@@ -82,8 +82,10 @@ def _built_in(sources: Mapping[str, SourceQueue], entries: Iterable[QueueMapping
 
 
 def _limited_by_root(sources: Mapping[str, SourceQueue]) -> Iterator[SourceQueue]:
-    """A capability of root limits each resource, also one that it does not name: there is none of that. What root is
-    promised is what its children are, whatever its manifest says."""
+    """The queues with root's capability as a limit of each resource; a resource that it does not name is limited to 0.
+
+    Root is promised what its children are promised, whatever its manifest says.
+    """
     root = sources[ROOT]
     named = {r for each in sources.values() for amounts in (each.guarantee, each.deserved, each.most) for r in amounts}
     most = {resource: root.most.get(resource, 0) for resource in named} if root.most else {}

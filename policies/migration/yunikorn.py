@@ -118,12 +118,12 @@ def _above(path: str) -> str | None:
 
 
 def _limit(maximum: Resources | None) -> Amounts:
-    """A max of only zeros is none."""
+    """The max of a queue; one of only zeros means no max."""
     declared = amounts(maximum)
     return _kubernetes(declared) if is_positive(declared) else {}
 
 
 def _kubernetes(own: OwnAmounts) -> Amounts:
-    """By Kubernetes' names; both count CPU in thousandths and all else in whole units."""
+    """The amounts by Kubernetes' names; both count CPU in thousandths and all else in whole units."""
     named = {"cpu" if name == yunikorn.VCORE else name: amount for name, amount in own.items() if is_counted(name)}
     return {name: max(0, amount) for name, amount in named.items()}

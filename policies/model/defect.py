@@ -1,4 +1,4 @@
-"""A fault of one manifest by itself."""
+"""A fault of a single manifest, whatever else exists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Defect:
     """One fault of a manifest.
 
-    `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
+    `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is not.
     `warning` says that the API server accepts the manifest all the same and drops what is at `field`; `unknown` that
     this version does not have the field, so that kubectl refuses it.
     `newer` says that a newer version may have it.

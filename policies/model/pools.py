@@ -18,7 +18,7 @@ _CPU = "cpu"
 
 
 class Terms(NamedTuple):
-    """A node's own numbers. A limit that is None is not set, which is no limit at all."""
+    """A node's own numbers. A limit that is None is not set: there is no limit."""
 
     nominal: int = 0
     borrowing: int | None = None
@@ -43,7 +43,7 @@ class Pool(NamedTuple):
 NO_TERMS = Terms()
 NO_POOL = Pool()
 Pools = Mapping[str, Pool]
-"""By "flavor/resource"."""
+"""The pools of a node by "flavor/resource"."""
 
 
 def count(resource: str, quantity: Quantity) -> int:

@@ -50,7 +50,7 @@ _GRAMMAR = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|
 
 
 class BadQuantity(ValueError):
-    """A value that is no Kubernetes quantity; the message tells what was found, what is wrong and an obvious cure."""
+    """A value that is not a Kubernetes quantity; the message says what was found, what is wrong and an obvious cure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class Quantity:
 
     @property
     def text(self) -> str:
-        """As the user wrote it; canonical for a computed quantity."""
+        """The quantity as the user wrote it; the canonical text for a computed one."""
         return self.written or str(self)
 
     def units(self) -> int:
@@ -278,7 +278,7 @@ def _suffix_cure(number: str, suffix: str) -> str:
 
 
 def correction(value: object) -> str | None:
-    """The quantity that is meant for certain by a value that is none; None where only its author knows."""
+    """The quantity that an invalid value certainly means; None if only its author knows."""
     if isinstance(value, float | Decimal) and not isinstance(value, bool):
         text = str(value)
     elif isinstance(value, str) and len(value) <= MAX_LENGTH:

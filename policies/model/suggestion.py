@@ -112,7 +112,10 @@ def _letters(word: str) -> int:
 
 
 def _distance(one: str, other: str, most: int) -> int:
-    """Of Damerau and Levenshtein, each letter in one swap at most; `most` + 1 for all that is farther."""
+    """The Damerau-Levenshtein distance, with each letter in at most one swap.
+
+    Any distance above `most` is returned as `most` + 1.
+    """
     if abs(len(one) - len(other)) > most:
         return most + 1
     before: list[int] = []

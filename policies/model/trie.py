@@ -31,7 +31,7 @@ _UNKNOWN: Any = object()
 class _Page(Generic[K, V]):
     """Either a leaf (`entries`) or a branch (`pages`), with the size and the total of what is under it.
 
-    Whoever holds `owner` may change the page.
+    Only changes with this `owner` may edit the page in place.
     """
 
     __slots__ = ("entries", "owner", "pages", "size", "total")
@@ -84,7 +84,7 @@ class Trie(Generic[K, V, T]):
         return value
 
     def get(self, key: K) -> V | None:
-        """The value of `key`, None where there is none (None itself is no value of a Trie)."""
+        """The value of `key`, None where there is none (None itself cannot be a value of a Trie)."""
         page, path = self._page, hash(key)
         while page.entries is None:
             below = page.pages[path & _MASK]

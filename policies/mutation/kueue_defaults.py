@@ -35,7 +35,7 @@ def finalizer(manifest: Manifest) -> Patch:
 
 
 def min_counts(manifest: Manifest, settings: KueueSettings) -> Patch:
-    """Without partial admission no pod set of a Workload may start smaller."""
+    """A patch that removes minCount from the pod sets of a Workload if partial admission is off."""
     if settings.enabled("PartialAdmission"):
         return []
     entries = enumerate(listing(mapping(manifest.get("spec")).get("podSets")))

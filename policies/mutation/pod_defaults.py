@@ -67,7 +67,10 @@ def _container(container: Mapping[str, Any], defaults: Limits, compat: bool) -> 
 
 
 def _resources(own: Mapping[str, Any], defaults: Limits, requested: Container[str], compat: bool) -> dict[str, Any]:
-    """With defaults where it says nothing. A limit is no request of what is `requested` elsewhere."""
+    """The resources with defaults filled in.
+
+    A limit is not taken as the request of a resource that is `requested` elsewhere.
+    """
     limits = {**_texts(defaults.limits), **mapping(own.get("limits"))}
     default_requests, own_limits = _texts(defaults.requests), mapping(own.get("limits"))
     first, last = (own_limits, default_requests) if compat else (default_requests, own_limits)

@@ -58,7 +58,7 @@ def quota_label(manifest: Manifest, settings: YuniKornSettings) -> Patch:
 
 
 def _project(manifest: Manifest, forest: Forest, configuration: Configuration, *, demanded: bool) -> str:
-    """For whose quota the Pod waits; empty for nobody's.
+    """The project whose quota the Pod waits for; empty if it does not wait.
 
     YuniKorn's Namespaces come first: there a PodGroup would be the way around the quota. A Namespace that is not known
     yet may have one.

@@ -95,7 +95,10 @@ def gated_pod(manifest: Manifest, switched_on: bool) -> Patch:
 
 
 def _belongs(manifest: Manifest, group: VolcanoResourceGroup) -> bool:
-    """By namespace, or by annotation; a group that says neither takes the pods that name it in an annotation."""
+    """Whether a pod belongs to the group, by namespace or annotation.
+
+    A group with neither takes pods whose annotation names it.
+    """
     if group.by == "namespace":
         return (text(metadata(manifest).get("namespace")) or "default") in group.values
     notes = texts(metadata(manifest).get("annotations"))

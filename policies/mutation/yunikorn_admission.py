@@ -50,7 +50,7 @@ class Filters:
 
     @classmethod
     def read(cls, settings: Mapping[str, ConfigSetting]) -> Filters:
-        """From the keys of YuniKorn's ConfigMaps; one that cannot be read counts as absent."""
+        """The filters in the keys of YuniKorn's ConfigMaps; an unreadable key counts as absent."""
         default = cls()
 
         def listed(key: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class Filters:
 
     @classmethod
     def of(cls, forest: Forest, namespace: str) -> Filters:
-        """As the ConfigMaps in YuniKorn's own namespace have them, as far as the forest holds these."""
+        """The filters in the ConfigMaps of YuniKorn's own namespace, as far as the forest holds these."""
         return cls.read({key: setting for key, (_, setting) in merged(forest, namespace).items()})
 
     def processes(self, namespace: str, flag: bool | None) -> bool:
@@ -99,7 +99,7 @@ class Filters:
 
 
 def _patterns(written: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-    """The list that the text holds, separated by commas; the default where one entry is no pattern."""
+    """The list that the text holds, separated by commas; the default if one entry is not a pattern."""
     entries = tuple(entry.strip() for entry in written.split(",") if entry.strip())
     return entries if all(patterns.compiled(entry) for entry in entries) else otherwise
 
@@ -132,8 +132,9 @@ class PodAdmission:
 
     @classmethod
     def of(cls, namespace: str, user: User, forest: Forest, priority_class: str = "") -> PodAdmission:
-        """As far as the forest knows the Namespace and the PriorityClass; YuniKorn too takes those it does not see
-        for ones without annotations.
+        """The request with its Namespace and PriorityClass from the forest.
+
+        An unknown object counts as one without annotations, as in YuniKorn.
         """
         known, priority = (
             forest.get(Ref(*NAMESPACE, "", namespace)),

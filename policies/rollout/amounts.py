@@ -7,12 +7,12 @@ from policies.model.quantity import Quantity
 
 
 def lower(was: object, now: object) -> object:
-    """The lower of the two; the former where one is no quantity."""
+    """The lower of the two; the former if one is not a quantity."""
     return was if _is_at_most(was, now) else now
 
 
 def higher(was: object, now: object) -> object:
-    """The higher of the two; the latter where one is no quantity."""
+    """The higher of the two; the latter if one is not a quantity."""
     return now if _is_at_most(was, now) else was
 
 

@@ -128,7 +128,7 @@ def _promises(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _lowered_annotations(before: Manifest, after: Manifest) -> Manifest:
     """Below the queue where it is, with the lower amount of each resource before and after.
 
-    What it has no longer as guaranteed is none; what it has no longer as quota is unlimited.
+    A guarantee that is gone is absent; a quota that is gone is unlimited.
     """
     found = _with_own_annotations(before)
     notes, final = found["metadata"]["annotations"], mapping(metadata(after).get("annotations"))
@@ -157,7 +157,7 @@ def _with_own_annotations(manifest: Manifest) -> dict[str, Any]:
 
 
 def _amounts(annotations: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Empty for what is no JSON object."""
+    """The mapping in a JSON text; empty for a text that is not a JSON object."""
     try:
         return mapping(json.loads(annotations.get(key) or "{}"))
     except (ValueError, TypeError, RecursionError):

@@ -18,7 +18,7 @@ from policies.rollout.detours import detours
 from policies.rollout.edits import Edit, Site, direction
 
 _RESTARTS = 8
-"""Of the search with the stuck edits first. What is stuck after a few of them usually is in every order."""
+"""Restarts of the search with the stuck edits first. An edit that is stuck even then usually is in every order."""
 
 
 @dataclass(frozen=True, slots=True)

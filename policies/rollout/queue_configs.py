@@ -37,7 +37,7 @@ def _between(before: Manifest, after: Manifest, promise: Choice) -> Manifest:
 
 
 def _tree(before: object, after: object, promise: Choice) -> str | None:
-    """As JSON, which is YAML too; None where one of the two is no tree."""
+    """The tree as JSON, which is also YAML; None if one of the two texts is not a tree."""
     try:
         old, new = mapping(single(text(before) or "")), mapping(single(text(after) or ""))
     except BadText:
@@ -74,7 +74,7 @@ def _alone(queue: Fields, promise: Choice) -> Fields:
 
 
 def _resources(before: Fields, after: Fields, promise: Choice) -> Fields:
-    """A limit that only one of the two has is none. A guarantee that only one of them has is the higher one."""
+    """A limit that only one of the two has is dropped. A guarantee that only one of them has is kept."""
     old, new = mapping(before.get("resources")), mapping(after.get("resources"))
     found = {
         "max": _pairs(old.get("max"), new.get("max"), higher),
@@ -87,11 +87,11 @@ def _resources(before: Fields, after: Fields, promise: Choice) -> Fields:
 
 
 def _most(before: Fields, after: Fields) -> object:
-    """The higher number of applications; none is no limit."""
+    """The higher number of applications; an absent one is unlimited."""
     return higher(before[MOST], after[MOST]) if before.get(MOST) and after.get(MOST) else None
 
 
 def _pairs(before: object, after: object, chosen: Choice) -> dict[str, object]:
-    """Of each resource that both name the amount that is chosen."""
+    """The chosen amount of each resource that both sides name."""
     old, new = mapping(before), mapping(after)
     return {name: chosen(old[name], new[name]) for name in old if name in new}

@@ -36,7 +36,7 @@ def about(kinds: frozenset[GroupKind]) -> tuple[Rule, ...]:
 
 @lru_cache(maxsize=1024)
 def concerned(kinds: frozenset[GroupKind], occasions: frozenset[Occasion]) -> tuple[Rule, ...]:
-    """Those among them that may find anything in a change with these occasions."""
+    """The rules for these kinds that may report a change with these occasions."""
     return tuple(rule for rule in about(kinds) if rule.only is None or rule.only in occasions)
 
 
@@ -49,13 +49,13 @@ def find(id: str) -> Rule:
 
 
 def spelled(kind: GroupKind) -> str:
-    """As kubectl names it: Queue.scheduling.volcano.sh."""
+    """The kind as kubectl names it: Queue.scheduling.volcano.sh."""
     return f"{kind.kind}.{kind.group}" if kind.group else kind.kind
 
 
 @cache
 def _modules() -> tuple[str, ...]:
-    """Those of rules; what rules share has a name that begins with an underscore."""
+    """The modules of rules; modules that rules share have a name that begins with an underscore."""
     every = (each.name for each in walk_packages(__path__, f"{__name__}.") if not each.ispkg)
     return tuple(name for name in every if not name.rpartition(".")[2].startswith("_"))
 

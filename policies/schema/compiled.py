@@ -44,9 +44,9 @@ _DATE_TIME = (
 
 @dataclass(frozen=True, slots=True)
 class KeyedList:
-    """A list whose entries are told apart by `keys`: field -> the value where an entry lacks it.
+    """A list whose entries are distinguished by `keys`: field -> the value where an entry lacks it.
 
-    A set has no keys: its entries are texts, each told apart by itself.
+    A set has no keys: its entries are strings, each its own key.
     """
 
     steps: Steps
@@ -109,7 +109,7 @@ class Compiled:
 
     @cached_property
     def is_sound(self) -> Callable[[Any], bool]:
-        """The fast yes or no. Raises ValueError for what JSON cannot hold, such as a key that is no text."""
+        """The fast yes or no. Raises ValueError for what JSON cannot hold, such as a key that is not a string."""
         from jsonschema_rs import Draft202012Validator
 
         return Draft202012Validator(self.document).is_valid

@@ -253,7 +253,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
-    """As jsonschema's, but `$` matches at the very end only, as in Go; Python's also matches before a last newline."""
+    """Like jsonschema's check, but `$` matches only at the very end, as in Go.
+
+    Python's also matches before a last newline.
+    """
     if isinstance(value, str) and not _compiled(pattern).search(value):
         yield ValidationError("does not match")
 

@@ -160,7 +160,7 @@ def _duplicates(compiled: Compiled, manifest: Manifest) -> Iterator[tuple[Path, 
 
 
 def _repeats(entries: Any, keys: tuple[tuple[str, Any], ...]) -> bool:
-    """Whether two entries of the list are told apart by nothing."""
+    """Whether two entries of the list have the same key."""
     if not isinstance(entries, list) or len(entries) < 2:
         return False
     found: list[object]

@@ -1,7 +1,7 @@
 """What is read of a cluster for a move, and how it is changed: values alone, with the old ones kept in annotations.
 
 A step says what the objects are to look like; it is done once they do. So the state of the cluster is the whole memory
-of a move: whoever was stopped within it runs the command again.
+of a move: a user who was interrupted runs the command again.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ReleaseNames:
 
     @property
     def configuration(self) -> ObjectRef:
-        """Of the reconciler, in the form of Kueue's."""
+        """The ConfigMap with the reconciler's configuration, in the form of Kueue's."""
         return ObjectRef("ConfigMap", "quotree-reconciler", self.namespace)
 
     @property
@@ -293,7 +293,7 @@ def stopped(deployment: Manifest) -> dict[str, Any]:
 
 
 def started(deployment: Manifest, default: int) -> dict[str, Any]:
-    """With the replicas that it had; `default`: where it is at 0 and remembers none."""
+    """The Deployment with its former replicas. `default` applies if it is at 0 and has no record of them."""
     before = remembered(deployment, REPLICAS_BEFORE)
     wanted = replicas(deployment) or (before if isinstance(before, int) and before > 0 else default)
     return replaced(noted(deployment, REPLICAS_BEFORE, None), "spec.replicas", wanted)
@@ -311,7 +311,7 @@ def unready(deployment: Manifest) -> str:
 
 
 def at_work(found: FoundCluster, deployment: ObjectRef, lease: ObjectRef) -> str:
-    """Who may still write for a Deployment that is at 0; empty for nobody."""
+    """What may still write for a Deployment that is at 0; empty if nothing can."""
     if left := found.pods.get(deployment, 0):
         return f"{left} Pod{'s' * (left > 1)} of {deployment} to end"
     holder = found.held.get(lease)

@@ -30,7 +30,7 @@ from policies.text import yaml_values
 from policies.text.positions import BadText
 
 VERSIONS = "0.19"
-"""Of Kueue: whose objects are known."""
+"""The version of Kueue whose objects are known."""
 CONVERTED = frozenset({"admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters"}) | frozenset(
     {"multikueueconfigs", "workloads"}
 )
@@ -53,7 +53,7 @@ Judge = Callable[[Manifest, ReconcilerSettings], object]
 def take_over(
     found: FoundCluster, names: ReleaseNames, kinds: Collection[str], judge: Judge, render: taking.Render
 ) -> TakeoverPlan:
-    """`kinds`: the frameworks that the reconciler runs by itself. `render` makes the text of a configuration."""
+    """`kinds`: the frameworks that the reconciler runs by default. `render` makes the text of a configuration."""
     missing = tuple(_missing(found, names))
     if missing:
         return TakeoverPlan(refusals=missing)
@@ -114,7 +114,7 @@ def _unknown(manager: Manifest, names: ReleaseNames) -> Iterator[str]:
 
 
 def _version(manager: Manifest) -> str:
-    """By the tag of its image, else by its label; empty where neither says one."""
+    """The manager's version, by the tag of its image, else by its label; empty if neither has one."""
     pod = pod_spec(manager)
     images = [
         text(each.get("image")) or ""
@@ -184,7 +184,7 @@ def _unlike(found: FoundCluster, names: ReleaseNames, settings: KueueSettings, t
 
 
 def _user(manager: Manifest, names: ReleaseNames) -> str:
-    """As whom Kueue's manager writes, beside our webhook, until it has ended."""
+    """The user that Kueue's manager writes as. It still writes, with our webhook running, until it has ended."""
     pod = pod_spec(manager)
     account = text(pod.get("serviceAccountName")) or "default"
     return f"system:serviceaccount:{names.kueue_namespace}:{account}"
@@ -210,7 +210,7 @@ def _own(config_map: Manifest) -> Configuration | str:
 
 
 def _dispatches(reconciler: Manifest) -> bool:
-    """By its last flag, which counts."""
+    """Whether the reconciler dispatches to worker clusters; the last flag counts."""
     flags = [flag for flag in _flags(reconciler) if flag.startswith(_MULTIKUEUE)]
     return not flags or flags[-1] == f"{_MULTIKUEUE}true"
 

@@ -35,7 +35,7 @@ from policies.takeover.objects import (
 from policies.takeover.taking import traces
 
 QUEUE_FINALIZER, QUEUE_OPERATION = "quotree.dev/queue-in-use", "quotree.dev/queue-operation"
-"""On Volcano's queues; scheduling/volcano_queues writes them."""
+"""The marks on Volcano's queues; scheduling/volcano_queues writes them."""
 FENCE = "quotree.dev/taken-over-at"
 """The annotation of a Workload that a new leader of the reconciler leaves."""
 OF_KUEUE = frozenset({IN_USE, MANAGED, GATE, TOPOLOGY_GATE, ELASTIC_GATE})
@@ -45,7 +45,7 @@ GATES = frozenset({GATE, TOPOLOGY_GATE, ELASTIC_GATE, MARK})
 LABELS = frozenset({MANAGED, MARK})
 ANNOTATIONS = frozenset({ADMITTED, WAITS, TOGETHER, QUEUE_OPERATION, FENCE})
 CONDITIONS = frozenset({FULL, UNREADABLE})
-"""Of a Namespace."""
+"""The conditions of a Namespace that Quotree writes."""
 MARKED = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "Queue", "Pod", "Namespace")
 """The kinds of others that have our marks; jobs have none."""
 CLUSTER_ROLES = (
@@ -206,7 +206,7 @@ def _bare(manifest: Manifest, marks: frozenset[str]) -> dict[str, Any]:
 
 
 def _jobs(found: FoundCluster, *, waiting: bool) -> Iterator[tuple[JobShape, Manifest]]:
-    """Those in a queue that wait, or that run."""
+    """The jobs in a queue that wait, or those that run."""
     for shape in SHAPES.values():
         for each in found.of_kind(shape.kind.kind):
             queued = QUEUE_NAME in texts(metadata(each).get("labels"))

@@ -24,7 +24,7 @@ _OF_JOBS = {
 
 
 def asked_elsewhere(found: FoundCluster, names: ReleaseNames, selector: Mapping[str, Any]) -> Iterator[str]:
-    """For each webhook that lacks a requirement of Kueue's selector: which it lacks."""
+    """A message for each webhook that lacks a requirement of Kueue's selector."""
     system = {"kube-system", names.kueue_namespace}
     wanted = [term for term in _terms(selector) if not (term[1] == "NotIn" and system.issuperset(term[2]))]
     for ref in (names.mutating, names.validating):

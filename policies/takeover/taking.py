@@ -41,7 +41,7 @@ INJECTED = "cert-manager.io/inject-ca-from"
 """The annotation by which cert-manager writes a CA: Kueue's would come back."""
 CONFIGURATION_KEY = "configuration.yaml"
 _REPLICAS = 2
-"""Of the reconciler, where it was installed with 0."""
+"""The replicas of a reconciler that was installed with 0."""
 _TEMPLATE_NOTE = "spec.template.metadata.annotations"
 
 Render = Callable[[Mapping[str, Any]], str]
@@ -123,7 +123,7 @@ def _invisible(found: FoundCluster, names: ReleaseNames) -> PlanStep:
 
 
 def bare(manifest: Manifest) -> dict[str, Any]:
-    """As somebody would create it."""
+    """The manifest as a user would create it, without what the API server adds."""
     meta = {key: value for key, value in metadata(manifest).items() if key in ("name", "labels", "annotations")}
     kept = {key: value for key, value in manifest.items() if key in ("apiVersion", "kind", "spec")}
     return {**kept, "metadata": meta}
@@ -179,7 +179,7 @@ def converting(definition: Manifest, client: Mapping[str, Any], injected: str | 
 
 
 def injector(manifest: Manifest) -> str | None:
-    """Whose CA cert-manager writes into it; None where it writes none."""
+    """The source of the CA that cert-manager writes into the object; None if it writes none."""
     return texts(metadata(manifest).get("annotations")).get(INJECTED)
 
 

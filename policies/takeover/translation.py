@@ -77,14 +77,14 @@ def _parsed(written: str) -> dict[str, Any]:
 
 
 def _why(path: str) -> str:
-    """Of the key itself, or of the one above it."""
+    """The reason for the key, or for the nearest key above it."""
     parts = path.split(".")
     known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((_WHY[key] for key in known if key in _WHY), "it has no effect in Quotree.")
 
 
 def _without(section: Mapping[str, Any], paths: Collection[str], under: str = "") -> dict[str, Any]:
-    """Without these keys, and without sections that are empty then."""
+    """The section without these keys, and without sections that become empty."""
     kept: dict[str, Any] = {}
     for key, value in section.items():
         at = f"{under}.{key}" if under else key

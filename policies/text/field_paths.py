@@ -1,4 +1,4 @@
-"""From a field path such as `spec.groups[0].name` to its place in the text of a manifest.
+"""Finds the place of a field path such as `spec.groups[0].name` in the text of a manifest.
 
 The places of all values of a stretch of text are found in one walk over its steps, the first time that one of them is
 asked for: findings are few for most objects, and thousands for some. YAML and JSON are both walked as steps.
@@ -61,7 +61,7 @@ class _Spot:
 
 
 _Anchors: TypeAlias = dict[str, list[tuple[int, _Spot]]]
-"""By name, where each is and what it names; in the order of the text."""
+"""The places and values of each anchor by name, in the order of the text."""
 
 
 class Outline:

@@ -1,6 +1,6 @@
 """JSON Patch operations as edits of a YAML or JSON text: what they do not concern stays as it is, to the byte.
 
-An edit knows the layouts that people write. It may be wrong about others: whoever edits reads the result again and
+An edit knows the layouts that people write. It may be wrong about others: the caller reads the result again and
 compares it with what the patch makes of the value.
 """
 
@@ -192,7 +192,7 @@ def _quoted(value: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """As JSON, which YAML reads too once what does not print is an escape."""
+    """The value as JSON, which YAML can read too, since unprintable characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, default=float)
     return text if text.isprintable() else "".join(map(_character, text))
 

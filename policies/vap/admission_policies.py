@@ -56,7 +56,7 @@ def _policy(rule: Rule, form: Expression) -> Iterable[Manifest]:
 
 
 def policy_name(rule: Rule, form: Expression) -> str:
-    """Of the policy and its binding; the kinds tell the forms of one rule apart."""
+    """The name of the policy and its binding; the kinds distinguish the forms of one rule."""
     return f"{rule.id}.{'-'.join(kind.kind.lower() for kind in form.kinds)}.quotree.dev"
 
 

@@ -144,7 +144,7 @@ class _Cycle:
         return Nomination(entry, queue, assignment, targets, preemptor, replaced)
 
     def _best(self, queue: ClusterQueueState, entry: PendingEntry) -> tuple[FlavorAssignment, list[PreemptionTarget]]:
-        """With all of its pods if possible, else with as many as possible."""
+        """The best assignment and its targets, with all pods if possible, else with as many as possible."""
         preemptor = self._preemptor(queue, entry)
         full = self._assign(queue, entry, preemptor)
         targets = self._targets(preemptor, full)

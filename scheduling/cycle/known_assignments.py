@@ -38,7 +38,7 @@ class _Place:
 
 
 class KnownAssignments:
-    """Those of one engine, by ClusterQueue."""
+    """The assignments that one engine has searched, by ClusterQueue."""
 
     def __init__(self, state: QuotaState) -> None:
         self._state = state
@@ -60,7 +60,7 @@ class KnownAssignments:
         return entry.scheduling_hash, begins, used
 
     def find(self, queue: ClusterQueueState, shape: Shape) -> FlavorAssignment | None:
-        """As a search would find it now, so with the generation of now."""
+        """The assignment that a search would find now, with the current generation."""
         known = self._place(queue).found
         found, generation = known.get(shape), self._state.generation(queue)
         if found is not None and found.generation != generation:

@@ -161,7 +161,7 @@ def _total(members: Sequence[SearchedPodSet]) -> Mapping[str, int]:
 
 @lru_cache(maxsize=1024)
 def _ordered(resources: tuple[str, ...]) -> tuple[str, ...]:
-    """In Kueue's order, so that the message is about the same resource group as Kueue's."""
+    """The resources in Kueue's order, so that the message is about the same resource group as Kueue's."""
     return tuple(sorted(resources, key=lambda resource: (_fnv(resource), resource)))
 
 

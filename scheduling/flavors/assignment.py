@@ -17,7 +17,7 @@ from scheduling.objects.requests import PodSetRequests
 
 PODS = "pods"
 ALL_TRIED = -1
-"""In place of an index: the search tried all flavors of the group."""
+"""Stands for an index: the search tried all flavors of the group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class FlavorOutcome(IntEnum):
 
     @property
     def label(self) -> str:
-        """As Kueue writes it."""
+        """The mode as Kueue writes it."""
         return _LABELS[self]
 
 

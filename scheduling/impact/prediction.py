@@ -93,7 +93,7 @@ def _workloads(simulation: KueueSimulation, borrowing: Borrowing) -> tuple[str, 
 def _grown(
     before: dict[tuple[Ref, QuotaPair], Borrowing], after: dict[tuple[Ref, QuotaPair], Borrowing]
 ) -> list[Borrowing]:
-    """Those that borrow more than before."""
+    """The queues that borrow more than before."""
     return [
         each
         for key, each in sorted(after.items())
@@ -102,7 +102,7 @@ def _grown(
 
 
 def _more(before: dict[tuple[Ref, QuotaPair], Excess], after: dict[tuple[Ref, QuotaPair], Excess]) -> list[Excess]:
-    """Those that are over quota by more than before."""
+    """The nodes that are over quota by more than before."""
     return [
         each
         for key, each in sorted(after.items())

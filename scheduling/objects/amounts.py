@@ -19,7 +19,7 @@ _CPU = "cpu"
 _MILLI = 10**6
 _UNIT = 10**9
 _UNLIMITED_CPU = INT64_MAX // 1000 * _UNIT
-"""From this many nano-CPU on, the milli-CPU would not fit 64 bits."""
+"""The number of nano-CPU from which on milli-CPU would not fit 64 bits."""
 MANY = 2**31 - 1
 """How often a request for nothing fits."""
 
@@ -70,7 +70,7 @@ def quantity_of(resource: str, amount: int) -> Quantity:
 
 
 def approximate(resource: str, amount: int) -> float:
-    """In cores or whole units, only for metrics; UNLIMITED is infinite."""
+    """The amount in cores or whole units, only for metrics; UNLIMITED is infinite."""
     if amount == UNLIMITED:
         return float("inf")
     return amount / 1000 if resource == _CPU else float(amount)

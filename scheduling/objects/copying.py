@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 else:
 
     def replace(value, /, **changes):
-        """As `dataclasses.replace`. Raises TypeError for an object of another sort, AttributeError for another name."""
+        """A faster `dataclasses.replace`.
+
+        Raises TypeError for an object of another kind, AttributeError for an unknown field.
+        """
         read, writes = _slots(type(value))
         copy = object.__new__(type(value))
         for write, held in zip(writes, read(value), strict=True):

@@ -1,4 +1,4 @@
-"""By which names Workloads, jobs and groups of Pods find each other.
+"""The names by which Workloads, jobs and groups of Pods find each other.
 
 Source: Kueue v0.19, pkg/controller/jobframework (workload names) and the gates ShortWorkloadNames and
 WorkloadIdentifierAnnotations.
@@ -48,7 +48,7 @@ class Naming:
 
 
 NAMING = Naming()
-"""With Kueue's default gates."""
+"""The naming with Kueue's default gates."""
 
 
 def workload_names(kind: GroupKind, name: str, uid: str) -> set[str]:

@@ -55,7 +55,10 @@ class PriorityClasses:
         return _found(WORKLOAD_PRIORITY_CLASS, name, self.of_workloads)
 
     def by_pod_class(self, name: str) -> WorkloadPriority:
-        """Without a name: the global default, the lowest of several. Raises UnknownPriorityClass."""
+        """The priority of a PriorityClass, or of the lowest global default for an empty name.
+
+        Raises UnknownPriorityClass.
+        """
         if name:
             return _found(POD_PRIORITY_CLASS, name, self.of_pods)
         lowest = min(self.defaults, key=lambda each: (self.of_pods[each], each), default=None)
@@ -83,7 +86,7 @@ def read_priority_classes(manifests: Iterable[Manifest]) -> PriorityClasses:
 def priority_of(
     classes: PriorityClasses, *, workload_class: str = "", job_class: str = "", pod_classes: Iterable[str] = ()
 ) -> WorkloadPriority:
-    """From the first class that is named: for the workload, for the job, for a pod set; else the global default.
+    """The priority of the first class that is named: for the workload, the job or a pod set; else the global default.
 
     Raises UnknownPriorityClass.
     """

@@ -45,7 +45,7 @@ def _done(manifest: Manifest, completions: int) -> int:
 
 
 def _spans(indexes: str, completions: int) -> Iterator[_Span]:
-    """Of a list such as `1,3-5,7`; what cannot be read is left out, as are indexes that are too high."""
+    """The spans of a list such as `1,3-5,7`; unreadable parts and indexes that are too high are left out."""
     for part in indexes.split(","):
         first, dash, last = part.partition("-")
         if not _is_number(first) or (dash and not _is_number(last)):

@@ -47,7 +47,7 @@ class PodSetRequests:
 
 
 def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[PodSetRequests, ...]:
-    """From its admission while it holds quota, else from its pod templates; pods that are done do not count.
+    """The requests of the pods that are not done, by the admission while it holds quota, else by the pod templates.
 
     The API server lets an admission without quota stay, and name any pod sets.
     """

@@ -1,6 +1,7 @@
 """The roles of a group's Pods: each says its own in an annotation, but what a Pod asks for decides.
 
-Whoever may create a Pod may write its annotations, also later. So a role that Pods of different sizes claim is none.
+A user who may create a Pod may write its annotations, also later. So a role that Pods of different sizes claim is
+ignored.
 """
 
 from __future__ import annotations

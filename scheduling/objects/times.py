@@ -33,7 +33,7 @@ def of(moment: datetime) -> int:
 
 
 def written(moment: int) -> str:
-    """As Kubernetes writes a time: whole seconds, UTC; at most the end of the year 9999."""
+    """The moment as Kubernetes writes it: whole seconds, UTC; at most the end of the year 9999."""
     return _written(min(moment // SECOND, _LAST))
 
 

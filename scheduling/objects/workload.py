@@ -200,7 +200,7 @@ class Workload:
     gate_states: Mapping[str, PreemptionGate] = field(default_factory=_nothing)
 
     def __eq__(self, other: object) -> bool:
-        """As of any dataclass, but at once for the same object: most steps return the one that they were given."""
+        """Equality of all fields, with a shortcut for the same object: most steps return their argument."""
         if self is other:
             return True
         return _contents(self) == _contents(other) if isinstance(other, Workload) else NotImplemented
@@ -272,7 +272,7 @@ class Workload:
 
     @property
     def gated_by(self) -> str:
-        """Who keeps it out of the queues, as the annotation says it; empty: nobody."""
+        """The gates that keep it out of the queues, as the annotation lists them; empty: none."""
         return self.annotations.get(GATED_BY, "")
 
     @property

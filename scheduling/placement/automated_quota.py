@@ -36,7 +36,7 @@ class Automation:
 def automation(
     queue: ClusterQueueSettings, local_queues: Collection[str], workers: Iterable[WorkerQueues] | None, *, wanted: bool
 ) -> Automation:
-    """For a ClusterQueue with a MultiKueue check.
+    """The automated quota of a ClusterQueue with a MultiKueue check.
 
     `local_queues` (`namespace/name`) are those of the ClusterQueue; the ones of the same name on the connected
     `workers` lead to the quota there. `workers` None: the MultiKueueConfig does not exist. `wanted`: it asks for this.

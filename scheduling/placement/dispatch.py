@@ -30,7 +30,7 @@ class ClusterNomination(NamedTuple):
 def dispatch(group: Group, local: Workload) -> list[Decision]:
     """Nominate workers, create copies there, remove copies elsewhere, and explain why no worker admits it.
 
-    The worker with the least work comes first: of workers that are alike, whoever is asked first admits first.
+    The worker with the least work comes first: of equal workers, the one that is asked first admits first.
     """
     if nominated_elsewhere(group.check, local, elastic=group.elastic) or not _others_ready(group, local):
         return []
@@ -88,7 +88,7 @@ def nominate(group: Group, local: Workload) -> ClusterNomination:
 
 
 def _may_return(group: Group, worker: WorkerCluster) -> bool:
-    """A short loss of the connection, or our own restart, is no reason to change the nomination."""
+    """A short loss of the connection, or our own restart, does not change the nomination."""
     return not worker.reachable and worker.configured and worker.eligible and not group.expired(worker)
 
 

@@ -32,8 +32,10 @@ def reserved_at(copy: Workload) -> int:
 
 
 def admitted_first(workers: Iterable[WorkerCluster]) -> WorkerCluster | None:
-    """By the second of the admission, then the moment of the reservation where all who are level say it; then the one
-    where this manager has the least work, then the name.
+    """The worker that admitted first, by the second of the admission; None if none did.
+
+    Ties are broken by the moment of the reservation, if all of the tied workers report one, then by the least work
+    of this manager, then by name.
     """
     admitted = [(worker.admitted.since, worker) for worker in workers if worker.admitted is not None]
     if not admitted:

@@ -174,7 +174,7 @@ class Group:
         return None if not moments else 0 if 0 in moments else max(moments)
 
     def _gone_until(self, local: Workload) -> int:
-        """For a cluster that is no longer known: counted from the eviction, since it was known then at the latest."""
+        """The deadline for a cluster that is no longer known, counted from the eviction, when it was still known."""
         evicted = local.conditions.get(EVICTED)
         return evicted.since + self.settings.worker_lost if evicted is not None else 0
 

@@ -66,7 +66,7 @@ class _Placement:
     local: Workload
 
     def steps(self) -> list[Decision]:
-        """Those of the first method that does not return None; [] means to wait."""
+        """The decisions of the first method that does not return None; [] means to wait."""
         for step in (
             self._unfit,
             self._replaced,
@@ -140,7 +140,7 @@ class _Placement:
     # --- when it leaves its cluster
 
     def _released(self) -> list[Decision] | None:
-        """Without quota on the manager, remove all copies."""
+        """Remove all copies if the manager holds no quota for the workload."""
         return remove_all(self.group) if self.local.finished or not self.local.reserved else None
 
     def _foreign(self) -> list[Decision] | None:
@@ -173,7 +173,7 @@ class _Placement:
         return evicted(self.group, self.local) if self.local.evicted else None
 
     def _without_config(self) -> list[Decision] | None:
-        """Without its MultiKueueConfig its workers are unknown, so what runs keeps running."""
+        """Wait if the MultiKueueConfig is missing: its workers are unknown, so what runs keeps running."""
         return None if self.group.configured else []
 
     def _evicted_there(self) -> list[Decision] | None:

@@ -90,7 +90,7 @@ def order_key(reservation: Reservation, own: str, now: int = _NEVER_YET) -> Orde
 
 
 def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]:
-    """In the order of the keys, which are unique."""
+    """The reservations in the order of their keys, which are unique."""
     heapq.heapify(entries)
     while entries:
         yield heapq.heappop(entries)[1]
@@ -106,7 +106,7 @@ def eligible(
 ) -> Iterator[Reservation]:
     """Workloads in the queue that use a pair in `short` and that the policy allows to preempt.
 
-    Workloads that the current simulation has removed (`QuotaState.without`) are no candidates.
+    Workloads that the current simulation has removed (`QuotaState.without`) are not candidates.
     """
     for priority, reservations in queue.by_priority.items():
         if not _gives_up(policy, priority, preemptor):
@@ -126,7 +126,7 @@ def nobody_can_be_preempted(
     preemptor: Workload,
     fair_sharing: bool,
 ) -> bool:
-    """Whether a search would find no candidates at all, whoever runs. False if it has to look at workloads.
+    """Whether a search would find no candidates at all, whichever workloads run. False if it has to look at workloads.
 
     `path` is that of the ClusterQueue, `pairs` all that the preemptor may request.
     """

@@ -61,7 +61,7 @@ class Preemptor:
         ] = {}
 
     def targets(self, need: Usage, short: Set[FlavorResource]) -> list[PreemptionTarget]:
-        """As `find_targets`."""
+        """See `find_targets`."""
         question = frozenset(need.items()), frozenset(short)
         found = self._found.get(question)
         if found is None:

@@ -51,7 +51,7 @@ def path_of(node: QuotaNode) -> str:
 
 
 def eviction_message(preemptor: Workload, reason: str, path: str, victim_path: str) -> str:
-    """In Kueue's words; unknown values are UNKNOWN."""
+    """The message of an eviction in Kueue's words; unknown values are UNKNOWN."""
     cause = _CAUSES.get(reason, _UNKNOWN)
     return (
         f"Preempted to accommodate a workload (UID: {preemptor.uid or _UNKNOWN}, "

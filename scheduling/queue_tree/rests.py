@@ -35,7 +35,7 @@ class Rests(Generic[T]):
         return taken
 
     def released(self, what: str) -> None:
-        """There is more of this than before: whoever waits for it is tried again."""
+        """More of this is free than before: what waits for it is tried again."""
         for who in [*self._behind.get(what, ())]:
             self.wake(who)
 

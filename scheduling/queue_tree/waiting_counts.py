@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 UNDECIDED = "Undecided"
-"""Of a Pod that does not say yet why it waits."""
+"""The reason of a Pod that does not say yet why it waits."""
 HAS_ROOM = "HasRoom"
 HAS_ROOM_MESSAGE = "there is room for it, and its turn has not come"
 
@@ -48,7 +48,7 @@ class WaitingCounts:
         return ((namespace, reason, count) for (namespace, reason), count in self._counts.items())
 
     def _reason(self, waits: str) -> str:
-        """By the annotation, which begins with the reason."""
+        """The reason in the annotation, which begins with it."""
         said = waits.partition(":")[0].partition(" ")[0]
         return said if said in self._reasons else UNDECIDED
 

@@ -17,7 +17,7 @@ from scheduling.objects.queue_settings import UNIT_WEIGHT
 from scheduling.objects.workload import Workload
 
 Consumed: TypeAlias = Mapping[str, Decimal]
-"""By resource."""
+"""Consumption by resource."""
 NEVER_NEXT = Fraction(2**200)
 """The usage of a LocalQueue with weight 0: more than any other can have used."""
 _PLACES = Decimal("1e-9")

@@ -65,7 +65,7 @@ class Positions:
     # --- queries
 
     def position(self, key: str) -> int:
-        """From 1. Raises KeyError if it is not in the queue."""
+        """The position of the key, from 1. Raises KeyError if it is not in the queue."""
         local, order = self._at[key]
         if self.usage_of is None:
             return self._within([self._all], order)
@@ -129,7 +129,7 @@ class Positions:
 
 
 def _others(orders: list[Order], first: Order, offset: int, limit: int) -> list[str]:
-    """From position `offset` on, without `first`."""
+    """The keys from position `offset` on, without `first`."""
     if offset >= bisect_left(orders, first):
         return [order.key for order in orders[offset + 1 : offset + 1 + limit]]
     return [order.key for order in orders[offset : offset + limit + 1] if order != first][:limit]

@@ -64,7 +64,7 @@ class QuotaNode:
         return f"{'ClusterQueue' if self.is_queue else 'Cohort'} {self.name}"
 
     def path(self) -> list[QuotaNode]:
-        """From the node up to its root, both included. Ends at a cycle."""
+        """The nodes from this one up to its root, both included. Ends at a cycle."""
         path, here = [self], self.up
         while here is not None:
             path.append(here)

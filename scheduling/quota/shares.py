@@ -97,7 +97,7 @@ def borrows_on(node: QuotaNode, requested: Usage) -> bool:
 
 
 def _borrowed(node: QuotaNode) -> dict[str, int]:
-    """By resource, the usage above quota, summed over flavors."""
+    """The usage above quota by resource, summed over flavors."""
     borrowed: dict[str, int] = {}
     for pair, used in node.usage.items():
         above = used - node.quota(pair)

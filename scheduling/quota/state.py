@@ -106,7 +106,7 @@ class ClusterQueueState:
         self._count(reservation, 1)
 
     def renew(self, reservation: Reservation) -> None:
-        """In place of one that is counted the same way."""
+        """Replace a reservation by one that counts the same usage."""
         self.reservations[reservation.key] = reservation
         self.by_priority[reservation.workload.priority][reservation.key] = reservation
 

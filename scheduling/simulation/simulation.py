@@ -137,7 +137,7 @@ class KueueSimulation:
         self.settle()
 
     def check(self, name: str, state: str) -> None:
-        """From now on the AdmissionCheck has this state for every workload; then settle."""
+        """Set the state of the AdmissionCheck for every workload from now on, then settle."""
         self._tick()
         self.check_states[name] = state
         for key in [*self.world.workloads]:
@@ -145,7 +145,7 @@ class KueueSimulation:
         self.settle()
 
     def lose_pods(self, called: str) -> None:
-        """From now on the pods of this job are not ready; then settle. Raises UnknownWorkload."""
+        """Make the pods of this job unready from now on, then settle. Raises UnknownWorkload."""
         key = self.key_of(called)
         self._tick()
         self.not_ready.add(key)

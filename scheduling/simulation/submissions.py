@@ -151,7 +151,7 @@ def is_submission(manifest: Manifest) -> bool:
 
 
 def _with_priority(manifest: Manifest, classes: PriorityClasses) -> Manifest:
-    """With the priority of its class, if it has only that. Raises UnknownPriorityClass."""
+    """The manifest with the priority of its class, if it only names the class. Raises UnknownPriorityClass."""
     spec = mapping(manifest.get("spec"))
     reference = mapping(spec.get("priorityClassRef"))
     name = text(reference.get("name")) or text(spec.get("priorityClassName"))

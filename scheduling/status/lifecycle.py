@@ -171,7 +171,10 @@ class Lifecycle:
         return unreserve(workload, *cause, self.now, self.observability)
 
     def _gate(self, workload: Workload) -> UnadmittedCause | None:
-        """That gates keep it out of the queues, or no longer do. Granular reasons follow the gates that are left."""
+        """The cause if gates keep it out of the queues, or no longer do.
+
+        Granular reasons follow the remaining gates.
+        """
         if not self.gated:
             return UnadmittedCause(self.observability.attempt(PENDING_EVALUATION), GATE_CLEARED)
         if waits_at_gate(workload) and not self.observability.granular:

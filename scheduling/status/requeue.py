@@ -57,7 +57,7 @@ def backoff_over(workload: Workload, now: int) -> bool:
 def end_backoff(workload: Workload, now: int) -> Workload:
     """Forget its requeue time once it has passed; in the next step set Requeued to True if it is False for a backoff.
 
-    A check in Retry may leave the time open. Whoever left a stopped queue, say, waits for that.
+    A check in Retry may leave the time open. A workload that left a stopped queue, for example, waits for the queue.
     """
     state = workload.requeue
     if state is not None and state.at:

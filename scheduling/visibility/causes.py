@@ -40,7 +40,7 @@ _PLAIN = {
     PREEMPTION_GATED: "it would preempt others, and its preemption gate is closed; it continues once the gate is open",
     PODS_NOT_READY: "admitted workloads have pods that are not ready; it starts once they are ready (waitForPodsReady)",
 }
-"""For messages of Kueue that have nothing to name."""
+"""What is said instead of Kueue's messages that name no object."""
 _MENDED = {
     "Stopped": "have it resumed (quotree resume clusterqueue {queue})",
     "FlavorNotFound": "have the ResourceFlavor created",
@@ -160,7 +160,7 @@ def _misconfigured(world: World, workload: Workload, why: Explanation) -> Waitin
 
 
 def _short(world: World, workload: Workload, why: Explanation) -> WaitingCause:
-    """Of quota, of flavors that serve it, or of both."""
+    """The cause if it lacks quota, flavors that serve it, or both."""
     settings = world.state.queues[why.queue].settings
     excluded = exclusions(world, settings, workload, why.others)
     needs = _needs(settings.groups, why.lacks)

@@ -43,7 +43,7 @@ class Exclusion(NamedTuple):
 def exclusions(
     world: World, settings: ClusterQueueSettings, workload: Workload, reasons: Iterable[Reason]
 ) -> list[Exclusion]:
-    """Those of the ClusterQueue with these settings, each once."""
+    """The exclusions in the ClusterQueue with these settings, each once."""
     once = tuple(dict.fromkeys(reasons))
     others = [reason for reason in once if not isinstance(reason, Undeclared)]
     found = [_undeclared(settings, _uncovered(world, settings, workload))] if len(others) < len(once) else []
@@ -113,7 +113,7 @@ def _of_flavor(state: QuotaState, settings: ClusterQueueSettings, workload: Work
 
 
 def _unselected(state: QuotaState, workload: Workload, name: str) -> Exclusion:
-    """With the labels that contradict each other, where these stand in the nodeSelector."""
+    """The exclusion by node labels, with the labels that differ if they are in the nodeSelector."""
     flavor = state.flavors.get(name)
     labels = flavor.labels if flavor is not None else {}
     selected = {pair for pod_set in workload.pod_sets for pair in node_affinity(pod_set.template.spec).selector}

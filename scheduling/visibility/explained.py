@@ -14,7 +14,7 @@ from scheduling.visibility.workloads import WaitingWorkload, holding, waits
 from scheduling.world.world import World
 
 _AHEAD = 10
-"""Of those that stand before a workload, so many are looked at for their names; the others are counted."""
+"""How many of the workloads ahead are looked up for their names; the others are only counted."""
 
 
 def explained(
@@ -27,7 +27,7 @@ def explained(
     *,
     words: Callable[[int], str] | None = None,
 ) -> dict[str, Any]:
-    """Of the workload `namespace/name`: `state` is waiting, running, finished or beingAdmitted. Raises KeyError.
+    """The workload `namespace/name` as JSON: `state` is waiting, running, finished or beingAdmitted. Raises KeyError.
 
     `moment` formats a time for the reader, and `words` one within a sentence, if that is different.
     """
@@ -48,7 +48,8 @@ def explained(
 
 
 def _ahead(world: World, found: WaitingWorkload, named: JobReference, scope: AccessScope) -> dict[str, Any]:
-    """Who stands before it in its ClusterQueue: some of those next to it that the caller may read, the others counted.
+    """The workloads ahead of it in its ClusterQueue: some of the nearest that the caller may read, and a count of the
+    others.
 
     Nothing for the head, and for work that is in no ClusterQueue.
     """
@@ -63,7 +64,7 @@ def _ahead(world: World, found: WaitingWorkload, named: JobReference, scope: Acc
 
 
 def _discreet(world: World, found: WaitingWorkload) -> WaitingWorkload:
-    """Without the name of the Cohort or ClusterQueue elsewhere in the tree that is marked as broken."""
+    """The same without the name of a Cohort or ClusterQueue elsewhere in the tree that is marked as broken."""
     why = found.explanation
     if why is None or why.reason != SUSPENDED or not why.queue:
         return found

@@ -230,7 +230,7 @@ def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | N
 
 
 def holders_of(node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
-    """Who uses the pair in the node's tree: a handful of queues, those that borrow most first."""
+    """The queues that use the pair in the node's tree: a handful, those that borrow most first."""
     first = nsmallest(_MOST_HOLDERS, _holders(node.root, pair))
     return tuple(Holder(queue, -used, -borrowed) for borrowed, used, queue in first)
 

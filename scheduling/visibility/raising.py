@@ -73,8 +73,12 @@ def raises(
 
 
 class _Way(NamedTuple):
-    """From a node up to its root: what each one below the root has for itself and may take from above, and the root's
-    free quota."""
+    """A path from a node to its root, in amounts of one pair.
+
+    local: for each node below the root, what it has for itself.
+    room: for each of these nodes, what it may take from above.
+    top: the free quota of the root.
+    """
 
     local: tuple[int, ...]
     room: tuple[int, ...]
@@ -102,7 +106,7 @@ class _Way(NamedTuple):
         return free
 
     def wider(self, at: int, more: int) -> _Way:
-        """With a borrowingLimit that is so much higher."""
+        """The same path with the borrowingLimit of node `at` raised by `more`."""
         return self._replace(room=(*self.room[:at], plus(self.room[at], more), *self.room[at + 1 :]))
 
 
@@ -112,7 +116,7 @@ def _nominal(node: QuotaNode, pair: FlavorResource, more: int) -> Raise:
 
 
 def _borrowing(path: list[QuotaNode], pair: FlavorResource, way: _Way, wanted: int, more: int) -> Iterator[Raise]:
-    """The borrowingLimit that is in the way; where there is something else besides, it alone is no help."""
+    """The borrowingLimit that has to be raised; none if raising it alone does not help."""
     for at, node in enumerate(path[:-1]):
         limit = node.terms.get(pair, NO_TERMS).borrowing
         if limit is not None and way.wider(at, more).reach() >= wanted:

@@ -63,7 +63,7 @@ _NOBODY = _Nobody()
 
 
 def why_it_waits(world: World, key: str, now: int) -> Sentence | None:
-    """Of the workload `namespace/name`; None where it is unknown, is about to stop or start, runs, or has ended."""
+    """Why the workload `namespace/name` waits; None if it is unknown, is about to stop or start, runs, or has ended."""
     workload = world.workloads.get(key)
     if workload is None or workload.finished or workload.deleting:
         return None
@@ -76,7 +76,7 @@ def why_it_waits(world: World, key: str, now: int) -> Sentence | None:
 
 
 def sentence(world: World, found: WaitingWorkload, moment: Callable[[int], object]) -> Sentence:
-    """Of a workload that waits. `moment` formats a time for the reader."""
+    """The sentence for a workload that waits. `moment` formats a time for the reader."""
     workload = world.workloads[found.workload]
     if found.explanation is None:
         return _deactivated(workload)
@@ -103,7 +103,7 @@ def _either(ways: list[str]) -> str:
 
 
 def missing_queue(world: World, workload: Workload) -> str:
-    """What is wrong with the LocalQueue that it names, where there is none of that name; else empty."""
+    """What is wrong with the workload's queue name if that LocalQueue does not exist; else empty."""
     if workload.local_queue in world.queues.local_queues:
         return ""
     if not workload.queue:
@@ -129,7 +129,7 @@ def _deactivated(workload: Workload) -> Sentence:
 
 
 def waits_for_checks(world: World, workload: Workload) -> Sentence | None:
-    """Of one that has quota; None where nobody else has to agree."""
+    """The sentence for a workload with quota; None if it waits for no admission check."""
     open_ = [each for each in workload.checks if each.state != READY]
     if not open_ or workload.admission is None:
         return None

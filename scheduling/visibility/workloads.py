@@ -59,7 +59,10 @@ def holding(workload: Workload) -> RunningWorkload:
 
 
 def waiting(world: World, now: int) -> list[WaitingWorkload]:
-    """By ClusterQueue in queue order; workloads in no ClusterQueue come first, deactivated ones last."""
+    """All waiting workloads by ClusterQueue in queue order.
+
+    Those in no ClusterQueue come first, deactivated ones last.
+    """
     idle = [each for each in world.workloads.values() if not each.counts and not each.finished]
     waits = [each for each in idle if each.queueable]
     without_queue = sorted(each.key for each in waits if world.gated(each) or world.queues.queue_of(each) is None)

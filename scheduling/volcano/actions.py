@@ -122,7 +122,7 @@ def _by_queue(session: SchedulingSession, jobs: Iterable[GangJob]) -> dict[str, 
 
 
 def _valid(session: SchedulingSession, jobs: Iterable[GangJob]) -> Iterator[GangJob]:
-    """Those that are in their queue and have the pods that they need."""
+    """The jobs that are in their queue and have the pods that they need."""
     for job in jobs:
         refusal = session.valid(job)
         if job.group.phase != "Pending" and refusal is not None:

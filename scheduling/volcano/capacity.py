@@ -142,7 +142,7 @@ class Capacity(Plugin):
         return beyond("deserved amount", short) if short else QueueRefusal("the pod asks for nothing that is deserved")
 
     def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Those of the candidates, in their order, that the pod may take."""
+        """The candidates that the pod may reclaim, in their order."""
         if self.halted is not None:
             return []
         reclaim = Reclaim(self.queues, self.settings.ancestor_reclaim_level, self.session, self.settings.settled)

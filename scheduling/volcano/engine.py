@@ -29,7 +29,7 @@ class PluginEngine:
     def decide(self, actions: Sequence[str]) -> SessionOutcome:
         """What the actions decide now. Raises KeyError for an action that is not known.
 
-        Nodes and phases that PodGroups get count from here on; whoever cannot carry that out puts the pod or the
+        Nodes and phases that PodGroups get count from here on; a caller that cannot carry that out puts the pod or the
         PodGroup back into the world as it is. Evictions count once the pods are put as leaving. The outcome has phases
         and refusals of the PodGroups that were looked at.
         """

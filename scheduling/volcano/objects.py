@@ -13,7 +13,7 @@ from scheduling.queue_tree.amounts import Amounts
 
 NOTHING: Amounts = MappingProxyType({})
 Devices = Mapping[str, int]
-"""By `deviceclass/<class>` a count, by `<dimension>.deviceclass/<class>` a capacity in nano."""
+"""A count by `deviceclass/<class>`, and a capacity in nano by `<dimension>.deviceclass/<class>`."""
 
 
 @dataclass(frozen=True, slots=True)

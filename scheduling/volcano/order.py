@@ -1,4 +1,4 @@
-"""Who comes first: queues, PodGroups, pods, and victims. Plugins are asked first, then age and name decide."""
+"""The order of queues, PodGroups, pods and victims. Plugins are asked first, then age and name decide."""
 
 from __future__ import annotations
 

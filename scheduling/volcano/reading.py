@@ -1,4 +1,4 @@
-"""From manifests to the objects that decisions need. What cannot be read counts as absent."""
+"""Reads manifests into the objects that decisions need. Unreadable values count as absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a queue may take pods from: never below a guarantee, never what a queue deserves.
+"""The pods that a queue may reclaim: never below a guarantee, never what a queue deserves.
 
 Source: Volcano v1.16, plugins/capacity, AddReclaimableFn.
 """
@@ -40,7 +40,7 @@ class Reclaim:
         self._left: dict[str, dict[str, int]] = {}
 
     def victims(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Those that may be taken, in the order of the candidates; none where the reclaimer has no queue."""
+        """The candidates that may be taken, in their order; none if the reclaimer has no queue."""
         mine = self._queues.get(self._jobs.queue_of(reclaimer))
         if mine is None:
             return []

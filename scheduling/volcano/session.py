@@ -121,7 +121,7 @@ class SchedulingSession:
             plugin.job_enqueued(job)
 
     def starves(self, job: GangJob) -> bool:
-        """By the first tier that speaks to it; nobody starves where none does."""
+        """Whether the job starves, by the first tier that has an opinion; without one it does not."""
         return any(all(plugin.job_starving(job) for plugin in tier) for tier in self.asks("jobStarving")[:1])
 
     def ready(self, job: GangJob) -> bool:
@@ -131,7 +131,7 @@ class SchedulingSession:
         return all(plugin.job_pipelined(job) for tier in self.asks("jobPipelined")[:1] for plugin in tier)
 
     def victims(self, question: str, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Those candidates that all plugins of one tier would take; the first tier that leaves any decides.
+        """The candidates that all plugins of one tier would take; the first tier that leaves any decides.
 
         As in Volcano, a tier that starts empty-handed is passed over, and one that ends so leaves nobody for the next.
         """

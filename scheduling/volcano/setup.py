@@ -106,7 +106,7 @@ def _plugin(settings: PluginSettings, world: SessionWorld) -> Plugin | None:
 
 
 def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:
-    """A level that is no number, or below 0, counts as 0, as in Volcano."""
+    """A level that is not a number, or below 0, counts as 0, as in Volcano."""
     level = arguments.get("ancestorReclaimLevel")
     return CapacitySettings(
         ancestor_reclaim_level=max(0, level) if isinstance(level, int) else 0,

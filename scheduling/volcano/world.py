@@ -205,7 +205,7 @@ class SessionWorld:
         self.rests.wake(name)
 
     def _uncount(self, job: GangJob, after: PodGroupStanding) -> None:
-        """Take back what is counted for the PodGroup, and wake whoever waits for what that releases."""
+        """Take back what is counted for the PodGroup, and wake the work that waits for what that releases."""
         queue, before = self._counted.pop(job.name, (job.group.queue, NO_STANDING))
         self._account(queue, before, -1)
         jobs = self._in_queue.get(queue, {})

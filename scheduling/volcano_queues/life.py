@@ -2,7 +2,7 @@
 
 Children settle first: a queue is Closing until all its children are Closed. A queue that its parent closed carries
 Volcano's annotation and opens with it; one that a user closed does not, also where the parent had closed it before.
-Everything follows from what is stored, so whoever comes after a crash goes on.
+Everything follows from what is stored, so the next process goes on after a crash.
 """
 
 from __future__ import annotations

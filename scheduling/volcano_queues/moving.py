@@ -23,7 +23,7 @@ def objections(tree: VolcanoQueueTree, name: str, source: str, target: str, conf
     """What is against the move of a queue from one parent to another, in sentences; none: it may move.
 
     Judged as a change from the one to the other whichever of them it is below, so the answer after the step says
-    whether it still holds. What is wrong already, and no worse afterwards, is no objection.
+    whether it still holds. What is wrong already, and not worse afterwards, does not count.
     """
     judged = [queue.judged for queue in tree.queues.values() if queue.judged is not None]
     here = next((queue for queue in judged if queue.name == name), None)

@@ -121,7 +121,7 @@ def _refused(tree: VolcanoQueueTree, name: str, *going_on: OperationKind, top: b
 
 
 def _closing(tree: VolcanoQueueTree, name: str) -> Iterator[str]:
-    """Those that are not closed yet, children first."""
+    """The queues at and below `name` that are not closed yet, children first."""
     return (each for each in reversed(tree.subtree(name)) if tree.queues[each].state not in SHUT)
 
 

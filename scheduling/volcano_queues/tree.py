@@ -85,7 +85,7 @@ class VolcanoQueueTree:
     # --- what is in it
 
     def add(self, name: str, amounts: Iterable[tuple[tuple[str, str], int]]) -> None:
-        """So much more, or less, is in the queue itself."""
+        """Add the amounts, which may be negative, to what is in the queue itself."""
         change: Sums = Counter(dict(amounts))
         _change(self._own, name, change)
         self._go_up(name, change)

@@ -35,7 +35,10 @@ class LastAttempts:
                 del alike[scheduling_hash]
 
     def of(self, queue: str, entry: PendingEntry) -> Wait | None:
-        """Of the entry at this ClusterQueue, or of one with the same scheduling hash; None if none was tried."""
+        """The last attempt of the entry at this ClusterQueue, or of one with the same scheduling hash.
+
+        None if none was tried.
+        """
         own, alike = self._by_key.get(entry.key), self._by_hash.get(queue, {}).get(entry.scheduling_hash)
         found = max(filter(None, (own, alike)), key=lambda numbered: numbered[0], default=None)
         return found[1] if found is not None else None

@@ -25,7 +25,7 @@ def may_fit(world: World) -> Iterator[Workload]:
 
 
 def _room(node: QuotaNode) -> dict[str, int]:
-    """By resource, what is free in all flavors together. Resources without quota are left out."""
+    """What is free of each resource in all flavors together. Resources without quota are left out."""
     free: dict[str, int] = {}
     for pair in node.terms:
         free[pair.resource] = free.get(pair.resource, 0) + node.free(pair)
@@ -33,7 +33,7 @@ def _room(node: QuotaNode) -> dict[str, int]:
 
 
 def _least(world: World, workload: Workload) -> dict[str, int]:
-    """By resource, what it requests with the fewest pods that partial admission allows."""
+    """What it requests of each resource with the fewest pods that partial admission allows."""
     fewest = {pod_set.name: pod_set.min_count for pod_set in workload.pod_sets}
     sums: dict[str, int] = {}
     for asked in total_requests(workload, world.counting):

@@ -349,7 +349,7 @@ class World:
         return self.surroundings.get(namespace, _BARE)
 
     def entry(self, workload: Workload, before: PendingEntry | None = None) -> PendingEntry:
-        """As it stands in a queue; `before` is the entry that it has."""
+        """The entry of the workload in a queue; `before` is its current entry."""
         since, around = self.ordering.since(workload), self.around(workload.namespace)
         return entry_of(workload, since, around, self.counting, before)
 

@@ -17,7 +17,7 @@ from scheduling.yunikorn.queue import YuniKornQueue
 
 
 class ApplicationState(StrEnum):
-    """As YuniKorn names them, as far as decisions differ."""
+    """The states of an application in YuniKorn's words, as far as decisions differ between them."""
 
     ACCEPTED = "Accepted"
     RUNNING = "Running"

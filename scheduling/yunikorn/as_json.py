@@ -12,7 +12,7 @@ from scheduling.yunikorn.waiting import WaitingAllocation
 
 
 def queue_node(queue: YuniKornQueue, applications: Applications) -> dict[str, Any]:
-    """In the form of the nodes of all trees."""
+    """The queue as JSON, in the common form of the nodes of all trees."""
     return {
         "dialect": "YuniKorn",
         "kind": "Queue",

@@ -71,7 +71,7 @@ class YuniKornIntake:
     _classes: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
     def put(self, manifests: Iterable[Manifest], now: int) -> ChangedPods:
-        """Of a Pod that is known already, only that it runs and that it has ended counts."""
+        """Take in manifests. For a known Pod only two changes count: that it runs, and that it has ended."""
         every = list(manifests)
         for manifest in every:
             self._surrounding(manifest)

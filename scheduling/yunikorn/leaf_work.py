@@ -18,7 +18,7 @@ Sort = frozenset[tuple[str, int]]
 
 
 class Reach(NamedTuple):
-    """Of all that waits in a subtree: no more than the least of it by type, and the highest priority."""
+    """A bound for all that waits in a subtree: at most its smallest amount of each type, and its highest priority."""
 
     least: Amounts
     priority: int

@@ -12,7 +12,7 @@ from policies.dialects.yunikorn_config.resources import Amounts, filled, least, 
 
 
 class Level(NamedTuple):
-    """A queue as preemption sees it. None is no such amounts at all."""
+    """A queue as preemption sees it. None means that there are no such amounts at all."""
 
     path: str
     allocated: Amounts | None = None
@@ -21,7 +21,7 @@ class Level(NamedTuple):
 
     @property
     def used(self) -> Amounts | None:
-        """Without what is being preempted."""
+        """What is in use, without what is being preempted."""
         return minus_existing(self.allocated, self.preempting)
 
     @property

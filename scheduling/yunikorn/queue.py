@@ -1,6 +1,6 @@
 """A queue of YuniKorn with what is in use and what waits in it: max, headroom and applications up the tree.
 
-Amounts are in YuniKorn's units (`vcore` in thousandths). None is no max at all; a type that a max does not name is
+Amounts are in YuniKorn's units (`vcore` in thousandths). None means no max at all; a type that a max does not name is
 unlimited, but for a root that stands for the nodes of a cluster: there it is 0.
 Source: YuniKorn core, `pkg/scheduler/objects/queue.go`.
 """
@@ -23,7 +23,7 @@ ALLOCATED, PENDING, PREEMPTING = "allocated", "pending", "preempting"
 
 @dataclass(frozen=True, slots=True)
 class YuniKornQueueSettings:
-    """`managed`: declared in queues.yaml. Otherwise a placement rule made the queue. 0 applications is no limit."""
+    """`managed`: declared in queues.yaml. Otherwise a placement rule made the queue. 0 applications means no limit."""
 
     path: str
     leaf: bool = True

@@ -54,7 +54,7 @@ def _above_guarantee(queue: YuniKornQueue) -> Amounts:
 
 
 def victims(candidates: Iterable[Victim], amounts: Amounts) -> list[Victim]:
-    """Who leaves a leaf, never more than the amounts of any resource that they name."""
+    """The victims in a leaf, which never free more than the amounts of any named resource."""
     chosen: list[Victim] = []
     sum_: Amounts = {}
     for victim in sorted(candidates, key=lambda each: _order(each, amounts)):
@@ -69,7 +69,7 @@ def victims(candidates: Iterable[Victim], amounts: Amounts) -> list[Victim]:
 
 
 def _order(victim: Victim, amounts: Amounts) -> tuple[object, ...]:
-    """Who leaves first: no originators, those that do not mind, those that use what is wanted, the least important."""
+    """The sort key of victims: no originators, optional ones, those that use what is wanted, the least important."""
     ask = victim.ask
     matching = percent_matching(ask.amounts, amounts)
     return ask.originator, not ask.optional, -matching, ask.priority, -(ask.created // _HOUR), ask.key

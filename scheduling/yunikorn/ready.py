@@ -17,7 +17,7 @@ _INT32 = 2**31
 
 
 class ReadyChildren:
-    """For each queue the children with work that their own limits allow, in the order in which they are tried."""
+    """The children of each queue with work that their own limits allow, in the order in which they are tried."""
 
     def __init__(self) -> None:
         self._waiting: dict[YuniKornQueue, Reach] = {}

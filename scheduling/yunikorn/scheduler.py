@@ -156,7 +156,7 @@ class Scheduler:
         return None
 
     def fitting(self) -> Iterator[tuple[Application, Ask]]:
-        """Of each leaf where something fits, what would run next there. Nothing is carried out."""
+        """What would run next in each leaf where an ask fits. Nothing is carried out."""
         for leaf in self._ready.leaves(self.tree.root, self._closed):
             if (found := self._first(leaf)) is not None:
                 yield found
@@ -326,7 +326,7 @@ class Scheduler:
             self._join(application, ask)
 
     def keep_places(self, application: Application, wanted: Mapping[str, int]) -> None:
-        """Of each group hold so many places for Pods that are to come, or as many as fit."""
+        """Hold the wanted number of places of each group for Pods that are to come, or as many as fit."""
         assert application.placeholders is not None
         for name in dict.fromkeys(group.name for group in application.gang):
             if application.placeholders[name]:

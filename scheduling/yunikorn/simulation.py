@@ -172,7 +172,7 @@ class YuniKornSimulation:
         return bool(self.intake.pods) or any(not isinstance(each, YuniKornInput) for each in self.trace)
 
     def running(self) -> dict[str, RunningPods]:
-        """By application; the placeholders of a gang count as the Pods that they stand for."""
+        """The running pods of each application; the placeholders of a gang count as the Pods that they stand for."""
         every = self.scheduler.applications.values()
         return {f"application {each.name}": RunningPods(each.leaf.path, _pods(each)) for each in every if each.held}
 

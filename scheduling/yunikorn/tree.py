@@ -131,7 +131,7 @@ class ApplicationTree:
         return self.adopt(YuniKornQueue(YuniKornQueueSettings(path, managed=False)))
 
     def share(self, queue: YuniKornQueue, submissions: Iterable[Submission]) -> None:
-        """A dynamic leaf of several namespaces: each of their quotas holds, whoever came last."""
+        """A dynamic leaf of several namespaces: each of their quotas holds, whichever came last."""
         if queue.settings.managed or queue.parent is None or queue in self.draining:
             return
         own = self._template_settings(queue.path, queue.parent)

@@ -21,7 +21,7 @@ class Applications(NamedTuple):
 
 
 def applications_below(scheduler: Scheduler) -> dict[YuniKornQueue, Applications]:
-    """Of each queue with all below it, at the cost of the leaves and their depth."""
+    """The applications of each queue and all below it, at the cost of the leaves and their depth."""
     counts: Counter[YuniKornQueue] = Counter()
     for leaf, applications in scheduler.work.items():
         for here in leaf.up() if applications else ():
@@ -32,13 +32,13 @@ def applications_below(scheduler: Scheduler) -> dict[YuniKornQueue, Applications
 
 
 def amounts(queue: YuniKornQueue) -> Mapping[str, Amounts | None]:
-    """By what an amount is; None for no amounts at all, which is no limit."""
+    """The amounts of a queue by their meaning; None if a set is absent, which means no limit."""
     own = queue.settings
     return {"max": own.maximum, "guaranteed": own.guaranteed, "used": queue.allocated, "pending": queue.pending}
 
 
 def rows(queue: YuniKornQueue) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """By resource, each amount as a user would write it in queues.yaml."""
+    """Each resource with its amounts, as a user would write them in queues.yaml."""
     found = {word: each for word, each in amounts(queue).items() if each}
     for name in sorted({name for each in found.values() for name in each}):
         yield name, {word: shown(name, each[name]) for word, each in found.items() if name in each}

@@ -47,7 +47,7 @@ class UserLimits:
         self._bounds: dict[str, tuple[Bound, ...]] = {}
 
     def add(self, application: Application) -> None:
-        """From now on the application counts, with what it holds already."""
+        """Count the application from now on, with what it already holds."""
         self._bounds[application.name] = found = tuple(_bounds(application))
         for bound in found:
             use = self._use.setdefault(bound.key, _Use())

@@ -29,7 +29,7 @@ class LeafApplications(dict[YuniKornQueue, dict[str, Application]]):
 
 
 def victims(leaf: YuniKornQueue, ask: Ask, work: LeafApplications) -> list[Victim]:
-    """Whose Pods have to leave for the ask; empty where it may not preempt or nobody can make room."""
+    """The victims that make room for the ask; empty if it may not preempt or no victims would help."""
     lacking = [queue for queue in leaf.up() if queue.lacks(ask.amounts)]
     short = {lack.resource for queue in lacking for lack in queue.lacks(ask.amounts)}
     claims = [_claim(leaf, ask, resource) for resource in short]
@@ -116,7 +116,7 @@ def _below(
 
 
 def _order(victim: Victim) -> tuple[bool, bool, int, int, str]:
-    """Who leaves first: those that do not mind, those that started nothing, the least important, the youngest."""
+    """The sort key of victims: optional ones, those that are not originators, the least important, the youngest."""
     ask = victim.ask
     return not ask.optional, ask.originator, ask.priority, -ask.created, ask.key
 

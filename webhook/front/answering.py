@@ -40,7 +40,7 @@ Later: TypeAlias = Callable[[], AppAnswer]
 
 
 def finished(answers: Later, target: str) -> AppAnswer:
-    """The answer, and that of an internal error where there is none."""
+    """The answer; an internal error if it could not be computed."""
     try:
         return answers()
     except Exception:

@@ -1,4 +1,4 @@
-"""Who is served: with a client CA, only clients that it vouches for."""
+"""Decides which clients are served: with a client CA, only those with a certificate of it."""
 
 from __future__ import annotations
 

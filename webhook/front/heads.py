@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\nContent-Length: ([1-9][0-9]{0,6})\r\n")
-"""As Go and http.client write it. The longest has seven digits, so it changes no limit on lines."""
+"""The header as Go and http.client write it. The longest has seven digits, so it changes no limit on lines."""
 _LONGEST = 2048
 """Bytes of a head that is kept; that of an API server has 250."""
 _MOST = 64
@@ -23,7 +23,7 @@ class Head(NamedTuple):
     keep: bool
     """Whether the client keeps the connection."""
     waits: bool
-    """Whether it wants to be told to go on before it sends the body."""
+    """Whether the client waits for `100 Continue` before it sends the body."""
     place: int
     """Where `content-length` stands among the headers, -1 without one."""
 

@@ -34,7 +34,7 @@ _TURN = 0.25
 """Seconds between two looks at the deadlines."""
 _ACCEPTS = 64
 _READS = 16
-"""Of each connection in one turn, so that all have theirs."""
+"""The most reads of one connection in a turn, so that every connection has its turn."""
 _ENDING = 2.0
 """Seconds for a client to notice that the connection ends, or to send what was on its way when the server ends."""
 _PAUSE = 0.1
@@ -318,7 +318,7 @@ class Front:
             self._after_work(connection)
 
     def _work(self, connection: ClientConnection, later: Later, target: str) -> None:
-        """In a thread of its own: the connection is this thread's until it is in `_finished`."""
+        """Answer a request in a worker thread, which owns the connection until it is in `_finished`."""
         try:
             self._send(connection, finished(later, target))
         finally:

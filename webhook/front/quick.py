@@ -22,7 +22,7 @@ ENTRIES = 600
 SLOW = 0.01
 """Seconds of processor time, after which a path gets threads again. Most reviews take a fortieth of it."""
 REST = 100
-"""For how many times as long as it took. So slow reviews of a path hold up others for a hundredth of the time."""
+"""How many times as long as a slow review took its path pauses. So such reviews delay others for 1 % of the time."""
 
 _SIGNS = (b"{", b"[", b",")
 
@@ -40,7 +40,7 @@ class Quick:
         self._clock = clock
         self._cost = cost
         self._resting = dict.fromkeys(desk.paths, 0.0)
-        """By path: until when none of its requests is answered here."""
+        """For each path, the time until which its requests are not answered here."""
 
     def __call__(self, request: WholeRequest) -> AppAnswer | Later | None:
         """The answer, or what a thread is to do for it; None where that is to ask the app."""
@@ -65,7 +65,7 @@ class Quick:
 
 
 def _rendered(reply: Reply) -> AppAnswer:
-    """As the app has it."""
+    """The reply in the form that the app returns."""
     headers = (("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body))))
     return AppAnswer(f"{reply.status} {reply.status.phrase.upper()}", headers, reply.body)
 

@@ -57,7 +57,7 @@ class WholeRequest(NamedTuple):
 
     @property
     def path(self) -> str:
-        """As it was sent, without the query."""
+        """The path as it was sent, without the query."""
         return self.target.partition("?")[0]
 
     def header(self, name: str) -> str:
@@ -176,7 +176,7 @@ class RequestReader:
         return bool(self._rest)
 
     def _more(self, known: KnownHead, data: bytes) -> None:
-        """Of a body whose length is known."""
+        """Read more of a body whose length is known."""
         left = known.length - len(self._body)
         self._rest = data[left:]
         if data:

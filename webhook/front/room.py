@@ -1,4 +1,4 @@
-"""Whose connection ends where there is no room for another one, or for its body."""
+"""Chooses the connection to end if there is no room for another one, or for its body."""
 
 from __future__ import annotations
 

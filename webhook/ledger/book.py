@@ -57,7 +57,7 @@ class Book:
 
 
 class Settled(NamedTuple):
-    """An entry whose outcome the sightings show. `mark`: the version at which they do, None where that is no event."""
+    """An entry whose outcome the sightings show. `mark`: the version at which they do, None if no event shows it."""
 
     mark: str | None
 
@@ -82,7 +82,7 @@ def opened(entries: Iterable[LedgerEntry], snapshot: Snapshot) -> list[LedgerEnt
 
 
 def concerning(change: Change, forest: Forest, entries: list[LedgerEntry]) -> list[LedgerEntry]:
-    """Those entries that could make a difference to this change, or to which it could; not those of the same object.
+    """The entries that could affect this change, or that it could affect; not those of the same object.
 
     Of two changes of one object at most one is stored, since the API server compares resource versions.
     """
@@ -169,5 +169,5 @@ def _parents(entries: Iterable[LedgerEntry]) -> dict[Ref, set[Ref]]:
 
 
 def _name(ref: Ref) -> str:
-    """Without the kind: a rule compares the names of ClusterQueues and Cohorts."""
+    """The name without the kind: a rule compares the names of ClusterQueues and Cohorts."""
     return f"{ref.group}/{ref.namespace}/{ref.name}"

@@ -46,7 +46,13 @@ class LedgerBusy(LedgerUnavailable):
 
 
 class ClerkState(Enum):
-    """Of a change: entered or free to pass; refused whatever others do; dependent on what becomes of others; failed."""
+    """The state of a change.
+
+    ALLOWED: entered, or free to pass.
+    REFUSED: refused, whatever becomes of the changes of others.
+    UNDECIDED: it depends on what becomes of the changes of others.
+    FAILED: it could not be judged or entered.
+    """
 
     ALLOWED = "allowed"
     REFUSED = "refused"
@@ -81,7 +87,7 @@ class Shelf(Protocol):
         """The newest that is known here; None before it was read, or where it is missing."""
 
     def read(self) -> Book:
-        """As it is stored now."""
+        """The ledger as it is stored now."""
 
     def write(
         self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
@@ -200,7 +206,7 @@ class Clerk:
     def _write(
         self, book: Book, added: Sequence[LedgerEntry], expired: Sequence[tuple[LedgerEntry, Glimpse | None]] = ()
     ) -> None:
-        """Also take out what is settled, what was `expired`, and what these replace: the same state, wanted again."""
+        """Write the `added` entries. Removes settled and `expired` ones, and those that an added one repeats."""
         dropped, marks = self._leaving(book)
         for entry, found in expired:
             dropped.add(entry.request)
@@ -263,7 +269,7 @@ def _advance(marks: dict[str, str | None], book: Book, entry: LedgerEntry, versi
 def crowded(entry: LedgerEntry, entries: Sequence[LedgerEntry]) -> str:
     """Why it is not entered: so many others of the same object or namespace are open; empty where there is room.
 
-    Without this limit whoever may write in one namespace could fill the ledger for all.
+    Without this limit, a user who may write in one namespace could fill the ledger for all.
     """
     same = sum(each.ref == entry.ref for each in entries)
     if same >= MOST_OF_OBJECT:

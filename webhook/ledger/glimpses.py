@@ -28,7 +28,7 @@ class Glimpses:
         self._found: dict[Ref, tuple[Glimpse, float]] = {}
 
     def note(self, entry: LedgerEntry, found: Glimpse | None) -> None:
-        """Keep what was read of the entry's object, where it proves what became of the entry; None: there is none."""
+        """Keep what was read of the entry's object, if it proves the fate of the entry; None: it does not exist."""
         same = found is not None and found.seen.uid == entry.uid
         if found is not None and found.stored is not None and same and found.seen.version != entry.base:
             self._found[entry.ref] = found, self._clock()
@@ -60,5 +60,5 @@ def _laid(snapshot: Snapshot, ref: Ref, found: Glimpse) -> Snapshot:
 
 
 def _still(before: Sightings, after: Sightings) -> Sightings:
-    """With the progress as it was: one object says nothing of the others."""
+    """The sightings with the former progress: one object says nothing about the others."""
     return Sightings(before.progress, after._seen, after._gone)

@@ -95,7 +95,7 @@ class Ledger:
         self._waiting: list[RequestedChange] = []
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
-        """As Order says. Waits DECIDING_SECONDS at most, and `patience` for what may be missing in the cache."""
+        """See `Order.decide`. Waits at most DECIDING_SECONDS, and `patience` for objects that the cache may lack."""
         if (self._cache.age() or 0.0) > SILENT_SECONDS:
             raise LedgerUnavailable("this replica has not heard from the API server for minutes; try again")
         started = self._clock()

@@ -139,7 +139,7 @@ _CURES = {
 
 
 def _explained(error: ApiError) -> Exception:
-    """With the cure where an administrator has to act; any other error as it is."""
+    """The error with a fix if an administrator has to act; any other error unchanged."""
     cure = _CURES.get(error.status)
     return LedgerUnavailable(cure) if cure else error
 

@@ -41,7 +41,7 @@ def defaulted(configuration: Manifest) -> dict[str, Any]:
 
 
 def is_old(configuration: Manifest) -> bool:
-    """Whether it is a file of v1beta1; one that does not say its version is none."""
+    """Whether it is a file of v1beta1; one without a version is not."""
     return (text(configuration.get("apiVersion")) or "").endswith("/v1beta1")
 
 
@@ -61,7 +61,7 @@ def default_selector(namespace: str) -> dict[str, Any]:
 
 
 def present(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is null, which says nothing."""
+    """The section without its null values, which mean the same as absent ones."""
     return {key: value for key, value in section.items() if value is not None}
 
 

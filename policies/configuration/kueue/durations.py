@@ -15,7 +15,7 @@ _LONGEST = 100
 
 
 def nanoseconds(value: object) -> int | None:
-    """None for what is no duration."""
+    """The duration; None for a value that is not one."""
     if value == "0":
         return 0
     found = _DURATION(value) if isinstance(value, str) and len(value) <= _LONGEST else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from policies.model.suggestion import suggest
 
 _MANY = 4
-"""Of more values than these the nearest is named."""
+"""If more values than these are allowed, a message names only the nearest."""
 
 
 @dataclass(frozen=True, slots=True)

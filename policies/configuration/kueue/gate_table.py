@@ -10,8 +10,11 @@ from enum import StrEnum
 
 
 class Here(StrEnum):
-    """Of the reconciler. ASKED: both values do what they do in Kueue. ON and OFF: there is only this one behaviour; the
-    other value is refused, unless it is Kueue's default. IDLE: either value may be set and changes nothing here.
+    """What a feature gate does in the reconciler.
+
+    ASKED: both values do what they do in Kueue.
+    ON, OFF: only this behaviour exists; the other value is refused, unless it is Kueue's default.
+    IDLE: either value may be set and changes nothing.
     """
 
     ASKED = "asked"

@@ -12,7 +12,7 @@ from policies.model.suggestion import close
 COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
 DEFAULTS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES}
 OF_WEBHOOKS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES if gate.webhooks}
-"""Those that Kueue's webhooks ask for; an administrator sets them in Quotree's own Configuration."""
+"""The gates that Kueue's webhooks read; an administrator sets them in Quotree's own Configuration."""
 _BY_NAME: Mapping[str, FeatureGate] = {gate.name: gate for gate in GATES}
 
 
@@ -28,7 +28,7 @@ class FeatureGates:
 
 
 def check_gates(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
-    """As Kueue checks them. Raises BadConfiguration for a name that it does not know, and for a locked one."""
+    """Check feature gates as Kueue does. Raises BadConfiguration for an unknown or locked gate."""
     for name, value in chosen.items():
         gate = _BY_NAME.get(name)
         if gate is None:
@@ -51,7 +51,7 @@ def refuse_unkept(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
 
 
 def idle_gates(chosen: Mapping[str, bool]) -> Iterator[str]:
-    """Those that are set otherwise than in Kueue, and mean nothing to the reconciler."""
+    """The gates that differ from Kueue's default and have no effect on the reconciler."""
     return (name for name, value in chosen.items() if _BY_NAME[name].here is Here.IDLE and value != _BY_NAME[name].on)
 
 

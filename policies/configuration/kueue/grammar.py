@@ -36,7 +36,7 @@ def kind_of(name: object) -> tuple[str, str, str] | None:
 
 
 def negative(value: object, at: str) -> Iterator[Fault]:
-    """Faults of a duration that must not be below 0; None is none."""
+    """Faults of a duration that must not be below 0; None has no fault."""
     length = nanoseconds(value)
     if value is not None and length is None:
         yield no_duration(value, at)
@@ -49,7 +49,7 @@ def whole(value: object) -> int | None:
 
 
 def below(value: object, least: int, at: str) -> Iterator[Fault]:
-    """Faults of a whole number that must not be below `least`; None is none."""
+    """Faults of a whole number that must not be below `least`; None has no fault."""
     number = whole(value)
     if value is not None and (number is None or not least <= number < 2**31):
         yield invalid(at, f"{value!r} is not a number of {least} or more")

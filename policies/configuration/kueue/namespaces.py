@@ -28,7 +28,7 @@ def managed_namespaces(configuration: Manifest) -> Iterator[Fault]:
 
 
 def _selects(value: Mapping[str, object], labels: Mapping[str, str]) -> bool:
-    """Of a selector without faults."""
+    """Whether a valid selector matches the labels."""
     if any(labels.get(key) != wanted for key, wanted in mapping(value.get("matchLabels")).items()):
         return False
     for entry in map(mapping, listing(value.get("matchExpressions"))):
@@ -63,7 +63,7 @@ def integrations(configuration: Manifest) -> Iterator[Fault]:
 
 
 def kind_version_group(framework: Framework) -> tuple[str, str, str]:
-    """As names under `externalFrameworks` have them."""
+    """Kind, version and group, as names under `externalFrameworks` have them."""
     return framework.kind.kind, framework.version, framework.kind.group
 
 

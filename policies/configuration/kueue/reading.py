@@ -192,7 +192,7 @@ def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueueVa
 
 
 def _providers(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """By the new name of the key, or by the old one."""
+    """The access providers of a profile, under the new name of the key or the old one."""
     for each in map(mapping, listing(profile.get("accessProviders")) or listing(profile.get("credentialsProviders"))):
         yield text(each.get("name")) or "", mapping(each.get("execConfig"))
 

@@ -116,7 +116,7 @@ def visibility(configuration: Manifest) -> Iterator[Fault]:
 
 
 def _is_address(value: object) -> bool:
-    """Without a zone, as Go reads it."""
+    """Whether the value is an IP address without a zone, as Go reads it."""
     try:
         return isinstance(value, str) and "%" not in value and bool(ip_address(value))
     except ValueError:

@@ -53,7 +53,7 @@ def _curves(preferences: object) -> Iterator[Fault]:
 
 
 def _no_curve(curve: object) -> str:
-    """Why it is none; empty where it is one."""
+    """Why the value is not a valid curve; empty if it is."""
     if isinstance(curve, bool) or not isinstance(curve, int):
         return "is not a whole number"
     if not 1 <= curve <= _MOST:

@@ -32,7 +32,10 @@ from policies.model.errors import BadConfiguration
 
 
 def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> Iterator[Fault]:
-    """Of a configuration as it is, without defaults. `gates` are feature gates set otherwise than by default."""
+    """The faults of a configuration, read without defaults.
+
+    `gates` are the feature gates that differ from the default.
+    """
     gates = gates or {}
     yield from pods_ready(configuration)
     yield from integrations(configuration)
@@ -53,6 +56,9 @@ def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> 
 
 
 def refuse_faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> None:
-    """With the defaults put in. Raises BadConfiguration for the first fault, with its path."""
+    """Validate a configuration after its defaults are set.
+
+    Raises BadConfiguration for the first fault, with its path.
+    """
     for fault in (*misshapen(configuration), *faults(defaulted(configuration), gates)):
         raise BadConfiguration(fault.message, fault.field)

@@ -16,7 +16,7 @@ from policies.model.objects import GroupKind
 
 
 def by_name(frameworks: Iterable[Framework]) -> dict[str, Framework]:
-    """In the order of their names. Raises ValueError where two have the same name or kind."""
+    """The frameworks by name, sorted. Raises ValueError if two have the same name or kind."""
     found: dict[str, Framework] = {}
     for each in sorted(frameworks, key=lambda each: each.name):
         if each.name in found or each.kind in {other.kind for other in found.values()}:
@@ -33,4 +33,4 @@ def _described() -> Iterator[Framework]:
 FRAMEWORKS: Mapping[str, Framework] = by_name(_described())
 """Each by its name in `integrations.frameworks`."""
 SHAPES: Mapping[GroupKind, JobShape] = {each.kind: each for each in FRAMEWORKS.values() if isinstance(each, JobShape)}
-"""Those that the reconciler runs."""
+"""The kinds that the reconciler runs."""

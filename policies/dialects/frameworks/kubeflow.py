@@ -9,7 +9,7 @@ from policies.dialects.job_shape import Active, Count, Framework, JobShape, PodS
 from policies.model.objects import GroupKind
 
 _ROLES = ("Launcher", "Chief", "Master", "PS", "Worker", "Evaluator")
-"""In the order of Kueue's pod sets."""
+"""The replica types in the order of Kueue's pod sets."""
 
 
 def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -> JobShape:

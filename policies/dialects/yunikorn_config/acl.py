@@ -1,4 +1,4 @@
-"""Who may use a queue: `*`, or `users groups`, two comma-separated lists with one space between."""
+"""Access control lists of queues: `*`, or `users groups`, two comma-separated lists with one space between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the text of queues.yaml to typed values, as YuniKorn's strict loader reads it."""
+"""Reads queues.yaml into typed values, as YuniKorn's strict loader does."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class ExistingQueues(Protocol):
     def is_leaf(self, path: str) -> bool: ...
 
     def may_submit(self, path: str, application: ReportedApplication) -> bool:
-        """By the ACL of this queue or of one above it."""
+        """Whether the ACL of this queue, or of one above it, lets the application submit."""
 
 
 @dataclass(frozen=True, slots=True)

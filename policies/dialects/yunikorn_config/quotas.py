@@ -207,7 +207,7 @@ def _promised(queue: ConfiguredQueue) -> Promised:
 
 
 def promised_below(promised: Promised, found: dict[str, Amounts]) -> None:
-    """By its path in small letters, what the children of each queue are guaranteed."""
+    """What the children of each queue are guaranteed, by the queue's path in lower case."""
     for parent in promised.parents:
         promised_below(parent, found)
     found.update(promised.below)

@@ -15,7 +15,7 @@ from policies.model.quantity import INT64_MAX
 INT64_MIN = -INT64_MAX - 1
 
 Amounts: TypeAlias = Mapping[str, int]
-"""By type, in YuniKorn's units: `vcore` in thousandths, the rest in whole units."""
+"""Amounts by type, in YuniKorn's units: `vcore` in thousandths, all other types in whole units."""
 
 
 def bounded(number: int) -> int:
@@ -77,18 +77,18 @@ def times(amounts: Amounts | None, factor: int | float) -> dict[str, int]:
 
 
 def least(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
-    """By type the smaller of the two; where only one names a type, that one."""
+    """The smaller amount of each type; if only one side names a type, that amount."""
     left, right = left or {}, right or {}
     return {name: min(side[name] for side in (left, right) if name in side) for name in _names(left, right)}
 
 
 def least_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
-    """As `least`, for the types of `left` alone."""
+    """The smaller amount of each type of `left`; see `least`."""
     return None if left is None else {name: min(left[name], (right or {}).get(name, left[name])) for name in left}
 
 
 def largest(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
-    """By type the larger of the two, where a missing type is 0; nothing where one of the two is None."""
+    """The larger amount of each type, where a missing type is 0; empty if one side is None."""
     if left is None or right is None:
         return {}
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in _names(left, right)}
@@ -127,7 +127,7 @@ def share_a_type(left: Amounts | None, right: Amounts | None) -> bool:
 
 
 def at_least(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """In every type of the two."""
+    """Whether `larger` is at least `smaller` in every type of the two."""
     larger, smaller = larger or {}, smaller or {}
     return all(larger.get(name, 0) >= smaller.get(name, 0) for name in _names(larger, smaller))
 
@@ -138,9 +138,9 @@ def above(larger: Amounts | None, smaller: Amounts | None) -> bool:
 
 
 def at_least_existing(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """In the types that both name; amounts without a type in common are above each other, and nothing is above nothing.
+    """Whether `larger` is at least `smaller` in the types that both name; without one it is, unless it is empty.
 
-    Against nothing all amounts have to be above 0.
+    If `smaller` is empty, all amounts of `larger` must be above 0.
     """
     larger, smaller = larger or {}, smaller or {}
     if not smaller:
@@ -149,7 +149,7 @@ def at_least_existing(larger: Amounts | None, smaller: Amounts | None) -> bool:
 
 
 def above_existing(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """As `at_least_existing`, and where they have types in common, more in one of these."""
+    """Whether `at_least_existing` holds and, if they share types, `larger` has more of one of these."""
     larger, smaller = larger or {}, smaller or {}
     common = larger.keys() & smaller.keys()
     differs = not common or any(larger[name] != smaller[name] for name in common)
@@ -167,7 +167,7 @@ def over(wanted: Amounts, limit: Amounts) -> list[str]:
 
 
 def over_exactly(wanted: Amounts, limit: Amounts) -> list[str]:
-    """As `over`, where a limit below 0 stays below."""
+    """The types in which `wanted` is over the limit; unlike in `over`, a negative limit is not raised to 0."""
     return sorted(name for name, amount in wanted.items() if name in limit and amount > limit[name])
 
 

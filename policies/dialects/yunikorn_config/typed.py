@@ -1,4 +1,4 @@
-"""From YAML nodes to texts, numbers, lists and mappings, as Go's strict decoder reads them, with all faults at once."""
+"""Reads YAML nodes as strings, numbers, lists and mappings, as Go's strict decoder does, and collects all faults."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def exemption_unused(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _reported(proposal: Proposal) -> Mapping[str, frozenset[Ref]]:
-    """For each waivable rule that an exemption names, the objects that it reports. A rule that lacks facts is left
+    """The objects that each waivable rule reports, for rules that an exemption names. A rule that lacks facts is left
     out."""
     named = {exemption.rule for _, obj in proposal.changed(KubeObject) for exemption in obj.exemptions}
     reported: dict[str, frozenset[Ref]] = {}

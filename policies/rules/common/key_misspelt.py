@@ -35,7 +35,7 @@ _OF_JOBS = (
     kueue.POD_GROUP_SIZE,
 )
 _NEAR = 0.9
-"""Of the part after the slash; no two keys of the projects are as near as that to one of these."""
+"""The least similarity of the parts after the slash; no two keys of the projects are that similar to one of these."""
 
 
 @rule(

@@ -67,7 +67,7 @@ class NamedQueues:
 
     @cached_property
     def namespaces(self) -> Mapping[str, list[str]]:
-        """By the name of a LocalQueue, where there is one. Looks at every object: for files, and for failures only."""
+        """The namespaces that have a LocalQueue, by its name. Reads every object: only for files and for failures."""
         found: dict[str, list[str]] = {}
         for obj in self.proposal.after.objects():
             if isinstance(obj, LocalQueue):

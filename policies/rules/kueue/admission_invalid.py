@@ -63,5 +63,5 @@ def _shares(workload: WrittenWorkload, assignment: WrittenAssignment) -> Iterato
 
 
 def _units(amount: PodAmount) -> int:
-    """As Kueue counts: thousandths of a cpu, whole units of all else, rounded up."""
+    """The amount in Kueue's units: thousandths of a cpu, whole units of all else, rounded up."""
     return amount.quantity.milli() if amount.resource == "cpu" else amount.quantity.units()

@@ -95,7 +95,7 @@ class _Excluded(NamedTuple):
 
 
 def _flavors(forest: Forest, queue: ClusterQueue) -> Mapping[str, Flavor] | None:
-    """Those of the queue by name; None where one of them is missing."""
+    """The flavors of the queue by name; None if one of them does not exist."""
     found: dict[str, Flavor] = {}
     for name in (flavor.name for group in queue.groups for flavor in group.flavors):
         flavor = forest.get(resource_flavor_ref(name))
@@ -157,7 +157,7 @@ def _finding(
 
 
 def _reasons(excluded: tuple[_Excluded, ...]) -> Iterator[str]:
-    """For each flavor; what the pods say of nodes stands once."""
+    """The reason for each flavor; what the pods require of nodes is listed only once."""
     said = {""}
     for each in excluded[:_LISTED]:
         parts = [each.has] if each.has else []
@@ -172,7 +172,7 @@ def _reasons(excluded: tuple[_Excluded, ...]) -> Iterator[str]:
 
 
 def _field(asking: Asking, excluded: tuple[_Excluded, ...]) -> str:
-    """The field of the spec that excludes all the flavors by itself, else the pods."""
+    """The field of the spec that alone excludes all the flavors, else the pods."""
     sources = {each.clash.source if each.clash and not each.taint else "" for each in excluded}
     source = next(iter(sources)) if len(sources) == 1 else ""
     return fields.join(asking.spec_at, source) if source else asking.field

@@ -16,7 +16,7 @@ def _mismatch(flavor: str, group: str) -> str:
 
 
 def _gap(flavor: str, group: str) -> str:
-    """By how many the lists differ in length."""
+    """A CEL expression: by how many entries the lists differ in length."""
     lengths = f"{flavor}.resources.size(), {group}.coveredResources.size()"
     return f"([{lengths}].max() - [{lengths}].min())"
 

@@ -91,7 +91,7 @@ def _lost(stood: Declared | None, known: Declared, application: ReportedApplicat
 
 
 def _parents(known: Partition, queues: ExistingQueues, application: ReportedApplication) -> Candidates:
-    """For each rule that puts queues below the named one: its path, and why it cannot be used; empty where it can.
+    """The path of each rule that puts queues below the named one, and why it cannot be used; empty if it can.
 
     The path is empty where the rule gives none.
     """

@@ -1,4 +1,4 @@
-"""Who uses a declared queue of YuniKorn: pods that run in it, and namespaces with queues below it."""
+"""The users of a declared queue of YuniKorn: pods that run in it, and namespaces with queues below it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Uses:
 
 
 def uses(forest: Forest, text: str) -> dict[str, Uses]:
-    """By the path of the declared queue, or of the nearest declared one above a queue that a rule creates.
+    """Uses by the path of the declared queue, or of the nearest declared one above a queue that a rule creates.
 
     Costs one placement for each namespace and queue that pods name, and for each `parentqueue`, not for each pod.
     """

@@ -50,7 +50,7 @@ def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str, Amounts]]:
-    """(whose, the most) of each limit above the pod; nothing where its queue is not known. All zero is no limit."""
+    """The name and amounts of each limit above the pod; none if its queue is not known. All zero means no limit."""
     found = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
     namespace = found if isinstance(found, Namespace) else None
     user, groups = submitter(proposal, pod)

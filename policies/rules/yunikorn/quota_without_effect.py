@@ -20,7 +20,7 @@ _MEANT = {"vcore": "cpu", "vcores": "cpu", "cpus": "cpu", "cores": "cpu", "mem":
 _LISTED = 100
 """Findings for one Namespace; an annotation has room for 10 000 such names."""
 _SMALL = 1000
-"""In units. A fraction of fewer is a mistake: `100m` of memory, half a device. 1.1Gi has a fraction of a byte too."""
+"""Units. A fraction below that is a mistake: `100m` of memory, half a device. 1.1Gi also has a fraction of a byte."""
 
 
 @rule(
@@ -37,10 +37,10 @@ def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     Why it is reported: YuniKorn accepts each of these silently.
     - Keys are case-sensitive: it reads neither `namespace.Quota` nor `enableYunikorn`, and no label of that name.
     - Pods request `cpu`, never `vcore`, `CPU` or `cpus`; a limit on these limits nothing.
-    - A quota whose amounts are all zero is no quota: everything is allowed, not nothing.
+    - A quota whose amounts are all zero counts as absent: everything is allowed, not nothing.
     - `memory: 100m` is a tenth of a byte, rounded up to 1: no pod that requests memory ever fits.
     - `memory: 64` is 64 bytes, and `cpu: 9Gi` is nine thousand million cores.
-    - `namespace.maxApps: "0"` is no limit, and a value with a sign never reaches the scheduler.
+    - `namespace.maxApps: "0"` means no limit, and a value with a sign never reaches the scheduler.
     Example: `yunikorn.apache.org/namespace.quota: '{"vcore":"4","memory":"64Gi"}'`; cpu is not limited.
     Fix: write what the message names.
     """
@@ -121,7 +121,7 @@ def _letters(key: str) -> str:
 
 
 def _amounts(namespace: Namespace, annotation: str) -> Iterator[_Slip]:
-    """For the members that can be read; quota-annotation-invalid reports the others, which invalidate all."""
+    """Slips in the members that can be read; quota-annotation-invalid reports the others, which invalidate all."""
     text = namespace.annotations.get(annotation, "")
     field = yunikorn.field(annotation)
     members = {member.key: member.value for member in scan(text).members if member.kind == "text"}
@@ -159,7 +159,10 @@ def _all_zero(annotation: str) -> _Slip:
 
 
 def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] | None:
-    """For a name that no pod can request: names without a domain are Kubernetes' own, and these are few."""
+    """Message and fix for a name that no pod can request.
+
+    Names without a domain are Kubernetes' own, and these are few.
+    """
     if resource in _REQUESTED or resource.startswith(_REQUESTED_PREFIXES) or "/" in resource.strip("/"):
         return None
     if resource == yunikorn.VCORE and beside_cpu:
@@ -178,7 +181,7 @@ def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] 
 
 
 def _fraction(resource: str, text: str) -> tuple[str, str] | None:
-    """For a small fractional amount: neither milli-units nor half a device can be meant."""
+    """Message and fix for a small fractional amount: neither milli-units nor half a device can be meant."""
     quantity = _quantity(text)
     if quantity is None or resource == "cpu" or quantity.nano % 10**9 == 0 or not 0 < quantity.units() < _SMALL:
         return None

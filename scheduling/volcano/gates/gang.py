@@ -153,7 +153,7 @@ class GatedGang:
         return _Stage(together, group.queue, self._rank(), until)
 
     def _rank(self) -> tuple[int, int, str]:
-        """By priority, age and name."""
+        """The sort key: priority, age and name."""
         group = self.group
         return (-group.priority, group.created, group.name) if group is not None else (0, 0, self.name)
 
@@ -188,7 +188,7 @@ class GatedGang:
         return wish._replace(together=Together(left, max(place.created for place, _ in chosen)))
 
     def _singles(self, stage: _Stage, needs: Mapping[Need, object] | list[Need]) -> Iterator[GangWish]:
-        """Of Pods that need the same, the first one."""
+        """A wish for the first Pod of each group with the same needs."""
         for need in needs:
             if need in self._waiting:
                 yield self._wish(stage, need, self._waiting[need][:1])

@@ -13,7 +13,7 @@ Index = dict[str, dict[str, None]]
 
 
 class GatePlaces:
-    """Of PodGroups only those that have Pods which wait."""
+    """The waiting places at the gate, of the PodGroups that have waiting Pods."""
 
     def __init__(self) -> None:
         self._namespaces: Index = {}

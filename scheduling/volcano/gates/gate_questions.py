@@ -1,4 +1,4 @@
-"""Who waits at the gate of Volcano's queues, in order: of a Namespace, or of a Queue with all below it.
+"""The Pods that wait at the gate of Volcano's queues, in order: of a Namespace, or of a Queue with all below it.
 
 Places are read at the cost of what waits there, reasons only of those that are asked for.
 """
@@ -38,18 +38,18 @@ class WaitingPod(NamedTuple):
 
 
 def in_namespace(keeper: VolcanoGatekeeper, namespace: str) -> list[GatePlace]:
-    """In no order."""
+    """The places of a Namespace, in no order."""
     return [_place(keeper, key) for key in keeper.places.in_namespace(namespace)]
 
 
 def in_queue(keeper: VolcanoGatekeeper, name: str) -> list[GatePlace]:
-    """In no order; those whose queue does not exist are nowhere. Raises KeyError where there is no such queue."""
+    """The places in a queue and below, in no order. Raises KeyError if the queue does not exist."""
     below = keeper.queues.queues.tree.nodes[name].walk()
     return [_place(keeper, key) for here in below for key in keeper.places.in_queue(here.name)]
 
 
 def reasons(keeper: VolcanoGatekeeper, places: list[GatePlace]) -> Iterator[WaitingPod]:
-    """Of those that still wait."""
+    """The reason of each Pod that still waits."""
     for place in places:
         if keeper.is_waiting(place.pod):
             why = keeper.why(place.pod) or PodWait(HAS_ROOM, place.queue, HAS_ROOM_MESSAGE)

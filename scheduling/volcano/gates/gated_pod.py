@@ -29,7 +29,7 @@ class Need(NamedTuple):
 
 
 class Together(NamedTuple):
-    """So many Pods passed at once; the youngest of them was created at that moment (nanoseconds, whole seconds)."""
+    """How many Pods passed at once, and when the youngest of them was created (nanoseconds, whole seconds)."""
 
     pods: int = 1
     youngest: int = 0

@@ -41,7 +41,7 @@ NODE = GroupKind("", "Node")
 CLAIM = GroupKind("resource.k8s.io", "ResourceClaim")
 _SURROUNDINGS = (PRIORITY_CLASS, CLAIM, core.NAMESPACE, volcano.QUEUE, NODE)
 _WORK = (volcano.POD_GROUP, volcano.JOB, core.POD)
-"""In this order: a PodGroup that is there counts for more than the one that would be made of its Job."""
+"""The kinds of work in the order of intake: an existing PodGroup takes precedence over the one made for its Job."""
 _BUILT_IN = (VolcanoQueueSettings(ROOT, reclaimable=False), VolcanoQueueSettings(DEFAULT))
 """The queues that Volcano creates at its start."""
 ANY_NODE = "any node"

@@ -25,7 +25,7 @@ DEFAULT = "default"
 OVER = frozenset(["Completed", "Failed", "Terminated", "Aborted"])
 """The phases in which a Job has no Pods and gets none."""
 MOST_PODS = 20_000
-"""Of one Job: each pod has its own decision."""
+"""The most pods of one Job: each pod needs a decision of its own."""
 
 
 class TooManyPods(PolicyError):
@@ -100,7 +100,7 @@ def _pod(
 
 
 def with_priority(task: Task, spec: Manifest, classes: Mapping[str, int]) -> Task:
-    """With the value of its PriorityClass, which the API server writes into a Pod that it stores."""
+    """The task with the value of its PriorityClass, which the API server writes into a Pod that it stores."""
     return (
         task if whole(spec.get("priority")) is not None else replace(task, priority=classes.get(task.priority_class, 0))
     )

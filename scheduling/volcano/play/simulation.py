@@ -151,7 +151,7 @@ class VolcanoSimulation:
         return bool(self.engine.world.jobs) or any(not isinstance(each, VolcanoInput) for each in self.trace)
 
     def running(self) -> dict[str, RunningPods]:
-        """By what a person calls the PodGroups of which pods run."""
+        """The running pods of each PodGroup, by the name that a user knows it by."""
         counts = ((job, job.count(Status.RUNNING)) for job in self.engine.world.jobs.values())
         shown = self.intake.shown
         return {shown.get(job.name, job.name): RunningPods(job.group.queue, count) for job, count in counts if count}

@@ -11,7 +11,7 @@ from scheduling.volcano.resources import PODS, written
 from scheduling.volcano.world import SessionWorld
 
 Texts = Mapping[str, Mapping[str, str]]
-"""By what an amount is, such as `allocated`, the amounts by resource as a person writes them."""
+"""Amounts by their meaning, such as `allocated`, and by resource, as a user writes them."""
 
 
 def amounts(queues: QueueAccounts, node: Node) -> Texts:

@@ -16,7 +16,7 @@ from scheduling.volcano.refusal import QueueRefusal
 
 _GATED = QueueRefusal("the pod waits behind a scheduling gate")
 _MOST = 3
-"""So many holders are named."""
+"""The most holders that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _of_pod(simulation: VolcanoSimulation, name: str) -> tuple[QueueRefusal, ...
 
 @dataclass(slots=True)
 class Holders:
-    """Who uses a resource in a queue and below, the largest first; each question is answered once."""
+    """The users of a resource in a queue and below, the largest first; each answer is computed once."""
 
     simulation: VolcanoSimulation
     _known: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.scheduler import Scheduler
 
 PATIENCE = 600 * SECOND
-"""So long, in nanoseconds, a leaf waits for its victims at most: a node that is gone must not hold it up for ever."""
+"""How long a leaf waits for its victims at most, in nanoseconds: a lost node must not block it for ever."""
 _EVERY_LEAF = ""
 
 

@@ -1,4 +1,4 @@
-"""Who waits at the gate, in order: of a Namespace, or of a queue with all below it.
+"""The Pods that wait at the gate, in order: of a Namespace, or of a queue with all below it.
 
 Places are read at the cost of what waits there, reasons only of those that are asked for.
 """
@@ -30,7 +30,7 @@ class ApplicationPlace(NamedTuple):
 
 
 def in_namespace(keeper: YuniKornGatekeeper, namespace: str) -> list[ApplicationPlace]:
-    """In no order."""
+    """The places of a Namespace, in no order."""
     found = []
     for key in keeper.waiting_in(namespace):
         application = keeper.scheduler.owners.get(key)
@@ -43,7 +43,7 @@ def in_namespace(keeper: YuniKornGatekeeper, namespace: str) -> list[Application
 
 
 def in_queue(keeper: YuniKornGatekeeper, path: str) -> list[ApplicationPlace]:
-    """In no order; those that are in no queue are nowhere. Raises KeyError where there is no such queue."""
+    """The places in a queue and below, in no order. Raises KeyError if the queue does not exist."""
     return [
         _place(application, key)
         for leaf in keeper.scheduler.tree.queues[path.lower()].walk()
@@ -54,7 +54,7 @@ def in_queue(keeper: YuniKornGatekeeper, path: str) -> list[ApplicationPlace]:
 
 
 def reasons(keeper: YuniKornGatekeeper, places: list[ApplicationPlace]) -> Iterator[WaitingAllocation]:
-    """Of those that still wait."""
+    """The reason of each Pod that still waits."""
     for place in places:
         waiting = keeper.why(place.pod)
         if waiting is not None:

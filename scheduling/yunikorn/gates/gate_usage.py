@@ -26,7 +26,7 @@ REASONS = (
 
 
 class GateUsage:
-    """By Namespace, how many Pods wait and why, and what those use that have passed, in YuniKorn's units.
+    """For each Namespace, how many Pods wait and why, and what Pods that passed use, in YuniKorn's units.
 
     Pods that are marked for the quota of `others` are theirs.
     """

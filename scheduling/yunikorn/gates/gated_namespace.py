@@ -12,7 +12,7 @@ from policies.dialects.yunikorn_flaws import deciding
 from policies.dialects.yunikorn_gates import has_quota
 
 Usage: TypeAlias = Mapping[str, tuple[int, int]]
-"""By resource, how much of a quota is in use, and the quota, as YuniKorn counts."""
+"""The part of a quota that is in use, and the quota, by resource in YuniKorn's units."""
 
 
 class GatedNamespace(NamedTuple):
@@ -63,7 +63,7 @@ class GatedNamespaces:
         return (self._found[name].quota or {}) if name in self._found else {}
 
     def quotas(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """By Namespace the quota that can be read."""
+        """Each Namespace with a readable quota, and the quota."""
         yield from ((name, each.quota) for name, each in self._found.items() if each.quota)
 
     def parent_of(self, name: str) -> str:

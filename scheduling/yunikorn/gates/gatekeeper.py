@@ -288,7 +288,7 @@ class YuniKornGatekeeper:
             self._enter_all([self._entered[key] for key in self._members[name] if key not in self.scheduler.owners])
 
     def _grant_held(self, application: Application, keys: Iterable[str]) -> None:
-        """Those that took the place of a placeholder."""
+        """Grant the Pods that took the place of a placeholder."""
         for key in [*keys]:
             found = self._entered.get(key)
             if found is not None and key in application.held and found.gated:
@@ -341,7 +341,7 @@ class YuniKornGatekeeper:
         return application
 
     def _gang(self, pod: YuniKornGatedPod) -> tuple[TaskGroup, ...]:
-        """Of the oldest Pod of the application that names task groups. Raises BadTaskGroups."""
+        """The task groups of the application, as its oldest Pod with any names them. Raises BadTaskGroups."""
         if pod.gang:
             return task_groups({TASK_GROUPS: pod.gang})
         members = [self._entered[key] for key in self._members[pod.application]]

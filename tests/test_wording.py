@@ -1,0 +1,76 @@
+"""Messages and docstrings are plain English: forms that read like a riddle do not come back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("audit", "certs", "cluster", "policies", "scheduling", "webhook")
+BANNED = {
+    r"(?<!there )(?<!There )\b(?:is|are) no (?!longer\b)": 'write "is not a valid quantity", not "is no quantity"',
+    r"\b(?:is|are) none of (?!its\b|their\b)": 'write "must be one of ..."',
+    r"\bhere is nothing\b": 'write "only ... is supported", or "... does not exist"',
+    r"\bstands? there twice\b": 'write "is listed twice"',
+    r"\bwhoever\b": "name the person or the program",
+    r"\bthat which\b": "name it",
+    r"\bof itself\b": 'write "by default" or "automatically"',
+    r"\btold\b": 'write "reported" or "logged", or "distinguished" for "told apart"',
+}
+_ANY = re.compile("|".join(BANNED), re.IGNORECASE).search
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """Each string literal with its line; the fields of an f-string are `{}`. Docstrings are literals, too."""
+    parts: set[ast.AST] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            parts.update(value for value in node.values if isinstance(value, ast.Constant))
+            yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in parts:
+            yield node.lineno, node.value
+
+
+def faults(source: str) -> list[str]:
+    """What is wrong with each literal of a module: its line, its beginning, and what to write instead."""
+    found = []
+    for line, text in texts(source):
+        sentence = " ".join(text.split())
+        if _ANY(sentence):
+            advice = next(advice for form, advice in BANNED.items() if re.search(form, sentence, re.IGNORECASE))
+            found.append(f"{line}: {sentence[:80]!r}: {advice}")
+    return found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "raise ValueError(f'{text!r} is no quantity')",
+        "'it is none of a, b'",
+        "'''A value.\n\n    Here is\n    nothing but GET.'''",
+        "f'{a} and whoever reads {b}'",
+    ],
+)
+def test_a_banned_form_is_found_in_literals_f_strings_and_docstrings(source: str) -> None:
+    assert len(faults(source)) == 1
+
+
+@pytest.mark.parametrize("source", ["'it is no longer there'", "'there is no such queue'", "'is not a valid quantity'"])
+def test_plain_sentences_pass(source: str) -> None:
+    assert faults(source) == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_has_no_banned_form(room: str) -> None:
+    modules = sorted((ROOT / room).rglob("*.py"))
+
+    assert modules
+    assert [
+        f"{module.relative_to(ROOT)}:{fault}"
+        for module in modules
+        for fault in faults(module.read_text(encoding="utf-8"))
+    ] == []

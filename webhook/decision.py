@@ -15,7 +15,7 @@ from policies.judging.verdict import Verdict
 from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity
 from policies.model.forest import Forest
-from webhook.ledger.book import ORDERED
+from webhook.ledger.contents import ORDERED
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.review import Review
 

@@ -29,8 +29,8 @@ from policies.model.forest import Forest
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
-from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.ledger import ChangeOrder
+from webhook.ledger.sequencer import LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.owners import OwnerMissing, OwnerUnknown, owners
 from webhook.review import BadReview, Review, parse

@@ -21,10 +21,10 @@ from cluster.stream import Manifest
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
-from webhook.ledger.book import ORDERED
+from webhook.ledger.contents import ORDERED
 from webhook.ledger.keeping import KeptLedger
 from webhook.ledger.ledger import ChangeOrder, Ledger
-from webhook.ledger.shelf import ConfigMapShelf
+from webhook.ledger.store import ConfigMapStore
 from webhook.server import serve
 from webhook.settings import WebhookSettings
 
@@ -92,10 +92,10 @@ class _Cluster:
     def order(self) -> ChangeOrder | None:
         if not self._settings.configuration.ledger:
             return None
-        shelf = ConfigMapShelf(self._connect(timeouts=_TIMEOUTS, attempts=1))
+        store = ConfigMapStore(self._connect(timeouts=_TIMEOUTS, attempts=1))
         waiting = max(1, self._settings.threads // 2)
         ledger = KeptLedger(
-            Ledger(shelf, self._store, patience=self._settings.patience_seconds, waiting=waiting), shelf
+            Ledger(store, self._store, patience=self._settings.patience_seconds, waiting=waiting), store
         )
         ledger.start()
         return ledger

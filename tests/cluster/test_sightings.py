@@ -18,7 +18,7 @@ from policies.model.objects import Ref
 from tests.builders import pod_group, queue, world
 from tests.cluster.quota_api import QUICK, QuotaApi, names
 from tests.waiting import eventually
-from webhook.ledger.book import ORDERED
+from webhook.ledger.contents import ORDERED
 
 ENG = queue_ref("eng")
 

@@ -16,8 +16,8 @@ from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from webhook.app import CONVERTING
 from webhook.desk import DEMANDING, MUTATING, VALIDATING
-from webhook.ledger.book import ORDERED
-from webhook.ledger.shelf import NAME, NAMESPACE
+from webhook.ledger.contents import ORDERED
+from webhook.ledger.store import NAME, NAMESPACE
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "manifests" / "base"

@@ -38,8 +38,8 @@ from tests.webhook.reviews import (
 )
 from webhook.app import create_app
 from webhook.desk import MUTATING, VALIDATING
-from webhook.ledger.clerk import LedgerBusy, LedgerUnavailable
 from webhook.ledger.entry import LedgerEntry
+from webhook.ledger.sequencer import LedgerBusy, LedgerUnavailable
 from webhook.metrics import WebhookMetrics
 from webhook.settings import WebhookSettings
 

@@ -11,10 +11,10 @@ from cluster.errors import ClusterError
 from policies.judge import Judgement
 from policies.model.change import Change
 from policies.model.forest import Forest
-from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
 from webhook.ledger.ledger import Ledger
-from webhook.ledger.shelf import ConfigMapShelf
+from webhook.ledger.sequencer import LedgerUnavailable
+from webhook.ledger.store import ConfigMapStore
 
 log = logging.getLogger(__name__)
 
@@ -27,15 +27,15 @@ _AGAIN = 2.0
 class KeptLedger:
     """A ledger with its ConfigMap and its thread. Not ready until the ConfigMap was read and may be written."""
 
-    def __init__(self, ledger: Ledger, shelf: ConfigMapShelf) -> None:
+    def __init__(self, ledger: Ledger, store: ConfigMapStore) -> None:
         self._ledger = ledger
-        self._shelf = shelf
+        self._store = store
         self._lack = "not read yet"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
 
     def start(self) -> None:
-        self._shelf.start()
+        self._store.start()
         self._thread.start()
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: LedgerEntry | None) -> Judgement:
@@ -45,12 +45,12 @@ class KeptLedger:
         return [f"ledger: {self._lack}"] if self._lack else []
 
     def entries(self) -> int:
-        book = self._shelf.newest()
-        return len(book.entries) if book else 0
+        contents = self._store.newest()
+        return len(contents.entries) if contents else 0
 
     def close(self) -> None:
         self._stop.set()
-        self._shelf.close()
+        self._store.close()
         if self._thread.ident is not None:
             self._thread.join(5.0)
 
@@ -58,7 +58,7 @@ class KeptLedger:
         """One round: until it was ready once, find out whether it is; then tidy. Logs what fails."""
         try:
             if self._lack:
-                self._shelf.try_out()
+                self._store.try_out()
                 self._lack = ""
             else:
                 self._ledger.tidy()

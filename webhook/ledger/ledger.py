@@ -19,9 +19,16 @@ from policies.model.change import Change
 from policies.model.findings import Severity
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref
-from webhook.ledger.clerk import MANY_WORLDS, Clerk, ClerkState, LedgerUnavailable, RequestedChange, Shelf
+from webhook.ledger.direct_reads import DirectRead
 from webhook.ledger.entry import LedgerEntry
-from webhook.ledger.glimpses import Glimpse
+from webhook.ledger.sequencer import (
+    MANY_WORLDS,
+    LedgerStore,
+    LedgerUnavailable,
+    RequestedChange,
+    SequencedState,
+    Sequencer,
+)
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +82,7 @@ class Ledger:
 
     def __init__(
         self,
-        shelf: Shelf,
+        store: LedgerStore,
         cache: LedgerCache,
         *,
         patience: float = 0.0,
@@ -83,13 +90,13 @@ class Ledger:
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._shelf = shelf
+        self._store = store
         self._cache = cache
         self._patience = patience
         self._room = threading.Semaphore(waiting)
         self._clock = clock
         self._pause = pause
-        self._clerk = Clerk(shelf, cache.snapshot, clock, pause)
+        self._sequencer = Sequencer(store, cache.snapshot, clock, pause)
         self._turn = threading.Lock()
         self._queue = threading.Lock()
         self._waiting: list[RequestedChange] = []
@@ -105,11 +112,11 @@ class Ledger:
             judged_on = self._state()
             self._take_turn(asked)
             now = self._clock()
-            if asked.state is ClerkState.UNDECIDED and now < give_up:
+            if asked.state is SequencedState.UNDECIDED and now < give_up:
                 if not self._news(judged_on, min(look_at, give_up)) and self._clock() >= look_at:
                     self._look(asked.others)
                     look_at += _LOOK_AFTER
-            elif asked.state is ClerkState.UNDECIDED and asked.most < MANY_WORLDS:
+            elif asked.state is SequencedState.UNDECIDED and asked.most < MANY_WORLDS:
                 asked.most = MANY_WORLDS
             elif not (_may_be_stale(asked) and self._patiently(judged_on, started + self._patience)):
                 return _given(asked)
@@ -117,10 +124,10 @@ class Ledger:
     def tidy(self) -> None:
         """Take out what is settled and what was never stored. Raises ClusterError, UnreadableEntry."""
         with self._turn:
-            overdue = self._clerk.overdue()
-        looked = [(entry, self._glimpse(entry.ref)) for entry in overdue]
+            overdue = self._sequencer.overdue()
+        looked = [(entry, self._read_directly(entry.ref)) for entry in overdue]
         with self._turn:
-            self._clerk.tidy(looked)
+            self._sequencer.tidy(looked)
 
     def _take_turn(self, asked: RequestedChange) -> None:
         """Be served: by the thread whose turn it is, or with all that wait by this one."""
@@ -132,13 +139,13 @@ class Ledger:
                 return
             with self._queue:
                 batch, self._waiting = self._waiting, []
-            self._clerk.serve(batch)
+            self._sequencer.serve(batch)
             for each in batch:
                 each.served = True
 
     def _state(self) -> tuple[object, object]:
         """What a judgement rests on; another one means that there is news."""
-        return self._cache.snapshot(), self._shelf.newest()
+        return self._cache.snapshot(), self._store.newest()
 
     def _patiently(self, judged_on: tuple[object, object], deadline: float) -> bool:
         """Whether there was news before the deadline, and a thread to wait for it."""
@@ -161,25 +168,25 @@ class Ledger:
         """Read the objects that a judgement depends on, where the watch is slow to show them."""
         for entry in entries:
             try:
-                found = self._glimpse(entry.ref)
+                found = self._read_directly(entry.ref)
             except ClusterError as error:
                 fields = {"uid": entry.request, "trace": trace_id(entry.request)}
                 log.warning("%s cannot be read: %s", entry.ref, error, extra={"fields": fields})
                 return
             with self._turn:
-                self._clerk.glimpses.note(entry, found)
+                self._sequencer.direct_reads.note(entry, found)
 
-    def _glimpse(self, ref: Ref) -> Glimpse | None:
+    def _read_directly(self, ref: Ref) -> DirectRead | None:
         found = self._cache.look(ref)
         if found is None:
             return None
         stored = found.kept if isinstance(found.kept, KubeObject) else None
-        return Glimpse(stored, found.seen)
+        return DirectRead(stored, found.seen)
 
 
 def _may_be_stale(asked: RequestedChange) -> bool:
     """Whether it is refused for what the cache holds of other objects."""
-    verdict = asked.judgement.verdict if asked.state is ClerkState.REFUSED and asked.judgement else Verdict()
+    verdict = asked.judgement.verdict if asked.state is SequencedState.REFUSED and asked.judgement else Verdict()
     return any(not judged.rule.alone for judged in verdict.of(Severity.ERROR))
 
 
@@ -187,7 +194,7 @@ def _given(asked: RequestedChange) -> Judgement:
     """The judgement to answer. Raises what failed."""
     if asked.failure is not None or asked.judgement is None:
         raise asked.failure or LedgerUnavailable("the ledger reached no verdict in time; try again")
-    return asked.judgement if asked.state is not ClerkState.UNDECIDED else _pending(asked.judgement, asked.others)
+    return asked.judgement if asked.state is not SequencedState.UNDECIDED else _pending(asked.judgement, asked.others)
 
 
 def _pending(judgement: Judgement, others: Sequence[LedgerEntry]) -> Judgement:

@@ -18,7 +18,7 @@ _TRIAL = {"data": {"doctor": "a dry run"}}
 
 @check("ledger", "The ledger exists, can be read, and can be written.")
 def ledger(target: CheckedCluster) -> Iterator[CheckResult]:
-    from webhook.ledger.shelf import NAME  # here, since it takes long to load
+    from webhook.ledger.store import NAME  # here, since it takes long to load
 
     namespace = target.names.namespace
     subject = f"ConfigMap {namespace}/{NAME}"
@@ -43,7 +43,7 @@ def _refusal(target: CheckedCluster, path: str) -> ApiError | None:
 
 def judged_ledger(subject: str, found: Manifest | None, refusal: ApiError | None) -> Iterator[CheckResult]:
     from webhook.ledger.entry import UnreadableEntry
-    from webhook.ledger.shelf import read_book
+    from webhook.ledger.store import read_contents
 
     if found is None:
         yield failure(
@@ -51,7 +51,7 @@ def judged_ledger(subject: str, found: Manifest | None, refusal: ApiError | None
         )
         return
     try:
-        entries = len(read_book(dict(found)).entries)
+        entries = len(read_contents(dict(found)).entries)
     except UnreadableEntry as error:
         fix = "upgrade all replicas to one version; else take the key out of the ConfigMap"
         yield failure(subject, f"cannot be read, so no tree can be changed: {error}", fix)

@@ -17,10 +17,10 @@ from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from tests.builders import EVERYTHING
-from webhook.ledger.book import Book
-from webhook.ledger.clerk import Clerk, ClerkState, RequestedChange
+from webhook.ledger.contents import LedgerContents
+from webhook.ledger.direct_reads import DirectRead
 from webhook.ledger.entry import LedgerEntry, entry, written
-from webhook.ledger.glimpses import Glimpse
+from webhook.ledger.sequencer import RequestedChange, SequencedState, Sequencer
 
 Manifest = dict[str, Any]
 
@@ -68,11 +68,11 @@ class Api:
     def clock(self) -> float:
         return self.now
 
-    def book(self) -> Book:
+    def contents(self) -> LedgerContents:
         entries = {request: entry(request, text) for request, text in self.ledger.items() if request != "seen"}
-        return Book(str(self.ledger_version), entries, json.loads(self.ledger.get("seen", "{}")))
+        return LedgerContents(str(self.ledger_version), entries, json.loads(self.ledger.get("seen", "{}")))
 
-    def write_ledger(self, version: str, data: dict[str, str | None]) -> Book:
+    def write_ledger(self, version: str, data: dict[str, str | None]) -> LedgerContents:
         """A merge patch with the version as precondition."""
         if version != str(self.ledger_version):
             raise Conflict(409, "Conflict", "changed")
@@ -80,7 +80,7 @@ class Api:
         if after != self.ledger:
             self.ledger = after
             self.ledger_version = int(self.next())
-        return self.book()
+        return self.contents()
 
     def store(self, flight: InFlight) -> bool:
         """Whether it was stored: only on top of the version that it is based on."""
@@ -100,43 +100,47 @@ class Api:
         self.events.append(Event(kind, stored, version))
         return True
 
-    def look(self, ref: Ref) -> Glimpse | None:
+    def look(self, ref: Ref) -> DirectRead | None:
         there = self.objects.get(ref)
-        return Glimpse(read(there), sighting(there)) if there else None
+        return DirectRead(read(there), sighting(there)) if there else None
 
 
-class Shelf:
+class LedgerStore:
     """The ledger as one replica reaches it; `faults` is how likely each request goes wrong."""
 
     def __init__(self, api: Api, faults: float) -> None:
         self._api = api
         self._faults = faults
-        self._newest: Book | None = None
+        self._newest: LedgerContents | None = None
 
-    def newest(self) -> Book | None:
+    def newest(self) -> LedgerContents | None:
         return self._newest
 
     def hear(self) -> None:
         """The watch shows the present state."""
-        self._newest = self._api.book()
+        self._newest = self._api.contents()
 
-    def read(self) -> Book:
+    def read(self) -> LedgerContents:
         self._fail_perhaps()
         self.hear()
-        return self._api.book()
+        return self._api.contents()
 
     def write(
-        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
-    ) -> Book:
+        self,
+        contents: LedgerContents,
+        added: Iterable[LedgerEntry],
+        dropped: Iterable[str],
+        marks: dict[str, str | None],
+    ) -> LedgerContents:
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}
         if marks:
-            kept = {place: mark for place, mark in {**book.marks, **marks}.items() if mark is not None}
+            kept = {place: mark for place, mark in {**contents.marks, **marks}.items() if mark is not None}
             data["seen"] = json.dumps(kept)
         self._fail_perhaps()
         if self._api.chance.random() < self._faults:
-            self._go_wrong(book.version, data)
-        self._newest = self._api.write_ledger(book.version, data)
+            self._go_wrong(contents.version, data)
+        self._newest = self._api.write_ledger(contents.version, data)
         if self._api.chance.random() < self._faults:
             raise self._api.chance.choice([Crash(), Unreachable("api", "reset", "look")])
         return self._newest
@@ -152,12 +156,12 @@ class Shelf:
 
 
 class Replica:
-    """One process: a cache that lags, and a clerk."""
+    """One process: a cache that lags, and a sequencer."""
 
     def __init__(self, api: Api, faults: float) -> None:
         self.api = api
-        self.shelf = Shelf(api, faults)
-        self.clerk = Clerk(self.shelf, lambda: self.snapshot, api.clock, lambda _: None)
+        self.store = LedgerStore(api, faults)
+        self.sequencer = Sequencer(self.store, lambda: self.snapshot, api.clock, lambda _: None)
         self._position = len(api.events)
         self.snapshot = _listed(api)
 
@@ -179,15 +183,17 @@ class Replica:
         self.snapshot = _listed(self.api)
 
     def tidy(self) -> None:
-        looked = [(entry, self.api.look(entry.ref)) for entry in self.clerk.overdue()]
-        self.clerk.tidy(looked)
+        looked = [(entry, self.api.look(entry.ref)) for entry in self.sequencer.overdue()]
+        self.sequencer.tidy(looked)
 
-    def review(self, asks: list[tuple[Manifest | None, Manifest | None]], patience: float = 60.0) -> list[ClerkState]:
+    def review(
+        self, asks: list[tuple[Manifest | None, Manifest | None]], patience: float = 60.0
+    ) -> list[SequencedState]:
         """Requests that arrive together; those that are allowed may be stored for `patience` seconds."""
         asked = [self._asked(old, new) for old, new in asks]
-        self.clerk.serve(asked)
+        self.sequencer.serve(asked)
         for each, (_, new) in zip(asked, asks, strict=True):
-            if each.state is ClerkState.ALLOWED and each.failure is None:
+            if each.state is SequencedState.ALLOWED and each.failure is None:
                 assert each.entry is not None
                 flight = InFlight(each.change.ref, each.entry.base, each.entry.uid, new, self.api.now + patience)
                 self.api.in_flight.append(flight)

@@ -22,11 +22,11 @@ from policies.model.objects import Ref
 from tests.builders import cluster_queue, local_queue, queue, typed
 from tests.waiting import eventually
 from tests.webhook.ledger.api import Api, Replica
-from webhook.ledger.book import Book
-from webhook.ledger.clerk import LINGERING_SECONDS, MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerBusy, LedgerUnavailable
+from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
-from webhook.ledger.shelf import LARGEST
+from webhook.ledger.sequencer import LINGERING_SECONDS, MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerBusy, LedgerUnavailable
+from webhook.ledger.store import LARGEST
 
 Manifest = dict[str, Any]
 
@@ -47,23 +47,27 @@ class Desk:
             metadata = {**manifest["metadata"], "uid": manifest["metadata"]["name"], "resourceVersion": version}
             self.api.objects[typed(manifest).ref] = {**manifest, "metadata": metadata}
         self.replica = Replica(self.api, 0.0)
-        self.shelf = self.replica.shelf
+        self.store = self.replica.store
         self.ledger = Ledger(self, self, patience=patience, clock=lambda: self.now, pause=self._pause)
 
-    # as a shelf
+    # as a store
 
-    def newest(self) -> Book | None:
-        return self.shelf.newest()
+    def newest(self) -> LedgerContents | None:
+        return self.store.newest()
 
-    def read(self) -> Book:
-        return self.shelf.read()
+    def read(self) -> LedgerContents:
+        return self.store.read()
 
     def write(
-        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
-    ) -> Book:
+        self,
+        contents: LedgerContents,
+        added: Iterable[LedgerEntry],
+        dropped: Iterable[str],
+        marks: dict[str, str | None],
+    ) -> LedgerContents:
         added = list(added)
         self.gate()
-        done = self.shelf.write(book, added, dropped, marks)
+        done = self.store.write(contents, added, dropped, marks)
         self.writes.append([each.ref.name for each in added])
         return done
 
@@ -73,8 +77,8 @@ class Desk:
         return self.replica.snapshot
 
     def look(self, ref: Ref) -> FoundManifest | None:
-        glimpse = self.api.look(ref)
-        return FoundManifest(glimpse.stored, glimpse.seen) if glimpse else None
+        direct_read = self.api.look(ref)
+        return FoundManifest(direct_read.stored, direct_read.seen) if direct_read else None
 
     def age(self) -> float | None:
         return self.heard
@@ -201,7 +205,7 @@ def test_requests_that_arrive_during_a_write_share_the_next_one() -> None:
 def test_another_replica_that_was_faster_is_judged_on() -> None:
     desk = Desk(TOP)
     rival = Replica(desk.api, 0.0)
-    desk.shelf.hear()
+    desk.store.hear()
 
     def gate() -> None:
         desk.gate = lambda: None
@@ -210,7 +214,7 @@ def test_another_replica_that_was_faster_is_judged_on() -> None:
     desk.gate = gate
 
     assert not desk.allowed(six("b"))
-    assert [each.ref.name for each in desk.api.book().entries.values()] == ["a"]
+    assert [each.ref.name for each in desk.api.contents().entries.values()] == ["a"]
 
 
 def test_an_internal_error_is_that_of_one_request() -> None:
@@ -262,11 +266,11 @@ def test_an_entry_whose_request_was_refused_counts_no_longer_and_leaves() -> Non
     with pytest.raises(LedgerUnavailable):
         desk.ask(six("a"))
     desk.api.write_ledger(str(desk.api.ledger_version), {"request-a": entry.text})
-    desk.shelf.hear()
+    desk.store.hear()
     desk.gate = lambda: None
 
     assert desk.allowed(six("b"))
-    assert [each.ref.name for each in desk.api.book().entries.values()] == ["b"]
+    assert [each.ref.name for each in desk.api.contents().entries.values()] == ["b"]
 
 
 def test_a_replica_that_has_heard_nothing_for_minutes_orders_nothing() -> None:
@@ -287,7 +291,7 @@ def test_a_cache_in_which_nothing_happens_is_heard_before_it_counts_as_silent_an
 def test_a_replica_that_is_behind_what_left_the_ledger_waits_and_then_says_so() -> None:
     desk = Desk(TOP)
     desk.api.write_ledger(str(desk.api.ledger_version), {"seen": '{"Queue.scheduling.volcano.sh": "99999"}'})
-    desk.shelf.hear()
+    desk.store.hear()
 
     with pytest.raises(LedgerUnavailable, match=r"has not seen the newest Queue\.scheduling\.volcano\.sh yet"):
         desk.ask(six("a"))
@@ -300,7 +304,7 @@ def test_so_many_open_changes_that_no_judgement_is_possible_are_named() -> None:
             f"r{number}", typed(queue(f"q{number}")).ref, None, queue(f"q{number}", "top", deserved="cpu:1"), "ada", "t"
         ).text
         desk.api.ledger[f"r{number}"] = text
-    desk.shelf.hear()
+    desk.store.hear()
 
     with pytest.raises(LedgerBusy, match="9 changes around Queue a are not stored yet, the first is the CREATE"):
         desk.ask(queue("a", "top", deserved="cpu:1"))
@@ -328,7 +332,7 @@ def test_the_same_change_wanted_again_is_one_entry() -> None:
 
     assert all(lost(desk, six("a")) for _ in range(100))
 
-    assert list(desk.api.book().entries) == ["request-100"]
+    assert list(desk.api.contents().entries) == ["request-100"]
 
 
 def test_one_object_does_not_fill_the_ledger() -> None:

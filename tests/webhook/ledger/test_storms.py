@@ -15,7 +15,7 @@ from policies.dialects.volcano import queue_ref
 from tests.builders import queue
 from tests.profiles import times
 from tests.webhook.ledger.api import Api, Crash, Replica
-from webhook.ledger.clerk import LINGERING_SECONDS, REQUEST_SECONDS
+from webhook.ledger.sequencer import LINGERING_SECONDS, REQUEST_SECONDS
 
 Manifest = dict[str, Any]
 NAMES = ("a", "b", "c", "d", "e")
@@ -87,7 +87,7 @@ def step(api: Api, replicas: list[Replica], faults: float) -> None:
             case 2:
                 replica.hear(chance.randint(1, 3))
             case 3:
-                replica.shelf.hear()
+                replica.store.hear()
             case 4:
                 replica.tidy()
             case 5:
@@ -126,8 +126,8 @@ def test_no_entry_stays_for_ever(seed: int) -> None:
     for _ in range(int((REQUEST_SECONDS + 2 * LINGERING_SECONDS) / 30)):
         for replica in calm:
             replica.hear(1000)
-            replica.shelf.hear()
+            replica.store.hear()
             replica.tidy()
         api.now += 30.0
 
-    assert list(api.book().entries) == []
+    assert list(api.contents().entries) == []

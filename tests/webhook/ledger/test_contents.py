@@ -24,9 +24,9 @@ from tests.builders import (
     queue,
     typed,
 )
-from webhook.ledger.book import Book, concerning, opened, settled, worlds
+from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
+from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, written
-from webhook.ledger.glimpses import Glimpse, Glimpses
 
 Manifest = dict[str, Any]
 
@@ -88,11 +88,11 @@ def test_an_entry_is_settled_by_what_proves_its_outcome(
 
 
 def test_a_cache_that_has_not_seen_what_left_the_ledger_is_behind() -> None:
-    book = Book("1", marks={scope(REF): "7", "Unfollowed": "9"})
+    contents = LedgerContents("1", marks={scope(REF): "7", "Unfollowed": "9"})
 
-    assert book.behind(sightings("6")) == [scope(REF)]
-    assert book.behind(sightings("7")) == []
-    assert book.behind(sightings("6"), forgiven=[scope(REF)]) == []
+    assert contents.behind(sightings("6")) == [scope(REF)]
+    assert contents.behind(sightings("7")) == []
+    assert contents.behind(sightings("6"), forgiven=[scope(REF)]) == []
 
 
 def test_a_watch_that_has_shown_nothing_covers_nothing() -> None:
@@ -193,16 +193,16 @@ def test_what_changes_nothing_makes_no_world_and_too_many_are_none() -> None:
 # -- what was read of single objects -----------------------------------------------------------------------------------
 
 
-def view(entry: LedgerEntry, glimpse: Glimpse | None, cache: Snapshot) -> tuple[str, int]:
+def view(entry: LedgerEntry, direct_read: DirectRead | None, cache: Snapshot) -> tuple[str, int]:
     """The names in the forest, and how many entries are open, once the object was read."""
-    glimpses = Glimpses(lambda: 0.0)
-    glimpses.note(entry, glimpse)
-    seen = glimpses.over(cache)
+    direct_reads = DirectReads(lambda: 0.0)
+    direct_reads.note(entry, direct_read)
+    seen = direct_reads.over(cache)
     return names(seen.forest), len(opened([entry], seen))
 
 
 @pytest.mark.parametrize(
-    ("entry", "glimpse", "expected"),
+    ("entry", "direct_read", "expected"),
     [
         (made(None, queue("b")), None, ("a", 1)),
         (made(None, queue("b")), (queue("b"), "other", "6"), ("a", 1)),
@@ -214,10 +214,10 @@ def view(entry: LedgerEntry, glimpse: Glimpse | None, cache: Snapshot) -> tuple[
     ],
 )
 def test_one_look_settles_what_the_watch_is_slow_to_show(
-    entry: LedgerEntry, glimpse: tuple[Manifest, str, str] | None, expected: tuple[str, int]
+    entry: LedgerEntry, direct_read: tuple[Manifest, str, str] | None, expected: tuple[str, int]
 ) -> None:
     cache = Snapshot(known(A), sightings("5", (REF, "u", "5")))
-    found = Glimpse(_thing(glimpse[0]), Sighting(*glimpse[1:])) if glimpse else None
+    found = DirectRead(_thing(direct_read[0]), Sighting(*direct_read[1:])) if direct_read else None
 
     assert view(entry, found, cache) == expected
 
@@ -227,9 +227,11 @@ def _thing(manifest: Manifest) -> KubeObject:
 
 
 def test_a_look_is_forgotten_when_the_watch_shows_as_much() -> None:
-    glimpses = Glimpses(lambda: 0.0)
-    glimpses.note(made(None, queue("b"), uid="v"), Glimpse(typed(queue("b", deserved="cpu:1")), Sighting("v", "6")))
+    direct_reads = DirectReads(lambda: 0.0)
+    direct_reads.note(
+        made(None, queue("b"), uid="v"), DirectRead(typed(queue("b", deserved="cpu:1")), Sighting("v", "6"))
+    )
     b = typed(queue("b"))
     newer = Snapshot(known(A).put(b), sightings("7", (b.ref, "v", "7")))
 
-    assert glimpses.over(newer) is newer
+    assert direct_reads.over(newer) is newer

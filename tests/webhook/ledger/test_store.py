@@ -10,11 +10,11 @@ import pytest
 from cluster.errors import ApiError, Conflict
 from tests.builders import queue, typed
 from tests.cluster.fake import FakeApi, Reply, status
-from webhook.ledger.book import Book
-from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, written
 from webhook.ledger.keeping import KeptLedger
-from webhook.ledger.shelf import LARGEST, ConfigMapShelf, read_book
+from webhook.ledger.sequencer import LedgerUnavailable
+from webhook.ledger.store import LARGEST, ConfigMapStore, read_contents
 
 Manifest = dict[str, Any]
 QUEUE = queue("a")
@@ -41,25 +41,25 @@ def api() -> Iterator[FakeApi]:
 
 
 @pytest.fixture
-def shelf(api: FakeApi) -> Iterator[ConfigMapShelf]:
-    made = ConfigMapShelf(api.cluster(attempts=1))
+def store(api: FakeApi) -> Iterator[ConfigMapStore]:
+    made = ConfigMapStore(api.cluster(attempts=1))
     yield made
     made.close()
 
 
-def test_what_is_written_is_read_again(api: FakeApi, shelf: ConfigMapShelf) -> None:
+def test_what_is_written_is_read_again(api: FakeApi, store: ConfigMapStore) -> None:
     made = entry()
     api.others.append(says(config_map(7, r=made.text, seen='{"Queue": "5"}')))
 
-    assert shelf.read() == Book("7", {"r": made}, {"Queue": "5"})
-    assert shelf.newest() == Book("7", {"r": made}, {"Queue": "5"})
+    assert store.read() == LedgerContents("7", {"r": made}, {"Queue": "5"})
+    assert store.newest() == LedgerContents("7", {"r": made}, {"Queue": "5"})
 
 
-def test_a_write_takes_in_and_out_at_the_version_that_was_judged_on(api: FakeApi, shelf: ConfigMapShelf) -> None:
+def test_a_write_takes_in_and_out_at_the_version_that_was_judged_on(api: FakeApi, store: ConfigMapStore) -> None:
     made = entry()
     api.others.append(says(config_map(8, r=made.text)))
 
-    after = shelf.write(Book("7", {}, {"Queue": "5"}), [made], ["old"], {"Queue": None, "Cohort": "6"})
+    after = store.write(LedgerContents("7", {}, {"Queue": "5"}), [made], ["old"], {"Queue": None, "Cohort": "6"})
 
     (sent,) = api.seen
     assert (sent.method, sent.path) == ("PATCH", "/api/v1/namespaces/quotree-system/configmaps/quotree-ledger")
@@ -67,16 +67,16 @@ def test_a_write_takes_in_and_out_at_the_version_that_was_judged_on(api: FakeApi
         "metadata": {"resourceVersion": "7"},
         "data": {"old": None, "r": made.text, "seen": '{"Cohort": "6"}'},
     }
-    assert after == shelf.newest() == Book("8", {"r": made}, {})
+    assert after == store.newest() == LedgerContents("8", {"r": made}, {})
 
 
-def test_an_older_state_never_replaces_a_newer_one(api: FakeApi, shelf: ConfigMapShelf) -> None:
+def test_an_older_state_never_replaces_a_newer_one(api: FakeApi, store: ConfigMapStore) -> None:
     api.others.extend([says(config_map(10)), says(config_map(9))])
 
-    shelf.read()
-    shelf.read()
+    store.read()
+    store.read()
 
-    assert shelf.newest() == Book("10")
+    assert store.newest() == LedgerContents("10")
 
 
 @pytest.mark.parametrize(
@@ -89,27 +89,27 @@ def test_an_older_state_never_replaces_a_newer_one(api: FakeApi, shelf: ConfigMa
     ],
 )
 def test_what_an_administrator_can_cure_is_told(
-    api: FakeApi, shelf: ConfigMapShelf, reply: Reply, error: type[Exception], text: str
+    api: FakeApi, store: ConfigMapStore, reply: Reply, error: type[Exception], text: str
 ) -> None:
     api.others.extend([reply, reply])
 
     with pytest.raises(error, match=text):
-        shelf.read()
+        store.read()
     with pytest.raises(error, match=text):
-        shelf.write(Book("1"), [entry()], (), {})
+        store.write(LedgerContents("1"), [entry()], (), {})
 
 
-def test_a_ledger_that_would_not_fit_is_full(shelf: ConfigMapShelf) -> None:
+def test_a_ledger_that_would_not_fit_is_full(store: ConfigMapStore) -> None:
     huge = LedgerEntry("r", typed(QUEUE).ref, "u", "", None, "ada", "now", "x" * (LARGEST + 1))
 
     with pytest.raises(LedgerUnavailable, match="the ledger is full: 1 changes are not stored yet"):
-        shelf.write(Book("1", {"old": entry()}), [huge], (), {})
+        store.write(LedgerContents("1", {"old": entry()}), [huge], (), {})
 
 
 @pytest.mark.parametrize("data", [{"r": "{"}, {"seen": "{"}, {"seen": "[]"}])
 def test_a_ledger_that_cannot_be_read_is_no_empty_one(data: dict[str, str]) -> None:
     with pytest.raises(UnreadableEntry):
-        read_book(config_map(1, **data))
+        read_contents(config_map(1, **data))
 
 
 # -- readiness ---------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class Calm:
 
 def test_it_is_ready_once_the_config_map_was_read_and_may_be_written(api: FakeApi) -> None:
     api.others.extend([status(403, "Forbidden")])
-    kept = KeptLedger(Calm(), ConfigMapShelf(api.cluster(attempts=1)))  # type: ignore[arg-type]
+    kept = KeptLedger(Calm(), ConfigMapStore(api.cluster(attempts=1)))  # type: ignore[arg-type]
     try:
         assert kept.ready() == ["ledger: not read yet"]
         kept.attempt()

@@ -15,9 +15,9 @@ from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import CONFIG_MAPS
 from cluster.stream import Manifest
 from cluster.versions import is_newer
-from webhook.ledger.book import Book
-from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.contents import LedgerContents
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry, entry
+from webhook.ledger.sequencer import LedgerUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -32,12 +32,12 @@ LARGEST = 900 * 1024
 _WATCH = Pacing(first=0.2, longest=3.0)
 
 
-class ConfigMapShelf:
+class ConfigMapStore:
     """Keeps the newest state at hand: of the watch, or of the own reads and writes."""
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
-        self._newest: Book | None = None
+        self._newest: LedgerContents | None = None
         self._lock = threading.Lock()
         self._reflector: Reflector[Manifest] = Reflector(
             cluster,
@@ -57,27 +57,31 @@ class ConfigMapShelf:
         self._reflector.stop()
         self._cluster.close()
 
-    def newest(self) -> Book | None:
+    def newest(self) -> LedgerContents | None:
         return self._newest
 
-    def read(self) -> Book:
-        """Raises LedgerUnavailable where it is missing or must not be read, else as `clerk.Shelf` says."""
+    def read(self) -> LedgerContents:
+        """Raises LedgerUnavailable where it is missing or must not be read, else as `sequencer.LedgerStore` says."""
         try:
             return self._take(self._cluster.get(CONFIG_MAPS.item(NAME, NAMESPACE)))
         except ApiError as error:
             raise _explained(error) from error
 
     def write(
-        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
-    ) -> Book:
-        """Raises LedgerUnavailable where it is full or must not be written, else as `clerk.Shelf` says."""
+        self,
+        contents: LedgerContents,
+        added: Iterable[LedgerEntry],
+        dropped: Iterable[str],
+        marks: dict[str, str | None],
+    ) -> LedgerContents:
+        """Raises LedgerUnavailable where it is full or must not be written, else as `sequencer.LedgerStore` says."""
         data: dict[str, str | None] = dict.fromkeys(dropped)
         data |= {each.request: each.text for each in added}
         if marks:
-            kept = {place: mark for place, mark in {**book.marks, **marks}.items() if mark is not None}
+            kept = {place: mark for place, mark in {**contents.marks, **marks}.items() if mark is not None}
             data[MARKS] = json.dumps(kept, sort_keys=True)
-        _check(book, data)
-        patch = Patch(CONFIG_MAPS, NAMESPACE, NAME, {"data": data}, book.version, MANAGER)
+        _check(contents, data)
+        patch = Patch(CONFIG_MAPS, NAMESPACE, NAME, {"data": data}, contents.version, MANAGER)
         try:
             return self._take(perform(self._cluster, patch))
         except ApiError as error:
@@ -87,9 +91,9 @@ class ConfigMapShelf:
         """Write nothing, which the API server allows only to those who may write. Raises as `read` and `write` do."""
         self.write(self.read(), (), (), {})
 
-    def _take(self, manifest: Manifest) -> Book:
-        """The book of a ConfigMap, kept if no newer one is."""
-        found = read_book(manifest)
+    def _take(self, manifest: Manifest) -> LedgerContents:
+        """The contents of a ConfigMap, kept if no newer one is."""
+        found = read_contents(manifest)
         with self._lock:
             if self._newest is None or is_newer(found.version, self._newest.version):
                 self._newest = found
@@ -120,7 +124,7 @@ class ConfigMapShelf:
             self._newest = None
 
 
-def read_book(manifest: Manifest) -> Book:
+def read_contents(manifest: Manifest) -> LedgerContents:
     """Raises UnreadableEntry."""
     data = dict(manifest.get("data") or {})
     try:
@@ -128,7 +132,7 @@ def read_book(manifest: Manifest) -> Book:
     except (ValueError, AttributeError) as error:
         raise UnreadableEntry(f"key {MARKS} cannot be read: {error}") from error
     entries = {request: entry(request, text) for request, text in data.items()}
-    return Book(manifest["metadata"]["resourceVersion"], entries, marks)
+    return LedgerContents(manifest["metadata"]["resourceVersion"], entries, marks)
 
 
 _MISSING = f"ConfigMap {NAMESPACE}/{NAME} does not exist; apply manifests/base, or set `ledger: off`"
@@ -144,11 +148,11 @@ def _explained(error: ApiError) -> Exception:
     return LedgerUnavailable(cure) if cure else error
 
 
-def _check(book: Book, data: dict[str, str | None]) -> None:
+def _check(contents: LedgerContents, data: dict[str, str | None]) -> None:
     """Raises LedgerUnavailable where the ConfigMap would be too large to be stored."""
-    sizes = {request: len(each.text) for request, each in book.entries.items()}
+    sizes = {request: len(each.text) for request, each in contents.entries.items()}
     sizes |= {key: len(text) if text is not None else 0 for key, text in data.items()}
     if sum(sizes.values()) > LARGEST:
         raise LedgerUnavailable(
-            f"the ledger is full: {len(book.entries)} changes are not stored yet; try again in a minute"
+            f"the ledger is full: {len(contents.entries)} changes are not stored yet; try again in a minute"
         )

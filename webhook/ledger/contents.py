@@ -39,7 +39,7 @@ _YUNIKORN = "yunikorn.apache.org//queues"
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class LedgerContents:
     """The ledger at one resource version.
 
     `marks` has for each scope of sightings how far a cache must have come: entries that left were seen by then.

@@ -13,9 +13,9 @@ from cluster.versions import is_newer
 from policies.judge import Judgement
 from policies.model.change import Change
 from policies.model.forest import Forest
-from webhook.ledger.book import Book, concerning, opened, settled, worlds
+from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
+from webhook.ledger.direct_reads import DirectRead, DirectReads
 from webhook.ledger.entry import LedgerEntry, UnreadableEntry
-from webhook.ledger.glimpses import Glimpse, Glimpses
 
 REQUEST_SECONDS = 65.0
 """How long a request may still be stored after it was allowed: the API server's --request-timeout, 60 s, and a margin.
@@ -45,7 +45,7 @@ class LedgerBusy(LedgerUnavailable):
     result = "busy"
 
 
-class ClerkState(Enum):
+class SequencedState(Enum):
     """The state of a change.
 
     ALLOWED: entered, or free to pass.
@@ -64,7 +64,7 @@ class ClerkState(Enum):
 class RequestedChange:
     """A change that wants to be allowed. `entry` is None for a dry run, which enters nothing.
 
-    `deadline` in seconds of the clerk's clock. At `most` so many worlds are judged. The clerk sets the rest:
+    `deadline` in seconds of the sequencer's clock. At `most` so many worlds are judged. The sequencer sets the rest:
     `judgement` is None where none was possible, `failure` says why; `others` are the entries that it depends on.
     """
 
@@ -73,26 +73,30 @@ class RequestedChange:
     entry: LedgerEntry | None
     deadline: float
     most: int = FEW_WORLDS
-    state: ClerkState = ClerkState.UNDECIDED
+    state: SequencedState = SequencedState.UNDECIDED
     judgement: Judgement | None = None
     others: tuple[LedgerEntry, ...] = ()
     failure: Exception | None = None
     served: bool = False
 
 
-class Shelf(Protocol):
+class LedgerStore(Protocol):
     """Where the ledger is kept. Its methods raise ClusterError or UnreadableEntry."""
 
-    def newest(self) -> Book | None:
+    def newest(self) -> LedgerContents | None:
         """The newest that is known here; None before it was read, or where it is missing."""
 
-    def read(self) -> Book:
+    def read(self) -> LedgerContents:
         """The ledger as it is stored now."""
 
     def write(
-        self, book: Book, added: Iterable[LedgerEntry], dropped: Iterable[str], marks: dict[str, str | None]
-    ) -> Book:
-        """Write it, if it still is at the version of `book`; returns it as it is afterwards. A mark of None goes."""
+        self,
+        contents: LedgerContents,
+        added: Iterable[LedgerEntry],
+        dropped: Iterable[str],
+        marks: dict[str, str | None],
+    ) -> LedgerContents:
+        """Write the ledger if it is still at the version of `contents`; returns the result. A mark of None goes."""
 
 
 @dataclass(slots=True)
@@ -111,23 +115,23 @@ class _Ages:
         return entry in self.first and self.clock() - self.first[entry] > seconds
 
 
-class Clerk:
+class Sequencer:
     """One replica's hand in the ledger; one thread at a time."""
 
     def __init__(
         self,
-        shelf: Shelf,
+        store: LedgerStore,
         snapshot: Callable[[], Snapshot],
         clock: Callable[[], float],
         pause: Callable[[float], object],
     ) -> None:
-        self._shelf = shelf
+        self._store = store
         self._snapshot = snapshot
         self._clock = clock
         self._pause = pause
         self._ages = _Ages(clock)
         self._void: dict[str, float] = {}
-        self.glimpses = Glimpses(clock)
+        self.direct_reads = DirectReads(clock)
 
     def serve(self, asked: Sequence[RequestedChange]) -> None:
         """Decide all of these, each on top of those before it, and enter what is allowed: one write for all.
@@ -138,33 +142,35 @@ class Clerk:
             self._serve(asked)
         except (ClusterError, UnreadableEntry, LedgerUnavailable) as error:
             for each in asked:
-                if each.state is not ClerkState.REFUSED:
+                if each.state is not SequencedState.REFUSED:
                     self._fail(each, f"the ledger cannot order this change: {error}")
 
     def _serve(self, asked: Sequence[RequestedChange]) -> None:
-        book = self._shelf.newest()
+        contents = self._store.newest()
         while True:
             try:
-                book = book or self._shelf.read()
-                added = self._judge([each for each in asked if not self._entered(each, book)], book)
+                contents = contents or self._store.read()
+                added = self._judge([each for each in asked if not self._entered(each, contents)], contents)
                 if added:
-                    self._write(book, added)
+                    self._write(contents, added)
                 return
             except Conflict:
                 self._hesitate(asked, None)
             except (Unreachable, ApiError) as error:
                 self._hesitate(asked, error)
-            book = None
+            contents = None
 
     def _fail(self, each: RequestedChange, why: str, kind: type[LedgerUnavailable] = LedgerUnavailable) -> None:
         """Refuse it. Its entry counts no longer here, and leaves with the next write, should it be there."""
-        each.state, each.failure = ClerkState.FAILED, kind(why)
+        each.state, each.failure = SequencedState.FAILED, kind(why)
         if each.entry is not None:
             self._void[each.entry.request] = self._clock()
 
-    def _entered(self, each: RequestedChange, book: Book) -> bool:
+    def _entered(self, each: RequestedChange, contents: LedgerContents) -> bool:
         """Whether the change stands in the ledger after a write whose answer was lost."""
-        return each.entry is not None and each.state is ClerkState.ALLOWED and each.entry.request in book.entries
+        return (
+            each.entry is not None and each.state is SequencedState.ALLOWED and each.entry.request in contents.entries
+        )
 
     def _hesitate(self, asked: Sequence[RequestedChange], error: ClusterError | None) -> None:
         """Before another attempt, while anybody can wait for one. Raises the error otherwise."""
@@ -174,61 +180,64 @@ class Clerk:
             raise error or LedgerUnavailable("other replicas were faster each time; try again")
         self._pause(0.0 if error is None else 0.05)
 
-    def _judge(self, asked: Sequence[RequestedChange], book: Book) -> list[LedgerEntry]:
+    def _judge(self, asked: Sequence[RequestedChange], contents: LedgerContents) -> list[LedgerEntry]:
         """The entries of those that are allowed, each judged on top of those before it."""
-        self._ages.keep([*book.entries, *book.marks.items()])
+        self._ages.keep([*contents.entries, *contents.marks.items()])
         cache = self._snapshot()
-        late = book.behind(cache.sightings, self._forgiven(book))
-        view = self.glimpses.over(cache)
-        open_ = [entry for entry in opened(book.entries.values(), view) if entry.request not in self._void]
+        late = contents.behind(cache.sightings, self._forgiven(contents))
+        view = self.direct_reads.over(cache)
+        open_ = [entry for entry in opened(contents.entries.values(), view) if entry.request not in self._void]
         added: list[LedgerEntry] = []
         for each in asked:
             if each.entry is not None and self._clock() > each.deadline:
                 self._fail(each, "the ledger took too long; try again")
                 continue
             if late:
-                each.state, each.others = ClerkState.UNDECIDED, ()
+                each.state, each.others = SequencedState.UNDECIDED, ()
                 each.failure = LedgerUnavailable(
                     f"this replica has not seen the newest {', '.join(late)} yet; try again"
                 )
                 continue
             _decide_safely(each, view.forest, [*open_, *added])
-            if each.state is ClerkState.ALLOWED and each.entry is not None:
+            if each.state is SequencedState.ALLOWED and each.entry is not None:
                 if crowd := crowded(each.entry, [*open_, *added]):
                     self._fail(each, crowd, LedgerBusy)
                 else:
                     added.append(each.entry)
         return added
 
-    def _forgiven(self, book: Book) -> list[str]:
-        return [place for place, mark in book.marks.items() if self._ages.over((place, mark), LINGERING_SECONDS)]
+    def _forgiven(self, contents: LedgerContents) -> list[str]:
+        return [place for place, mark in contents.marks.items() if self._ages.over((place, mark), LINGERING_SECONDS)]
 
     def _write(
-        self, book: Book, added: Sequence[LedgerEntry], expired: Sequence[tuple[LedgerEntry, Glimpse | None]] = ()
+        self,
+        contents: LedgerContents,
+        added: Sequence[LedgerEntry],
+        expired: Sequence[tuple[LedgerEntry, DirectRead | None]] = (),
     ) -> None:
         """Write the `added` entries. Removes settled and `expired` ones, and those that an added one repeats."""
-        dropped, marks = self._leaving(book)
+        dropped, marks = self._leaving(contents)
         for entry, found in expired:
             dropped.add(entry.request)
             if found is not None:
-                _advance(marks, book, entry, found.seen.version)
+                _advance(marks, contents, entry, found.seen.version)
         wanted = [(entry.ref, entry.base, entry.after) for entry in added]
-        again = {each for each, entry in book.entries.items() if (entry.ref, entry.base, entry.after) in wanted}
-        self._shelf.write(book, added, dropped | again, marks)
+        again = {each for each, entry in contents.entries.items() if (entry.ref, entry.base, entry.after) in wanted}
+        self._store.write(contents, added, dropped | again, marks)
         late = self._clock() - LINGERING_SECONDS  # no write of ours is on its way for that long
         self._void = {each: at for each, at in self._void.items() if at > late and each not in dropped}
 
-    def _leaving(self, book: Book) -> tuple[set[str], dict[str, str | None]]:
+    def _leaving(self, contents: LedgerContents) -> tuple[set[str], dict[str, str | None]]:
         """The entries that the cache settles, and how far others must have come to do without them."""
         sightings = self._snapshot().sightings
-        dropped = self._void.keys() & book.entries.keys()
-        marks: dict[str, str | None] = dict.fromkeys(self._forgiven(book))
-        for request, entry in book.entries.items():
+        dropped = self._void.keys() & contents.entries.keys()
+        marks: dict[str, str | None] = dict.fromkeys(self._forgiven(contents))
+        for request, entry in contents.entries.items():
             outcome = settled(entry, sightings)
             if outcome is None or request in dropped:
                 continue
             if outcome.mark is not None:
-                _advance(marks, book, entry, outcome.mark)
+                _advance(marks, contents, entry, outcome.mark)
                 dropped.add(request)
             elif self._ages.over(request, LINGERING_SECONDS):
                 dropped.add(request)
@@ -236,33 +245,33 @@ class Clerk:
 
     def overdue(self) -> list[LedgerEntry]:
         """The open entries whose requests are over: only a look at the object can tell what became of them."""
-        book = self._shelf.newest()
-        if book is None:
+        contents = self._store.newest()
+        if contents is None:
             return []
-        self._ages.keep([*book.entries, *book.marks.items()])
-        entries = opened(book.entries.values(), self._snapshot())
+        self._ages.keep([*contents.entries, *contents.marks.items()])
+        entries = opened(contents.entries.values(), self._snapshot())
         return [entry for entry in entries if self._ages.over(entry.request, REQUEST_SECONDS)]
 
-    def tidy(self, looked: Sequence[tuple[LedgerEntry, Glimpse | None]]) -> None:
+    def tidy(self, looked: Sequence[tuple[LedgerEntry, DirectRead | None]]) -> None:
         """Take out what is settled, and those of `looked` (entries that were overdue, with their objects) that were
         never stored. Raises ClusterError, UnreadableEntry."""
         expired = [(entry, found) for entry, found in looked if self._dead(entry, found)]
-        book = self._shelf.newest()
-        if book is None or not (expired or any(self._leaving(book))):
+        contents = self._store.newest()
+        if contents is None or not (expired or any(self._leaving(contents))):
             return
-        self._write(book, [], expired)
+        self._write(contents, [], expired)
 
-    def _dead(self, entry: LedgerEntry, found: Glimpse | None) -> bool:
+    def _dead(self, entry: LedgerEntry, found: DirectRead | None) -> bool:
         """Never stored; or stored so long ago that every cache shows it."""
         untouched = found is not None and found.seen == (entry.uid, entry.base)
         unmade = not entry.base and (found is None or found.seen.uid != entry.uid)
         return untouched or unmade or self._ages.over(entry.request, LINGERING_SECONDS)
 
 
-def _advance(marks: dict[str, str | None], book: Book, entry: LedgerEntry, version: str) -> None:
+def _advance(marks: dict[str, str | None], contents: LedgerContents, entry: LedgerEntry, version: str) -> None:
     """Ask of every cache to have come as far as this version of the entry's scope."""
     place = scope(entry.ref)
-    known = marks.get(place) or book.marks.get(place)
+    known = marks.get(place) or contents.marks.get(place)
     marks[place] = version if is_newer(version, known) else known
 
 
@@ -286,7 +295,7 @@ def _decide_safely(each: RequestedChange, forest: Forest, entries: list[LedgerEn
     try:
         decide(each, forest, entries)
     except Exception as error:
-        each.state, each.failure = ClerkState.FAILED, error
+        each.state, each.failure = SequencedState.FAILED, error
 
 
 def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
@@ -295,7 +304,7 @@ def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) ->
     each.others = tuple(related)
     possible = worlds(forest, related, each.most)
     if possible is None:
-        each.state = ClerkState.UNDECIDED
+        each.state = SequencedState.UNDECIDED
         each.failure = LedgerBusy(
             f"{len(related)} changes around {each.change.ref} are not stored yet, the first is the {related[0]};"
             " try again in a minute"
@@ -312,4 +321,10 @@ def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) ->
         if allowed and refused:
             break
     each.judgement = refused or allowed
-    each.state = ClerkState.UNDECIDED if allowed and refused else ClerkState.REFUSED if refused else ClerkState.ALLOWED
+    each.state = (
+        SequencedState.UNDECIDED
+        if allowed and refused
+        else SequencedState.REFUSED
+        if refused
+        else SequencedState.ALLOWED
+    )

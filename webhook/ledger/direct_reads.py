@@ -13,27 +13,27 @@ _LASTING = 120.0
 """Seconds; by then the watch has shown it, or the cache counts as silent."""
 
 
-class Glimpse(NamedTuple):
+class DirectRead(NamedTuple):
     """One object as the API server has it: `stored` is None where it is gone."""
 
     stored: KubeObject | None
     seen: Sighting
 
 
-class Glimpses:
+class DirectReads:
     """Objects that were read one by one, laid over the cache until that shows them too."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._found: dict[Ref, tuple[Glimpse, float]] = {}
+        self._found: dict[Ref, tuple[DirectRead, float]] = {}
 
-    def note(self, entry: LedgerEntry, found: Glimpse | None) -> None:
+    def note(self, entry: LedgerEntry, found: DirectRead | None) -> None:
         """Keep what was read of the entry's object, if it proves the fate of the entry; None: it does not exist."""
         same = found is not None and found.seen.uid == entry.uid
         if found is not None and found.stored is not None and same and found.seen.version != entry.base:
             self._found[entry.ref] = found, self._clock()
         elif entry.base and not same:
-            self._found[entry.ref] = Glimpse(None, Sighting(entry.uid, entry.base)), self._clock()
+            self._found[entry.ref] = DirectRead(None, Sighting(entry.uid, entry.base)), self._clock()
 
     def over(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot as it will be when the watches have shown these objects."""
@@ -46,13 +46,13 @@ class Glimpses:
         return snapshot
 
 
-def _shown(found: Glimpse, seen: Sighting | None) -> bool:
+def _shown(found: DirectRead, seen: Sighting | None) -> bool:
     if found.stored is None:
         return seen is not None and seen.uid != found.seen.uid
     return seen is not None and covers(seen.version, found.seen.version)
 
 
-def _laid(snapshot: Snapshot, ref: Ref, found: Glimpse) -> Snapshot:
+def _laid(snapshot: Snapshot, ref: Ref, found: DirectRead) -> Snapshot:
     forest, sightings = snapshot.forest, snapshot.sightings
     if found.stored is None:
         return Snapshot(forest.drop(ref), _still(sightings, sightings.drop(ref, found.seen)))

@@ -29,10 +29,13 @@ API_VERSION = "config.quotree.dev/v1alpha1"
 KIND = "Configuration"
 
 
-def read_configuration(manifest: object, rules: Collection[str]) -> Configuration:
+def read_configuration(
+    manifest: object, rules: Collection[str], gates: Collection[Dialect] = frozenset()
+) -> Configuration:
     """The configuration in a parsed file; `rules` are the ids that it may name.
 
-    Raises BadConfiguration with the key's path.
+    `gates` are the dialects whose quota is enforced at gates where the file does not say. Raises BadConfiguration with
+    the key's path.
     """
     top = Section(manifest, "")
     if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:

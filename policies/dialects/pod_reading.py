@@ -1,6 +1,6 @@
-"""The one reading of a Pod: who it is, where it is in its life, and its labels and annotations.
+"""The one reading of a Pod: its identity, its phase, and its labels and annotations.
 
-Whoever needs more of a Pod, or keeps less of it, makes a view of this reading. Its life is read nowhere else, and each
+A room that needs more of a Pod, or keeps less of it, makes a view of this reading. Its life is read nowhere else, and each
 view has the same words for it.
 """
 

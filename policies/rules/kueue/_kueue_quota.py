@@ -38,22 +38,22 @@ def rests_on(forest: Forest, node: KueueNode, flavor: FlavorQuotas | None = None
     return (*found, (resource_flavor_ref(flavor.name), ""))
 
 
-class Limit(NamedTuple):
+class QuotaLimit(NamedTuple):
     """The limit behind a potential, with whose it is, as `nominalQuota of ClusterQueues a and b`; of these, `node`."""
 
     text: str
     node: Ref
 
 
-def limited_by(forest: Forest, ref: Ref, pair: str, most: Potential) -> Limit:
+def limited_by(forest: Forest, ref: Ref, pair: str, most: Potential) -> QuotaLimit:
     """What limits the node to its potential `most`."""
     if most.limit != "nominalQuota":
-        return Limit(f"{most.limit} of {most.node}", most.node)
+        return QuotaLimit(f"{most.limit} of {most.node}", most.node)
     if found := givers(forest, ref, pair):
-        return Limit(f"nominalQuota of {joined_refs(found)}", found[0])
+        return QuotaLimit(f"nominalQuota of {joined_refs(found)}", found[0])
     if most.amount:
-        return Limit(f"nominalQuota of all in the tree of {most.node}", most.node)
-    return Limit(f"nominalQuota of {ref}", ref)
+        return QuotaLimit(f"nominalQuota of all in the tree of {most.node}", most.node)
+    return QuotaLimit(f"nominalQuota of {ref}", ref)
 
 
 def joined_refs(refs: Sequence[Ref]) -> str:

@@ -15,7 +15,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import plus, written
-from policies.rules.kueue._kueue_quota import Limit, incomplete, limited_by, rests_on
+from policies.rules.kueue._kueue_quota import QuotaLimit, incomplete, limited_by, rests_on
 from policies.rules.kueue._submissions import Asking, Submission, queue_of, submissions
 
 
@@ -55,7 +55,7 @@ class _Short(NamedTuple):
     resource: str
     asked: int
     reach: Potential
-    limit: Limit
+    limit: QuotaLimit
 
     def __str__(self) -> str:
         return f"flavor {self.flavor} gives at most {written(self.resource, self.reach.amount)}, by {self.limit.text}"

@@ -73,7 +73,7 @@ def test_what_is_described_is_on_whether_it_is_named_or_not() -> None:
         ),
         ({"externalFrameworks": ["Trian.v1.example.com"]}, r"externalFrameworks\[0\].*mean 'Train.v1.example.com'"),
         ({"externalFrameworks": ["Train.v2.example.com"]}, "in version v1"),
-        ({"externalFrameworks": ["Train"]}, "write Kind.version.group"),
+        ({"externalFrameworks": ["Train"]}, "use the form Kind.version.group"),
     ],
 )
 def test_a_kind_that_nobody_knows_is_refused_with_its_place(integrations: dict[str, Any], reported: str) -> None:

@@ -26,7 +26,7 @@ OURS = {
 @pytest.fixture
 def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
     server = shipped(new_control_plane(controller_manager=True))
-    server.kubectl("apply", "-k", str(ROOT / "manifests" / "components" / "yunikorn-observe"))
+    server.kubectl("apply", "-f", str(ROOT / "manifests" / "components" / "yunikorn-observe" / "rbac.yaml"))
     server.request("POST", "/api/v1/namespaces", namespace("dev", namespace_quota='{"cpu":"2"}'))
     eventually(lambda: server.kubectl("get", "-n", "dev", "serviceaccounts").stdout.startswith("NAME"))
     return server

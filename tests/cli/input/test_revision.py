@@ -182,7 +182,7 @@ def test_nothing_is_called_deleted_while_a_file_cannot_be_read(repository: Repos
 
     result = run("validate", "trees", "--base", "main")
 
-    assert result.exit_code == 3
+    assert result.exit_code == 1
     assert "delete-with-children" not in result.stdout
 
 

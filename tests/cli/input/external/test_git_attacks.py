@@ -122,7 +122,7 @@ def test_a_link_leads_to_no_other_repository(checkout: Repository, tmp_path: Pat
 
     result = run("validate", "linked/trees", "--base", "main")
 
-    assert result.exit_code == 3
+    assert result.exit_code == 4
     assert f"a link leads out of the checkout, to {evil.folder}/trees/a.yaml" in result.stderr
     assert f"linked/trees leads out of the checkout through a link, to {evil.folder}" in result.stdout
 

@@ -1,7 +1,7 @@
 """The one reading of a Pod: its identity, its phase, and its labels and annotations.
 
-A room that needs more of a Pod, or keeps less of it, makes a view of this reading. Its life is read nowhere else, and each
-view has the same words for it.
+A room that needs more of a Pod, or keeps less of it, makes a view of this reading. Its life is read nowhere else, and
+each view has the same words for it.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class ReconcilerApi:
         if (found := discovery(path)) is not None:
             return found
         if (own := path_of_v1(path)) is None:
-            raise HttpRefusal(404, f"there is nothing at {path}")
+            raise HttpRefusal(404, f"{path} does not exist")
         return self._routed(f"{own}{mark}{query}", lambda: caller)
 
     def _routed(self, target: str, who: Callable[[], Caller]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class ReconcilerApi:
             if found := re.fullmatch(pattern, parts.path):
                 names = [unquote(name) for name in found.groups()]
                 return self._seen(view, who, names, parts.query)
-        raise HttpRefusal(404, f"there is nothing at {parts.path}")
+        raise HttpRefusal(404, f"{parts.path} does not exist")
 
     def _seen(self, view: View, who: Callable[[], Caller], names: list[str], query: str) -> dict[str, Any]:
         try:

@@ -94,7 +94,7 @@ class Informer:
             self._take_in(observed, whole_second(now), now)
 
     def store(self, observed: Observed, now: int) -> bool:
-        """Keep it; False where it is no news. The world does not know of it yet."""
+        """Keep it; False if nothing has changed. The world does not know of it yet."""
         key = observed.key
         before = self.records.get(key)
         if not news(before, observed):

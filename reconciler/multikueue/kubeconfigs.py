@@ -70,7 +70,7 @@ def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = Fals
         where = position(content, bad.offset).line
         return RefusedKubeconfig(INSECURE, f"failed to parse kubeconfig: it is no YAML of one document (line {where})")
     if not isinstance(config, Mapping):
-        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is no mapping")
+        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is not a mapping")
     fault = content_fault(config, replace(allowed.trust, exec=allow_exec))
     if fault is not None:
         return RefusedKubeconfig(INSECURE, plain(fault))
@@ -87,7 +87,7 @@ def read_secret(name: str, secret: Manifest | None, allowed: AllowedSources) -> 
     try:
         return read_login(base64.b64decode(encoded, validate=True).decode(), allowed)
     except (binascii.Error, UnicodeDecodeError):
-        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is no text")
+        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is not text")
 
 
 def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
@@ -106,7 +106,7 @@ def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKu
     except OSError as error:
         return RefusedKubeconfig(BAD, f"{location}: {error.strerror}", absent=isinstance(error, FileNotFoundError))
     except UnicodeDecodeError:
-        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is no text")
+        return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is not text")
 
 
 def _content(path: Path) -> str:

@@ -269,7 +269,7 @@ class JobsController(Controller):
         )
 
     def _owner(self, namespace: str, job: Manifest) -> JobId | None:
-        """The controller that it names; None where that is no job."""
+        """The controller that it names; None if that is not a job."""
         above = controller_of(metadata(job))
         kind = self._described.get(above.kind) if above is not None else None
         if above is None or kind is None or not above.uid:

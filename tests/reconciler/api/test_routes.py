@@ -241,8 +241,8 @@ def test_what_is_not_there_is_not_found() -> None:
         "/v1/workloads/a/ghost/explanation": "there is no Workload a/ghost",
         "/v1/clusterqueues/ghost/pendingworkloads": "there is no ClusterQueue ghost",
         "/v1/namespaces/a/localqueues/ghost/pendingworkloads": "there is no LocalQueue a/ghost",
-        "/v1": "there is nothing at /v1",
-        "/v1/workloads/a%2Fb/explanation": "there is nothing at /v1/workloads/a%2Fb/explanation",
+        "/v1": "/v1 does not exist",
+        "/v1/workloads/a%2Fb/explanation": "/v1/workloads/a%2Fb/explanation does not exist",
     }
     for path, message in missing.items():
         assert refused(known, path, "Bearer admin") == (404, message)

@@ -133,8 +133,8 @@ def test_a_secret_is_read_by_its_key() -> None:
     [
         (None, BAD, 'secrets "worker" not found'),
         ({"data": {"other": ""}}, BAD, 'key "kubeconfig" not found in secret "worker"'),
-        ({"data": {"kubeconfig": "%"}}, INSECURE, "it is no text"),
-        ({"data": {"kubeconfig": base64.b64encode(b"\xff").decode()}}, INSECURE, "it is no text"),
+        ({"data": {"kubeconfig": "%"}}, INSECURE, "it is not text"),
+        ({"data": {"kubeconfig": base64.b64encode(b"\xff").decode()}}, INSECURE, "it is not text"),
     ],
 )
 def test_a_secret_without_a_kubeconfig_is_refused(secret: dict[str, object] | None, reason: str, said: str) -> None:

@@ -29,6 +29,23 @@ _ORDERING = Ordering()
 LocalQueueUsage: TypeAlias = Callable[[Reservation], Fraction | None]
 """What the workload's LocalQueue has used, by weight; None if its ClusterQueue has no admission fair sharing."""
 OrderKey: TypeAlias = tuple[object, ...]
+PreemptionOrder: TypeAlias = Callable[[Reservation, str], OrderKey]
+"""The key of a reservation, for a preemptor in the ClusterQueue of that name."""
+
+
+def order_key(reservation: Reservation, own: str) -> OrderKey:
+    """Evicted workloads first, then other ClusterQueues, then low priority, then the latest reservation."""
+    workload = reservation.workload
+    reserved = workload.conditions.get(QUOTA_RESERVED)
+    since = reserved.since if reserved is not None and reserved.status == "True" else _NEVER_YET
+    return (
+        not workload.evicted,
+        reservation.queue.name == own,
+        workload.priority,
+        -since,
+        workload.uid,
+        workload.key,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +53,13 @@ class CandidatePrecedence:
     """What orders candidates, besides their priority.
 
     `usage` is for admission fair sharing. `buffer`: workloads of equal priority do not preempt each other if they began
-    to wait within so many nanoseconds of each other.
+    to wait within so many nanoseconds of each other. `order`: the lowest key is preempted first.
     """
 
     ordering: Ordering = _ORDERING
     usage: LocalQueueUsage | None = None
     buffer: int = 0
+    order: PreemptionOrder = order_key
 
     def allows(self, policy: str, preemptor: Workload, candidate: Workload) -> bool:
         """Whether the policy lets the one preempt the other."""
@@ -51,7 +69,7 @@ class CandidatePrecedence:
             return True
         return self.ordering.since(candidate) > self.ordering.since(preemptor) + self.buffer
 
-    def in_order(self, reservations: Iterable[Reservation], own: str, now: int = _NEVER_YET) -> Iterator[Reservation]:
+    def in_order(self, reservations: Iterable[Reservation], own: str) -> Iterator[Reservation]:
         """Candidates in the order of preemption; lazily, since few searches need them all.
 
         Within a ClusterQueue with admission fair sharing, the usage of LocalQueues counts. It cannot be compared
@@ -59,34 +77,19 @@ class CandidatePrecedence:
         """
 
         def key(reservation: Reservation) -> OrderKey:
-            return order_key(reservation, own, now)
+            return self.order(reservation, own)
 
         if self.usage is None:
             return lazily([(key(each), each) for each in reservations])
         by_queue: dict[str, list[tuple[OrderKey, Reservation]]] = {}
         for each in reservations:
-            by_queue.setdefault(each.queue.name, []).append((self._key_within(each, own, now), each))
+            by_queue.setdefault(each.queue.name, []).append((self._key_within(each, own), each))
         return heapq.merge(*map(lazily, by_queue.values()), key=key)
 
-    def _key_within(self, reservation: Reservation, own: str, now: int) -> OrderKey:
-        evicted, in_own, *rest = order_key(reservation, own, now)
+    def _key_within(self, reservation: Reservation, own: str) -> OrderKey:
+        evicted, in_own, *rest = self.order(reservation, own)
         usage = self.usage(reservation) if self.usage is not None else None
         return (evicted, in_own, -(usage or 0), *rest)
-
-
-def order_key(reservation: Reservation, own: str, now: int = _NEVER_YET) -> OrderKey:
-    """Evicted workloads first, then other ClusterQueues, then low priority, then the latest reservation."""
-    workload = reservation.workload
-    reserved = workload.conditions.get(QUOTA_RESERVED)
-    since = reserved.since if reserved is not None and reserved.status == "True" else now
-    return (
-        not workload.evicted,
-        reservation.queue.name == own,
-        workload.priority,
-        -since,
-        workload.uid,
-        workload.key,
-    )
 
 
 def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]:

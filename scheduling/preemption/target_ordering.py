@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from scheduling.preemption.candidates import CandidatePrecedence, OrderKey, order_key
+from scheduling.preemption.candidates import CandidatePrecedence, OrderKey
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Shares
 from scheduling.quota.state import Reservation
@@ -48,6 +48,7 @@ class TargetOrdering:
         self._own = own
         self._path = own.path()
         self._shares = shares
+        self._order = precedence.order
         by_queue: dict[QuotaNode, list[Reservation]] = {}
         for candidate in candidates:
             by_queue.setdefault(candidate.queue.node, []).append(candidate)
@@ -116,7 +117,7 @@ class TargetOrdering:
         if not share.borrowing and node not in self._path:
             return None
         infinite, ratio = share.rank
-        tie: OrderKey = (node.name,) if first is None else order_key(first, self._own.name)
+        tie: OrderKey = (node.name,) if first is None else self._order(first, self._own.name)
         return (not infinite, -ratio, node.is_queue, *tie)
 
 

@@ -150,7 +150,7 @@ def _order(case: Data) -> str | None:
         if entry.get("localQueueFSUsage") is not None:
             usages[reservation.key] = Fraction(str(entry["localQueueFSUsage"]))
     precedence = CandidatePrecedence(usage=_usage_of(usages) if _gate(case, "AdmissionFairSharing") else None)
-    found = precedence.in_order(reservations, given["preemptorClusterQueue"], times.parse(given["now"]))
+    found = precedence.in_order(reservations, given["preemptorClusterQueue"])
     return mismatch(case["expect"]["candidates"] or [], [each.workload.name for each in found])
 
 

@@ -24,6 +24,7 @@ from cli.output import emit, note
 from cli.report.fixing import Fixing, fixed
 from cli.report.replacing import replace_text
 from policies.judging.sentence import sentence
+from policies.judging.verdict import Judged
 from policies.model.printing import plain
 
 
@@ -110,11 +111,18 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     for judged, reason in fixing.left:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {reason}")
     for judged in fixing.guesses:
-        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: more than one name is possible; choose one by hand")
+        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {_doubt(judged)}")
     done = len(fixing.done)
     what = f"{done} fix{'' if done == 1 else 'es'} in {len(changed)} file{'' if len(changed) == 1 else 's'}"
-    did = f"{what} written" if write and done else f"{what}, --write writes them" if done else "nothing to fix"
+    offer = f"{what}, --write writes {'it' if done == 1 else 'them'}"
+    did = f"{what} written" if write and done else offer if done else "nothing to fix"
     note(f"{did}{_by_hand(fixing.by_hand)}")
+
+
+def _doubt(guess: Judged) -> str:
+    if " or " in guess.finding.fix.partition("?")[0]:
+        return "more than one name is possible; choose one by hand"
+    return "the name is a guess; if it is right, write it by hand"
 
 
 def _by_hand(count: int) -> str:

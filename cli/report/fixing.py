@@ -30,7 +30,7 @@ class Fixing:
 
     `done` are the findings that are gone. `left` are those whose patch was not used, each with the reason: it has no
     place in the text as it is laid out, or would bring another finding. `foreign` are files with a fix that are not to
-    be changed. `guesses` are the findings whose cure is a name that is not certain. `by_hand` counts all findings whose
+    be changed. `guesses` are the findings whose cure is a name without a patch. `by_hand` counts all findings whose
     cure is not a patch.
     """
 

@@ -17,6 +17,7 @@ from policies.dialects.reading import Manifest, Parsed, listing, mapping
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import KubeObject
+from policies.model.suggestion import did_you_mean
 from policies.schema.declarations import FILES
 from policies.schema.field_names import POD_TEMPLATE, Unknown, field_names
 
@@ -56,16 +57,15 @@ def _templates(obj: KubeObject, manifest: Manifest) -> Iterator[tuple[str, objec
 
 def _defect(unknown: Unknown, at: str, message: str, consequence: str) -> Defect:
     field, meant = fields.join(at, *unknown.path), fields.join(at, *unknown.meant)
-    if not unknown.certain:
+    if not unknown.near:
         cure = f"write {meant} if that is meant, else remove it" if unknown.meant else "remove it"
         cure = f"{cure}, unless your cluster is newer and has it"
         return Defect(field, f"{message}; {cure}", warning=True, unknown=True, newer=True)
-    name = str(unknown.meant[-1])
     return Defect(
         field,
-        f"{message}, so {consequence}; did you mean {name!r}?",
+        f"{message}, so {consequence}; {did_you_mean([repr(each) for each in unknown.near])}",
         warning=True,
         unknown=True,
-        rename=name if unknown.same else "",
+        rename=unknown.near[0] if len(unknown.near) == 1 else "",
         meant=meant,
     )

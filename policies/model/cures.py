@@ -26,6 +26,8 @@ def apart(text: str, otherwise: str) -> tuple[str, str]:
 
 def patch(defect: Defect) -> Patch:
     """The fix as JSON Patch operations; empty where it is not certain, or where the field may be read in two ways."""
+    if defect.remove:
+        return remove(defect.field)
     return rename(defect.field, defect.rename) or write(defect.field, defect.write)
 
 
@@ -41,6 +43,12 @@ def write(field: str, value: str | int | None) -> Patch:
     """Another value at this path; empty for None."""
     steps = fields.steps(field) if value is not None else None
     return ({"op": "replace", "path": fields.pointer(*steps), "value": value},) if steps else ()
+
+
+def remove(field: str) -> Patch:
+    """Without the field or key at this path."""
+    steps = fields.steps(field)
+    return ({"op": "remove", "path": fields.pointer(*steps)},) if steps else ()
 
 
 def write_only(field: str, near: Sequence[str]) -> Patch:

@@ -13,7 +13,8 @@ class Defect:
     `warning` says that the API server accepts the manifest all the same and drops what is at `field`; `unknown` that
     this version does not have the field, so that kubectl refuses it.
     `newer` says that a newer version may have it.
-    Where one value is the cure for certain, `write` is what to write there, or `rename` the name that the field has.
+    Where the cure is certain, `write` is what to write there, `rename` the name that the field has, and `remove` says
+    that the field is to go.
     `meant` is the path of the known field that is nearest to an unknown one.
     """
 
@@ -25,4 +26,5 @@ class Defect:
     newer: bool = False
     write: str | int | None = None
     rename: str = ""
+    remove: bool = False
     meant: str = ""

@@ -27,14 +27,13 @@ class Unknown(NamedTuple):
     """A field that its type does not have.
 
     `meant` is the path of a known field with a like name, or of that name in a type around or below; empty if there is
-    none. `certain` says that the name is a slip of a field that is missing beside it, `same` that the two differ in
-    case and separators only.
+    none. `near` are the fields missing beside it of which the name may be a slip, the nearest first: with any, the name
+    is certainly wrong.
     """
 
     path: FieldPath
     meant: FieldPath = ()
-    certain: bool = False
-    same: bool = False
+    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class FieldsOf:
 
     def unknown(self, name: str, path: FieldPath, beside: Mapping[str, Any]) -> Unknown:
         same = self._by_bare_name.get(bare(name))
-        slip = same or self._names.nearest(name)
-        if slip and slip not in beside:
-            return Unknown(path, (*path[:-1], slip), certain=True, same=same is not None)
+        near = [same] if same else self._names.near(name)
+        if near and near[0] not in beside:
+            return Unknown(path, (*path[:-1], near[0]), tuple(each for each in near if each not in beside))
         like = close(name, (each for each in self.held if each not in beside), _LIKE)
         return Unknown(path, (*path[:-1], like) if like else ())
 

@@ -15,7 +15,7 @@ from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.fields import Path
 from policies.model.quantity import BadQuantity, Quantity, correction
-from policies.model.suggestion import bare, close, only, suggest
+from policies.model.suggestion import KnownNames, bare, close, did_you_mean, suggest
 from policies.schema.declarations import Schema
 
 MAX_DEPTH = 200
@@ -138,17 +138,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
         known = fault.schema.get("properties", {})
         for name in fault.value:
             if name not in known:
-                yield (
-                    (name,),
-                    Defect(
-                        fields.join("", *path, name),
-                        _unknown(name, known),
-                        warning=True,
-                        unknown=path[:1] != ("status",),
-                        rename=_present_name(name, known, fault.value),
-                        meant=fields.join("", *path, near) if (near := close(name, sorted(known))) else "",
-                    ),
-                )
+                yield (name,), _unknown(name, known, fault.value, path)
     elif fault.keyword == "anyOf":  # only the name of an object is asked for in two ways
         yield (
             ("name",),
@@ -163,11 +153,31 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
         yield (), Defect(fields.join("", *path), _words(fault), write=_meant(fault))
 
 
-def _present_name(name: str, known: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
-    """The name that is meant: in another case, as another version has it, or with a slip; empty if not certain."""
-    near = [each for each in known if bare(each) == bare(name) or RENAMED.get(name) == each]
-    found = near[0] if len(near) == 1 else "" if near else only(name, known)
-    return "" if found in beside else found
+def _unknown(name: str, known: Mapping[str, Any], beside: Mapping[str, Any], path: Path) -> Defect:
+    near = _near(name, known)
+    missing = [each for each in near if each not in beside]
+    if not near:
+        cure = suggest(name, sorted(known))
+    elif near[0] in missing:
+        cure = did_you_mean([repr(each) for each in missing])
+    else:
+        cure = f"remove it: {near[0]!r} is set as well"
+    like = near[0] if near else close(name, sorted(known))
+    return Defect(
+        fields.join("", *path, name),
+        f"is unknown in this version, so kubectl refuses it; {cure}",
+        warning=True,
+        unknown=path[:1] != ("status",),
+        rename=near[0] if missing and missing == near[:1] else "",
+        remove=bool(near) and near[0] in beside and beside[near[0]] == beside[name],
+        meant=fields.join("", *path, like) if like else "",
+    )
+
+
+def _near(name: str, known: Mapping[str, Any]) -> list[str]:
+    """The names that may be meant, the nearest first: in another case, as another version has it, or with a slip."""
+    same = [each for each in known if bare(each) == bare(name) or RENAMED.get(name) == each]
+    return same or KnownNames(known).near(name)
 
 
 def _meant(fault: _Fault) -> str | int | None:
@@ -183,10 +193,6 @@ def _meant(fault: _Fault) -> str | int | None:
     if fault.keyword == "type" and "integer" in fault.limit and _INTEGER(value):
         return int(value)
     return None
-
-
-def _unknown(name: str, known: Mapping[str, Any]) -> str:
-    return f"is unknown in this version, so kubectl refuses it; {suggest(name, sorted(known))}"
 
 
 def _no_quantity(value: Any) -> str:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policies.dialects.core import POD
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, WrittenPodGroup, exists
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import write_only
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile
 from policies.model.objects import Attached, Ref
 from policies.model.suggestion import did_you_mean
@@ -38,7 +40,8 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         else:
             near = proposal.near(work.queue)
             fix = did_you_mean(near) if near else f"create queue {work.queue.name} or name another"
-            yield _finding(work, work.queue, "does not exist", fix, profiles)
+            finding = _finding(work, work.queue, "does not exist", fix, profiles)
+            yield replace(finding, patch=write_only(work.queue_field, near))
 
 
 def _profiles(work: Attached, created: bool) -> frozenset[Profile]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, MisnamedConfigMap
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import write
 from policies.model.findings import Action, Finding
 
 
@@ -26,4 +27,10 @@ def queue_config_misnamed(proposal: Proposal) -> Iterator[Finding]:
     """
     for _, config_map in proposal.changed(MisnamedConfigMap):
         message = f"YuniKorn does not read a ConfigMap {config_map.ref.name}"
-        yield Finding(config_map.ref, "metadata.name", message, fix=f"did you mean {config_map.meant}?")
+        yield Finding(
+            config_map.ref,
+            "metadata.name",
+            message,
+            fix=f"did you mean {config_map.meant}?",
+            patch=write("metadata.name", config_map.meant),
+        )

@@ -81,6 +81,39 @@ kind: Queue
 metadata: {name: child}
 spec: {parent: parent}  # up
 """
+PODS = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: plain, namespace: ml}
+spec:
+  parallelism: 3   # at once
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]
+"""
+VOLCANO_JOB = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: web}
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: a, namespace: ml}
+spec:
+  queue: web   # the site
+  minAvailable: 1
+  schedulerName: volcano
+  tasks: [{replicas: 1, name: w, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}]
+"""
+YUNIKORN = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: yunikorn-configs, namespace: yunikorn}
+data:
+  queues.yaml: |
+    partitions: [{name: default, queues: [{name: root, queues: [{name: ml}]}]}]
+"""
 DOOR = """\
 apiVersion: "kueue.x-k8s.io/v1beta1"   # the group
 kind: LocalQueue
@@ -113,6 +146,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (JOB, "queue-name: door", "queue-name: dor", "local-queue-missing"),
         (NAMESPACE, "namespace.quota", "namespace.qouta", "key-misspelt"),
         (VOLCANO, "parent: parent", "parent: parnet", "parent-missing"),
+        (VOLCANO_JOB, "queue: web", "queue: wbe", "queue-not-open"),
+        (PODS, "parallelism", "paralellism", "unknown-field"),
+        (PODS, "restartPolicy", "restartPolcy", "unknown-field"),
+        (PODS, "requests", "request", "unknown-field"),
+        (YUNIKORN, "yunikorn-configs", "yunikorn-config", "queue-config-misnamed"),
     ],
 )
 def test_a_slip_is_mended_and_nothing_else(file: Path, right: str, name: str, slip: str, rule: str) -> None:
@@ -167,7 +205,39 @@ def test_a_field_that_is_there_already_is_not_written_twice(file: Path) -> None:
     shown = run("fix", ".", "--write")
 
     assert file.read_text() == wrong
-    assert "not fixed: ClusterQueue own: spec.resourceGroups[0].flavors[0].resources[0].nominalQouta" in shown.stderr
+    assert "nothing to fix; 1 finding has a cure that fix does not write" in shown.stderr
+
+
+@pytest.mark.parametrize(("older", "written"), [("research", HEAD + BLOCK_QUEUE), ("lab", "")])
+def test_the_name_of_another_version_goes_where_both_say_the_same(file: Path, older: str, written: str) -> None:
+    wrong = HEAD + BLOCK_QUEUE.replace("    cohortName", f"    cohort: {older}\n    cohortName")
+    file.write_text(wrong)
+
+    assert "spec.cohort is unknown in this version" in run("validate", ".").stdout
+    assert "fix: remove it: 'cohortName' is set as well" in run("validate", ".").stdout
+    run("fix", ".", "--write")
+
+    assert file.read_text() == (written or wrong)
+
+
+def test_a_field_of_two_names_is_left_with_both(file: Path) -> None:
+    file.write_text(HEAD + PODS.replace("restartPolicy", "affinity: {podAffinty: {}}\n      restartPolicy"))
+
+    assert ("did you mean 'podAffinity' or 'nodeAffinity'? [unknown-field]: more than one name is possible") in run(
+        "fix", "."
+    ).stderr
+
+
+def test_a_guess_is_left_and_said_to_be_one(file: Path) -> None:
+    """A request may be for any resource, with a quota or without."""
+    queue = BLOCK_QUEUE.replace("cpu", "nvidia.com/gpu")
+    door = DOOR.replace("main", "own")
+    job = JOB.replace("cpu", "nvidia.com/gpus").replace("queue-name: door", "queue-name: other")
+    file.write_text(HEAD + "---\n".join((queue, door, job)))
+
+    shown = run("fix", ".", "--write").stderr
+
+    assert "did you mean nvidia.com/gpu? [resource-not-covered]: the name is a guess; if it is right" in shown
 
 
 def test_a_kind_that_would_give_an_object_twice_is_left(file: Path) -> None:

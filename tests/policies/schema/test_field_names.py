@@ -20,17 +20,27 @@ def of_pod(spec: object) -> list[Unknown]:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("NodeSelector", Unknown(("NodeSelector",), ("nodeSelector",), certain=True, same=True)),
-        ("node_selector", Unknown(("node_selector",), ("nodeSelector",), certain=True, same=True)),
-        ("nodeSelectro", Unknown(("nodeSelectro",), ("nodeSelector",), certain=True)),
-        ("imagePullSecret", Unknown(("imagePullSecret",), ("imagePullSecrets",), certain=True)),
+        ("NodeSelector", Unknown(("NodeSelector",), ("nodeSelector",), ("nodeSelector",))),
+        ("node_selector", Unknown(("node_selector",), ("nodeSelector",), ("nodeSelector",))),
+        ("nodeSelectro", Unknown(("nodeSelectro",), ("nodeSelector",), ("nodeSelector",))),
+        ("imagePullSecret", Unknown(("imagePullSecret",), ("imagePullSecrets",), ("imagePullSecrets",))),
         ("priorityClass", Unknown(("priorityClass",), ("priorityClassName",))),
         ("image", Unknown(("image",))),
         ("hostIPC2", Unknown(("hostIPC2",), ("hostIPC",))),  # another digit is never a slip
     ],
 )
-def test_only_a_slip_in_the_name_of_a_missing_field_is_certain(name: str, expected: Unknown) -> None:
+def test_only_a_slip_in_the_name_of_a_missing_field_is_near(name: str, expected: Unknown) -> None:
     assert of_pod({name: {}}) == [expected]
+
+
+def test_all_fields_that_may_be_meant_are_near_but_those_that_are_there() -> None:
+    path = ("affinity", "odAffinity")
+
+    both = of_pod({"affinity": {"odAffinity": {}}})
+    one = of_pod({"affinity": {"odAffinity": {}, "nodeAffinity": {}}})
+
+    assert both == [Unknown(path, ("affinity", "podAffinity"), ("podAffinity", "nodeAffinity"))]
+    assert one == [Unknown(path, ("affinity", "podAffinity"), ("podAffinity",))]
 
 
 def test_a_slip_beside_the_field_itself_may_be_something_new() -> None:

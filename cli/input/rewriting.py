@@ -5,11 +5,16 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from typing import Any, TypeAlias
 
 from cli.input.documents import Document, read
-from policies.model.fields import steps
+from cli.input.queue_config import KEY, QueuesRegion
+from policies.model.fields import pointer, steps, unpointed
 from policies.mutation.patching import patched
+from policies.text import yaml_values
+from policies.text.positions import BadText
 from policies.text.yaml_edits import NoEdit, edited
 
 Operations: TypeAlias = Sequence[Mapping[str, Any]]
@@ -22,9 +27,14 @@ def rewritten(documents: Sequence[Document], patches: Mapping[int, Operations], 
     many documents as before are `unreadable`. Raises NoEdit.
     """
     text = documents[0].region.outline.text
+    patches = {index: _of_objects(documents[index].manifest, patch) for index, patch in patches.items()}
     by_place = sorted(patches, key=lambda index: documents[index].region.span.start, reverse=True)
     for index in by_place:  # from the last, so that the places of those before it stay
         region = documents[index].region
+        if isinstance(region, QueuesRegion):  # the file is the text that the patch replaces
+            start, end = region.span.document
+            text = text[:start] + _expected(documents[index], patches[index])["data"][KEY] + text[end:]
+            continue
         within = steps(region.within) if region.within else ()
         if within is None:
             raise NoEdit("the place of the manifest in its list is not known")
@@ -34,6 +44,44 @@ def rewritten(documents: Sequence[Document], patches: Mapping[int, Operations], 
     if len(faults) != unreadable or [each.manifest for each in again] != expected:
         raise NoEdit("the text would not say what was meant")
     return [replace(each, source=documents[0].source) for each in again]
+
+
+def _of_objects(manifest: Mapping[str, Any], operations: Operations) -> list[Mapping[str, Any]]:
+    """The operations, in place of those that lead into a text one that replaces it. Raises NoEdit."""
+    found: list[Mapping[str, Any]] = []
+    inner: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for operation in operations:
+        at = _text_on_the_way(manifest, unpointed(operation["path"]))
+        if at:
+            ways = {key: unpointed(operation[key])[len(at) :] for key in ("path", "from") if key in operation}
+            inner.setdefault(at, []).append({**operation, **{key: pointer(*way) for key, way in ways.items()}})
+        else:
+            found.append(operation)
+    for at, within in inner.items():
+        text: Any = reduce(getitem, at, manifest)
+        found.append({"op": "replace", "path": pointer(*at), "value": _text_after(text, within)})
+    return found
+
+
+def _text_on_the_way(manifest: Mapping[str, Any], way: tuple[str, ...]) -> tuple[str, ...]:
+    """The steps to a text before the end of the way; empty where there is none."""
+    value: Any = manifest
+    for number, step in enumerate(way):
+        if isinstance(value, str):
+            return way[:number]
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return ()
+
+
+def _text_after(text: str, operations: Operations) -> str:
+    """The YAML text after the operations on its value."""
+    after = edited(text, 0, len(text), operations)
+    try:
+        if yaml_values.single(after) == patched(yaml_values.single(text), operations):
+            return after
+    except (BadText, LookupError, ValueError, TypeError) as error:
+        raise NoEdit("the patch is for a field that is not written here") from error
+    raise NoEdit("the text would not say what was meant")
 
 
 def _expected(document: Document, operations: Operations) -> dict[str, Any]:

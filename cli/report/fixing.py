@@ -15,6 +15,7 @@ from cli.judgement import judge
 from policies.configuration.settings import Configuration
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
+from policies.model import fields
 from policies.model.findings import Severity
 from policies.model.objects import Ref
 from policies.text.yaml_edits import NoEdit
@@ -100,7 +101,7 @@ class _Work:
         return [
             each
             for each in self._findings
-            if each.finding.patch
+            if each.finding.edits
             and each.severity is not Severity.INFO
             and each.exemption is None
             and each.finding.object in self.files.inputs.objects
@@ -117,7 +118,7 @@ class _Work:
 
     @property
     def _cures(self) -> list[Judged]:
-        return [each for each in self._findings if each.finding.fix and not each.finding.patch]
+        return [each for each in self._findings if each.finding.fix and not each.finding.edits]
 
     def take(self, wanted: Sequence[Judged]) -> None:
         """All at once where that works, else in halves: one patch that does not fit costs few judgements more."""
@@ -152,14 +153,18 @@ class _Work:
         """The inputs and findings after these patches. Raises NoEdit where one cannot be written, or does not help."""
         patches: dict[Ref, list[Mapping[str, object]]] = {}
         for each in wanted:
-            patches.setdefault(each.finding.object, []).extend(each.finding.patch)
+            patches.setdefault(each.finding.object, []).extend(each.finding.edits)
         files = self.files.patched(patches)
         if len(files.inputs.repeated) > len(self.files.inputs.repeated):
             raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would be given twice")
         findings = self._judged(files.inputs)
         new = files.inputs.objects.keys() - self.files.inputs.objects.keys()
         before, after = (Counter(map(_lasting, each)) for each in (self._findings, findings))
-        worse = [each for each in findings if each.finding.object not in new and _lasting(each) in after - before]
+        worse = [
+            each
+            for each in findings
+            if each.finding.object not in new and _lasting(each) in after - before and not _was_hidden(each, patches)
+        ]
         if worse:
             raise _Worse(worse)
         if any(after[_lasting(each)] >= before[_lasting(each)] for each in wanted):
@@ -170,6 +175,14 @@ class _Work:
         if not inputs.objects:
             return []
         return list(judge(inputs, self._context, self._configuration).verdict.findings)
+
+
+def _was_hidden(judged: Judged, patches: Mapping[Ref, Sequence[Mapping[str, object]]]) -> bool:
+    """Whether it is inside of a field whose name was wrong, so that nothing has read it before."""
+    steps = fields.steps(judged.finding.field) or ()
+    inside = {fields.pointer(*steps[:depth]) for depth in range(1, len(steps))}
+    moves = (each for each in patches.get(judged.finding.object, ()) if each["op"] == "move")
+    return any(not str(each["path"]).rpartition("/")[2].isdigit() and each["path"] in inside for each in moves)
 
 
 def _lasting(judged: Judged) -> tuple[object, ...]:

@@ -118,6 +118,7 @@ def kept(amounts: Resource | None) -> Resource | None:
     return amounts
 
 
+CONF_FORM = "write a whole number and a suffix, as in 4, 500m or 64Gi"
 _CONF_QUANTITY = re.compile(r"([0-9]+)[ \t\n\f\r]*([A-Za-z]*)").fullmatch
 _CONF_SUFFIXES = {"": 1} | {suffix: 1000**power for power, suffix in enumerate("kMGTPE", 1)}
 _CONF_SUFFIXES |= {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 1)}
@@ -130,9 +131,7 @@ def conf_quantity(resource: str, text: str) -> int:
     """
     match = _CONF_QUANTITY(text.strip())
     if match is None:
-        raise BadQuantity(
-            f"{text!r} is not an amount of queues.yaml: write a whole number and a suffix, as in 4, 500m or 64Gi"
-        )
+        raise BadQuantity(f"{text!r} is not an amount of queues.yaml: {CONF_FORM}")
     number, suffix = match.groups()
     if resource == VCORE and suffix == "m":
         factor = 1

@@ -84,6 +84,7 @@ class Finding:
     `profiles` are those under which it counts. `action` is this finding's own default where it differs from the rule's.
     `follows` are places on which it rests: where another finding stands at one of them, or `concerns` it, this one is
     its consequence. `patch` is the fix as JSON Patch operations on `object` as it was written, where it can be said.
+    `text_patch` is the same for a field inside a YAML text of the object: each path leads to the text and on into it.
     """
 
     object: Ref
@@ -94,6 +95,7 @@ class Finding:
     excess: int = 0
     causes: tuple[Cause, ...] = ()
     patch: tuple[Mapping[str, Any], ...] = ()
+    text_patch: tuple[Mapping[str, Any], ...] = ()
     profiles: frozenset[Profile] = BOTH
     action: Action | None = None
     follows: tuple[PlaceOf, ...] = ()
@@ -102,6 +104,11 @@ class Finding:
     @property
     def identity(self) -> tuple[Ref, str, str]:
         return (self.object, self.field, self.subject)
+
+    @property
+    def edits(self) -> tuple[Mapping[str, Any], ...]:
+        """The fix for one who edits the text of the object."""
+        return self.patch + self.text_patch
 
     @property
     def lasting(self) -> tuple[Ref, str, str]:

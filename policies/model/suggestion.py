@@ -38,6 +38,13 @@ def only(wrong: str, known: Iterable[str]) -> str:
     return near[0] if len(near) == 1 else ""
 
 
+def certain(wrong: str, known: Iterable[str]) -> str:
+    """The same name in another case, else the only one that differs by slips; empty where nothing is certain."""
+    names = list(known)
+    same = [name for name in names if name.lower() == wrong.lower()]
+    return (same[0] if len(same) == 1 else "") if same else only(wrong, names)
+
+
 def did_you_mean(near: Sequence[str]) -> str:
     """The question about the names that are near, at least one: of several a person must choose."""
     return f"did you mean {' or '.join(near[:_CHOICES])}?"

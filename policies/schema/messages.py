@@ -15,7 +15,7 @@ from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.fields import Path
 from policies.model.quantity import BadQuantity, Quantity, correction
-from policies.model.suggestion import KnownNames, bare, close, did_you_mean, suggest
+from policies.model.suggestion import KnownNames, bare, certain, close, did_you_mean, suggest
 from policies.schema.declarations import Schema
 
 MAX_DEPTH = 200
@@ -181,13 +181,12 @@ def _near(name: str, known: Mapping[str, Any]) -> list[str]:
 
 
 def _meant(fault: _Fault) -> str | int | None:
-    """The allowed value that is meant for certain: in another case, or in quotes where none belong."""
+    """The allowed value that is meant for certain: in another case, with a slip, or in quotes where none belong."""
     value = fault.value
     if not isinstance(value, str):
         return None
     if fault.keyword == "enum":
-        near = [each for each in fault.limit if isinstance(each, str) and each.lower() == value.lower()]
-        return near[0] if len(near) == 1 else None
+        return certain(value, [each for each in fault.limit if isinstance(each, str) and each]) or None
     if fault.keyword == "type" and "boolean" in fault.limit and value in _BOOLEANS:
         return _BOOLEANS[value]
     if fault.keyword == "type" and "integer" in fault.limit and _INTEGER(value):

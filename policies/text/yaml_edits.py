@@ -72,6 +72,8 @@ class _Edit:
         return laid
 
     def _replaced(self, old: Laid, value: Any) -> str:
+        if old.style == "|" and not old.anchored and isinstance(value, str):
+            return self._spliced(old.start, old.end, _block(self._text[old.start : old.end], old.text, value))
         if old.shape != "scalar" or old.anchored or old.style in ("|", ">") or isinstance(value, Mapping | list):
             raise NoEdit("only a plain or quoted value is replaced")
         if old.start == old.end:
@@ -81,8 +83,10 @@ class _Edit:
 
     def _renamed(self, holder: Laid, old: str, new: str) -> str:
         at = _place(holder, old)
-        if at is None or _place(holder, new) is not None:
-            raise NoEdit(f"{old} is not there, or {new} is")
+        if at is None:
+            raise NoEdit(f"{old} is not written here")
+        if _place(holder, new) is not None:
+            raise NoEdit(f"{new} is set already")
         key = holder.keys[at]
         return self._spliced(key.start, key.end, _scalar(new, key.style))
 
@@ -164,6 +168,18 @@ class _Edit:
 
     def _spliced(self, start: int, end: int, new: str) -> str:
         return self._text[:start] + new + self._text[end:]
+
+
+def _block(block: str, old: str, new: str) -> str:
+    """The literal block with another text; only the lines that differ are written. Raises NoEdit."""
+    lines, olds, news = block.split("\n"), old.split("\n"), new.split("\n")
+    if len(olds) != len(news):
+        raise NoEdit("the text would have other lines")
+    for at, (was, now) in enumerate(zip(olds, news, strict=True), 1):
+        if was != now:  # the first line is that of the `|`
+            line, end = (lines[at][:-1], "\r") if lines[at].endswith("\r") else (lines[at], "")
+            lines[at] = line.removesuffix(was) + now + end
+    return "\n".join(lines)
 
 
 def _place(laid: Laid, step: str) -> int | None:

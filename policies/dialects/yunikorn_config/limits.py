@@ -54,7 +54,8 @@ def _names(names: tuple[Text, ...], kind: str, whose: str, seen: dict[str, int])
     for name in names:
         subject = f"{whose} {kind} {name.text}"
         if name.text != WILDCARD and not _FITS[kind](name.text):
-            yield Problem(name.field, name.line, f"{name.text!r} is not a {kind} name", "", f"{subject} name")
+            fix = f"write the name of a {kind}, or {WILDCARD}"
+            yield Problem(name.field, name.line, f"{name.text!r} is not a {kind} name", fix, f"{subject} name")
         if name.text in seen:
             message = f"{kind} {name.text} has two limits in {whose}, the first in line {seen[name.text]}"
             yield Problem(name.field, name.line, message, "keep one of the two", f"{subject} twice")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
@@ -55,4 +56,4 @@ def _template(queue: ConfiguredQueue) -> Iterator[Problem]:
         whose = f"{key} of the child template of {queue.path}"
         for problem in bad_amounts(declared, whose, f"{queue.path} template {key}"):
             message = f"{problem.message}; {OUTCOME}"
-            yield Problem(problem.field, problem.line, message, "", problem.subject, accepted=True)
+            yield replace(problem, message=message, accepted=True)

@@ -19,7 +19,8 @@ class Problem:
     """One fault. `subject` distinguishes the faults of one field, `excess` says by how much.
 
     `accepted`: YuniKorn's own validation accepts it, and something fails later. `follows` and `concerns` are field
-    paths of the text with the meaning that they have for a Finding.
+    paths of the text with the meaning that they have for a Finding. Where the cure is certain, `write` is what to write
+    at `field`, or `rename` the key that it has.
     """
 
     field: str
@@ -31,6 +32,8 @@ class Problem:
     accepted: bool = False
     follows: tuple[str, ...] = ()
     concerns: tuple[str, ...] = ()
+    write: str | int | None = None
+    rename: str = ""
 
 
 @dataclass(frozen=True, slots=True)

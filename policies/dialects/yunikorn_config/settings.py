@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import (
@@ -22,7 +23,7 @@ from policies.dialects.yunikorn_config.model import (
 )
 from policies.dialects.yunikorn_config.placement_checks import passed_over
 from policies.dialects.yunikorn_config.quotas import whole, written
-from policies.model.suggestion import close
+from policies.model.suggestion import certain, close
 
 QUOTA_DELAY = "quota.preemption.delay"
 RESOLVERS = ("", "os", "ldap", "test")
@@ -104,14 +105,16 @@ def _properties(properties: Mapping[str, Text], whose: str) -> Iterator[Problem]
     for key, value in properties.items():
         known = _PROPERTIES.get(key)
         if known is None:
-            near = close(key, _PROPERTIES, cutoff=0.8)
+            near, meant = close(key, _PROPERTIES, cutoff=0.8), certain(key, _PROPERTIES)
             fix = f"write {near!r}" if near else "remove it"
-            yield _problem(
-                value, f"{whose} has the property {key!r}, which YuniKorn does not know", fix, f"{whose} {key}"
-            )
+            message = f"{whose} has the property {key!r}, which YuniKorn does not know"
+            unknown = _problem(value, message, fix, f"{whose} {key}")
+            yield replace(unknown, rename=meant if meant not in properties else "")
         elif not known[0](value.text):
             message = f"{key} of {whose} is {value.text!r}, which YuniKorn does not understand: it uses {known[2]}"
-            yield _problem(value, message, f"write {known[1]}", f"{whose} {key}")
+            wrong = _problem(value, message, f"write {known[1]}", f"{whose} {key}")
+            words = [word for word in known[1].replace(",", "").split() if known[0](word)]
+            yield replace(wrong, write=certain(value.text, words) or None)
 
 
 def _acls(queue: ConfiguredQueue) -> Iterator[Problem]:
@@ -171,7 +174,11 @@ def _cpu(resources: Resources | None, whose: str) -> Iterator[Problem]:
     for name, amount in (resources or {}).items():
         if name.lower() in ("cpu", "cpus", "vcores", "vcpu") or (name.lower() == "vcore" and name != "vcore"):
             message = f"{whose} names {name}={amount.written.text}; YuniKorn calls it vcore, and no pod requests {name}"
-            yield _problem(amount.written, message, f"write `vcore: {amount.written.text}`", f"{whose} {name}")
+            spelled, fix = VCORE, f"write `vcore: {amount.written.text}`"
         elif name != "memory" and name.lower() == "memory":
             message = f"{whose} names {name}, which no pod requests: it is spelled memory"
-            yield _problem(amount.written, message, "write it in lower case", f"{whose} {name}")
+            spelled, fix = "memory", f"write `memory: {amount.written.text}`"
+        else:
+            continue
+        problem = _problem(amount.written, message, fix, f"{whose} {name}")
+        yield replace(problem, rename=spelled if spelled not in (resources or {}) else "")

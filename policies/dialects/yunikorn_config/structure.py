@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from policies.dialects.yunikorn import CONF_FORM, VCORE, conf_quantity
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Limit, Partition, Problem, Resources
+from policies.dialects.yunikorn_config.quotas import shown
+from policies.model.cures import apart
+from policies.model.quantity import BadQuantity, Quantity, correction
 
 SORT_TYPES = ("", "fair", "binpacking")
 
@@ -108,8 +112,27 @@ def _amounts_of(queue: ConfiguredQueue) -> Iterator[Problem]:
 def bad_amounts(resources: Resources | None, whose: str, subject: str) -> Iterator[Problem]:
     for name, amount in (resources or {}).items():
         if amount.value is None:
-            at = amount.written
-            yield Problem(at.field, at.line, f"{whose}, {name}: {amount.fault}", subject=f"{subject} {name}")
+            at, meant = amount.written, _correction(name, amount.written.text)
+            message, fix = apart(f"{whose}, {name}: {amount.fault}", CONF_FORM)
+            fix = f"write {meant}" if meant else fix
+            yield Problem(at.field, at.line, message, fix, f"{subject} {name}", write=meant)
+
+
+def _correction(resource: str, text: str) -> str | None:
+    """The amount that an invalid text certainly means, as queues.yaml has it; None if only its author knows."""
+    meant = correction(text)
+    if meant is None:
+        return None
+    units, rest = divmod(Quantity.parse(meant).nano * (1000 if resource == VCORE else 1), 10**9)
+    return next((each for each in (meant, shown(resource, units)) if not rest and _is_read(resource, each)), None)
+
+
+def _is_read(resource: str, text: str) -> bool:
+    try:
+        conf_quantity(resource, text)
+    except BadQuantity:
+        return False
+    return True
 
 
 def node_sorting(partition: Partition) -> Iterator[Problem]:

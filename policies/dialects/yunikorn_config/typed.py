@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from policies.dialects.yunikorn_config.model import Problem, Text
 from policies.model import fields
-from policies.model.suggestion import close, suggest
+from policies.model.suggestion import certain, close, suggest
 from policies.text.positions import BadText
 from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
 from policies.text.yaml_scalars import resolve
@@ -19,6 +20,8 @@ MAX_NODES = 200_000
 """Values that are read at most; an alias counts each time it is used."""
 
 _UINT64_MAX = 2**64 - 1
+_BOOLEANS = {"true": True, "false": False}
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,17}").fullmatch
 
 
 class Faults:
@@ -28,10 +31,8 @@ class Faults:
         self.problems: list[Problem] = []
         self._left = MAX_NODES
 
-    def add(
-        self, at: str, line: int, message: str, fix: str = "", subject: str = "", concerns: tuple[str, ...] = ()
-    ) -> None:
-        self.problems.append(Problem(at, line, message, fix, subject, concerns=concerns))
+    def add(self, problem: Problem) -> None:
+        self.problems.append(problem)
 
     @property
     def visited(self) -> int:
@@ -56,7 +57,7 @@ class Fields:
         if isinstance(node, Mapping):
             self._fill(node)
         elif node is not None and not _is_null(node):
-            _wrong(node, at, "a mapping", faults)
+            _wrong(node, at, "a mapping", "write `key: value` lines", faults)
 
     def _fill(self, node: Mapping) -> None:
         self._faults.visit(node)
@@ -66,12 +67,8 @@ class Fields:
                 self._merge(value)
                 continue
             if key.text in seen:
-                self._faults.add(
-                    self.path(key.text),
-                    key.line,
-                    f"the key {key.text!r} occurs twice, first in line {seen[key.text]}",
-                    "keep one of the two",
-                )
+                message = f"the key {key.text!r} occurs twice, first in line {seen[key.text]}"
+                self._faults.add(Problem(self.path(key.text), key.line, message, "keep one of the two"))
             seen[key.text] = key.line
             self._values[key.text] = (key, value)
 
@@ -79,7 +76,8 @@ class Fields:
         """The keys that `<<` merges in; keys of the mapping itself come later or win."""
         for source in value.items if isinstance(value, SequenceNode) else (value,):
             if not isinstance(source, Mapping):
-                self._faults.add(self.at, value.line, "`<<` takes a mapping or a list of mappings")
+                message = "`<<` takes a mapping or a list of mappings"
+                self._faults.add(Problem(self.at, value.line, message, "write `<<: *name` for an anchor &name"))
                 continue
             self._faults.visit(source)
             for key, inner in source.entries:
@@ -109,7 +107,9 @@ class Fields:
             return absent
         if isinstance(node, Scalar) and isinstance(value := node.value, bool):
             return value
-        _wrong(node, self.path(key), "true or false", self._faults)
+        meant = _BOOLEANS.get(node.text.lower()) if isinstance(node, Scalar) else None
+        fix = "write true or false" if meant is None else f"write {str(meant).lower()}, without quotes"
+        _wrong(node, self.path(key), "true or false", fix, self._faults, meant)
         return absent
 
     def count(self, key: str) -> int:
@@ -119,7 +119,9 @@ class Fields:
             return 0
         number = _number(node.value) if isinstance(node, Scalar) else None
         if number is None or not 0 <= number <= _UINT64_MAX:
-            _wrong(node, self.path(key), "a whole number of 0 or more, not in quotes", self._faults)
+            meant = int(node.text) if isinstance(node, Scalar) and _DIGITS(node.text) else None
+            fix = f"write {meant}, without quotes" if meant is not None else "write digits, such as 5, without quotes"
+            _wrong(node, self.path(key), "a whole number of 0 or more", fix, self._faults, meant)
             return 0
         return int(number)
 
@@ -138,7 +140,7 @@ class Fields:
             return None
         at = self.path(key)
         if not isinstance(node, SequenceNode):
-            _wrong(node, at, "a list", self._faults)
+            _wrong(node, at, "a list", "write the entries below it, each behind `- `", self._faults)
             return ()
         self._faults.visit(node)
         return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items))
@@ -157,8 +159,16 @@ class Fields:
             if key in self._known:
                 continue
             fix, near = suggest(key.lower(), self._known), close(key.lower(), self._known)
-            meant = (self.path(near),) if near else ()
-            self._faults.add(self.path(key), scalar.line, f"the key {key!r} is unknown here", fix, concerns=meant)
+            self._faults.add(
+                Problem(
+                    self.path(key),
+                    scalar.line,
+                    f"the key {key!r} is unknown here",
+                    fix,
+                    concerns=(self.path(near),) if near else (),
+                    rename=meant if (meant := certain(key, self._known)) not in self._values else "",
+                )
+            )
 
 
 def text(node: Node, at: str, faults: Faults) -> Text:
@@ -166,14 +176,15 @@ def text(node: Node, at: str, faults: Faults) -> Text:
     faults.visit(node)
     if isinstance(node, Scalar):
         return Text("" if node.value is None else node.text, at, node.line)
-    _wrong(node, at, "a text", faults)
+    _wrong(node, at, "a text", "write a single value", faults)
     return Text("", at, node.line)
 
 
 def weight(value: Text, faults: Faults) -> float:
     number = _number(resolve(value.text))
     if number is None:
-        faults.add(value.field, value.line, f"a number is expected, not {value.text!r}")
+        message = f"a number is expected, not {value.text!r}"
+        faults.add(Problem(value.field, value.line, message, "write a number, such as 1.0"))
         return 0.0
     return float(number)
 
@@ -186,10 +197,10 @@ def _is_null(node: Node) -> bool:
     return isinstance(node, Scalar) and node.value is None
 
 
-def _wrong(node: Node, at: str, expected: str, faults: Faults) -> None:
+def _wrong(node: Node, at: str, expected: str, fix: str, faults: Faults, meant: int | None = None) -> None:
     if isinstance(node, Scalar):
         shown = node.text if len(node.text) <= 60 else node.text[:57] + "..."
         found = repr(shown) if node.plain else f"the text {shown!r}"
     else:
         found = "a mapping" if isinstance(node, Mapping) else "a list"
-    faults.add(at, node.line, f"{expected} is expected, not {found}")
+    faults.add(Problem(at, node.line, f"{expected} is expected, not {found}", fix, write=meant))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from policies.dialects.yunikorn_config.configmap import ConfiguredQueues, QueueConfigMap, tree
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.judging.proposal import Proposal
-from policies.model.cures import apart
+from policies.model.cures import Patch, apart, rename, write
 from policies.model.findings import BOTH, STRICT_ONLY, Finding, PlaceOf
 
-_CORRECT = "correct that line"
+_CORRECT = "correct the YAML in that line"
 
 
 def trees(proposal: Proposal) -> Iterator[ConfiguredQueues]:
@@ -30,17 +30,24 @@ def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -
 
 
 def finding(written: ConfiguredQueues, problem: Problem) -> Finding:
+    ref, field = place_in(written, problem.field)
     message, fix = (problem.message, problem.fix) if problem.fix else apart(problem.message, _CORRECT)
     return Finding(
-        *place_in(written, problem.field),
+        ref,
+        field,
         f"{written.key}, line {problem.line}: {message}" if problem.line else message,
         fix=fix,
         subject=problem.subject,
         excess=problem.excess,
+        text_patch=_patch(field, problem) if field.startswith("data[") else (),  # what is packed is not edited
         profiles=STRICT_ONLY if problem.accepted else BOTH,
         follows=tuple(place_in(written, field) for field in problem.follows),
         concerns=tuple(place_in(written, field) for field in problem.concerns),
     )
+
+
+def _patch(field: str, problem: Problem) -> Patch:
+    return rename(field, problem.rename) or write(field, problem.write)
 
 
 def place_in(written: ConfiguredQueues, field: str) -> PlaceOf:

@@ -186,7 +186,7 @@ def in_block_list(manifests: Sequence[object]) -> str:
 
 def patched(case: Case) -> bool:
     """Whether a finding proposes a patch: the commands are not started for a case in which there is nothing to fix."""
-    return any(found.finding.patch for found in evaluate(proposed(case)).findings)
+    return any(found.finding.edits for found in evaluate(proposed(case)).findings)
 
 
 @pytest.mark.parametrize("rule", sorted(registry()))

@@ -81,6 +81,10 @@ kind: Queue
 metadata: {name: child}
 spec: {parent: parent}  # up
 """
+CLASSES = BLOCK_QUEUE.replace(
+    "    namespaceSelector",
+    "    preemption: {withinClusterQueue: LowerPriority}\n    queueingStrategy: BestEffortFIFO\n    namespaceSelector",
+)
 PODS = """\
 apiVersion: batch/v1
 kind: Job
@@ -146,6 +150,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (JOB, "queue-name: door", "queue-name: dor", "local-queue-missing"),
         (NAMESPACE, "namespace.quota", "namespace.qouta", "key-misspelt"),
         (VOLCANO, "parent: parent", "parent: parnet", "parent-missing"),
+        (CLASSES, "LowerPriority", "LowerPriorty", "bad-structure"),
+        (CLASSES, "BestEffortFIFO", "bestefortFIFO", "bad-structure"),
         (VOLCANO_JOB, "queue: web", "queue: wbe", "queue-not-open"),
         (PODS, "parallelism", "paralellism", "unknown-field"),
         (PODS, "restartPolicy", "restartPolcy", "unknown-field"),

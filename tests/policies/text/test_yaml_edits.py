@@ -75,6 +75,8 @@ def move(old: str, new: str) -> dict[str, Any]:
         (remove("/spec/groups/0/name"), "- name: a   # first\n      x: 1", None),
         (remove("/spec/groups/1/name"), "- name: b\n      x: 2", "- x: 2"),
         (remove("/spec/last"), "  last: |\n    text\n", ""),
+        (add("/spec/last", "texts\n"), "    text\n", "    texts\n"),
+        (add("/spec/last", "two\nlines\n"), "    text\n", None),
         (move("/spec/deserved/memory", "/spec/deserved/ram"), "memory: 8Gi\n", "ram: 8Gi\n"),
         (
             move("/spec/groups/1", "/spec/groups/0"),

@@ -1,0 +1,136 @@
+"""`quotree fix` writes into YuniKorn's queues.yaml, bare and in a ConfigMap: only the lines of the faults change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runs import report, run
+
+QUEUES = """\
+# the tree
+partitions:
+  - name: default
+    queues:
+      - name: root
+        queues:
+          - name: ml   # learning
+
+            parent: true
+            properties:
+              application.sort.policy: fifo
+              preemption.policy: disabled
+            resources:
+              guaranteed: {vcore: 500m, memory: 1536Mi}
+              max: {'vcore': 4, memory: "32G"}
+            limits:
+              - limit: everybody
+                users: ["*"]
+                maxapplications: 3
+"""
+SLIPS = (
+    ("parent: true", 'parent: "true"', "queue-config-invalid"),
+    ("properties:", "propertes:", "queue-config-invalid"),
+    ("application.sort.policy: fifo", "aplication.sort.policy: fifo", "queue-setting-ignored"),
+    ("application.sort.policy: fifo", "application.sort.policy: fiffo", "queue-setting-ignored"),
+    ("preemption.policy: disabled", "preemption.policy: Disabled", "queue-setting-ignored"),
+    ("resources:", "resource:", "queue-config-invalid"),
+    ("vcore: 500m", "vcore: 0.5", "queue-config-invalid"),
+    ("1536Mi", "1.5Gi", "queue-config-invalid"),
+    ('"32G"', '"32GB"', "queue-config-invalid"),
+    ("'vcore'", "'cpu'", "queue-quota-without-effect"),
+    ("memory: 1536Mi", "Memory: 1536Mi", "queue-quota-without-effect"),
+    ("maxapplications: 3", "maxapplications: '3'", "queue-config-invalid"),
+)
+
+
+def bare(text: str) -> str:
+    return f"# bare\n---\n{text}"
+
+
+def block(text: str) -> str:
+    lines = "".join(f"      {line}\n" if line else "\n" for line in text.split("\n")[:-1])
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-configs, namespace: yunikorn}\n"
+    return f"{head}data:\n  queues.yaml: |\n{lines}  log.level: INFO # more\n---\n"
+
+
+def windows(text: str) -> str:
+    return block(text).replace("\n", "\r\n")
+
+
+def as_json(text: str) -> str:
+    meta = {"name": "yunikorn-configs", "namespace": "yunikorn"}
+    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"queues.yaml": text}}
+    return json.dumps(whole, indent=1)
+
+
+LAYOUTS = pytest.mark.parametrize("layout", [bare, block, windows, as_json])
+
+
+@LAYOUTS
+def test_all_faults_are_mended_and_nothing_else(tmp_path: Path, layout: Callable[[str], str]) -> None:
+    file = tmp_path / "a.yaml"
+    wrong = QUEUES
+    for right, slip, _ in SLIPS:
+        wrong = wrong.replace(right, slip, 1)
+    file.write_bytes(layout(wrong).encode())
+
+    run("fix", file, "--write")
+
+    assert file.read_bytes() == layout(QUEUES).encode()
+    assert rules(file) == set()
+
+
+@pytest.mark.parametrize(("right", "slip", "rule"), SLIPS)
+def test_each_fault_is_mended_by_itself(tmp_path: Path, right: str, slip: str, rule: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(block(QUEUES.replace(right, slip, 1)))
+
+    assert rule in rules(file)
+    assert run("fix", file, "--write").stderr.startswith("1 fix in 1 file written")
+    assert file.read_text() == block(QUEUES)
+
+
+@pytest.mark.parametrize(
+    ("right", "slip"),
+    [
+        ("max: {", "max: {vcores: 4, "),
+        ("memory: 1536Mi", "memory: 36m"),
+        ("memory: 1536Mi", "memory: 64K"),
+        ("memory: 1536Mi", "memory: -1"),
+        ("memory: 1536Mi", "memory: lots"),
+        ("parent: true", "parent: maybe"),
+    ],
+)
+def test_what_only_its_author_knows_is_left(tmp_path: Path, right: str, slip: str) -> None:
+    file = tmp_path / "a.yaml"
+    wrong = block(QUEUES.replace(right, slip, 1))
+    file.write_text(wrong)
+
+    assert run("fix", file, "--write").stderr.startswith("nothing to fix; 1 finding has a cure")
+    assert file.read_text() == wrong
+
+
+def test_of_two_wrong_names_of_one_resource_the_second_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(block(QUEUES.replace("'vcore'", "'cpu'").replace("max: {", "max: {vcores: 2, ")))
+
+    shown = run("fix", file, "--write").stderr
+
+    assert "[queue-quota-without-effect]: vcore is set already\n" in shown
+    assert "1 fix in 1 file written" in shown
+
+
+def test_a_folded_text_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    flow = 'partitions: [{name: default, queues: [{name: root, queues: [{name: ml, parent: "true"}]}]}]'
+    file.write_text(block("x\n").replace("queues.yaml: |\n      x\n", f"queues.yaml: >\n      {flow}\n"))
+
+    assert "only a plain or quoted value is replaced" in run("fix", file).stderr
+
+
+def rules(file: Path) -> set[str]:
+    return {each["rule"] for each in report(run("validate", file, "-o", "json"))["findings"] if each["fix"]}

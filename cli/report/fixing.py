@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -159,7 +159,7 @@ class _Work:
             raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would be given twice")
         findings = self._judged(files.inputs)
         new = files.inputs.objects.keys() - self.files.inputs.objects.keys()
-        before, after = (Counter(map(_lasting, each)) for each in (self._findings, findings))
+        before, after = (Counter(map(_lasting, _every(each))) for each in (self._findings, findings))
         worse = [
             each
             for each in findings
@@ -175,6 +175,13 @@ class _Work:
         if not inputs.objects:
             return []
         return list(judge(inputs, self._context, self._configuration).verdict.findings)
+
+
+def _every(findings: Iterable[Judged]) -> Iterator[Judged]:
+    """The findings, with those that are folded under another: one of these that comes to light is not new."""
+    for each in findings:
+        yield each
+        yield from each.consequences
 
 
 def _was_hidden(judged: Judged, patches: Mapping[Ref, Sequence[Mapping[str, object]]]) -> bool:

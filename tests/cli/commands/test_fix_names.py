@@ -267,6 +267,19 @@ def test_a_name_that_brings_another_finding_is_left_with_the_reason(file: Path) 
     assert "[unknown-field]: it would bring another finding: ClusterQueue own: " in shown.stderr
 
 
+def test_what_was_folded_under_the_slip_is_not_new(file: Path) -> None:
+    """The Job is too large with the cohort as well as without."""
+    large = JOB.replace("name: train", "name: large").replace("cpu: 1", "cpu: 100").replace("door", "other")
+    right = HEAD + "---\n".join((BLOCK_QUEUE, DOOR.replace("main", "own"), large))
+    file.write_text(right.replace("'research'", "'reserch'"))
+    assert "workload-never-fits" not in rules()
+
+    run("fix", ".", "--write")
+
+    assert file.read_text() == right
+    assert rules() == ["workload-never-fits"]
+
+
 def test_an_amount_is_never_guessed(file: Path) -> None:
     wrong = VOLCANO.replace("parent: parent}", "parent: parent, capability: {memory: 36m}}")
     file.write_text(wrong)

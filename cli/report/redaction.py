@@ -27,6 +27,7 @@ from policies.dialects.kueue_kinds import (
 from policies.dialects.kueue_workload import REPLACES
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.dialects.volcano_gates import GROUP_NAMES
 from policies.dialects.yunikorn import USER_INFO
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
@@ -35,7 +36,6 @@ from policies.model.objects import GroupKind
 from scheduling.objects.template import template
 from scheduling.simulation.intake import LIMIT_RANGE, RUNTIME_CLASS
 
-_NAME_LABEL = "kubernetes.io/metadata.name"
 _METADATA = ("name", "namespace", "generation", "uid", "creationTimestamp", "deletionTimestamp")
 _OWNER = ("apiVersion", "kind", "name", "uid", "controller")
 _IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app", *GROUP_NAMES)
@@ -60,7 +60,7 @@ _POD_GROUP = ("queue", "minMember", "minResources", "priorityClassName")
 
 def selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
     """The labels of namespaces that ClusterQueues select by."""
-    keys = {_NAME_LABEL}
+    keys = {NAME_OF_NAMESPACE}
     for queue in queues:
         selector = mapping(mapping(queue.get("spec")).get("namespaceSelector"))
         keys |= texts(selector.get("matchLabels")).keys()

@@ -34,7 +34,7 @@ _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace(KubeObject):
-    """`annotations` are those under the prefixes of the three projects, as written.
+    """`annotations` are those under the prefixes of the three projects, as written; `labels` are all.
 
     `shown`: the queue of YuniKorn that it asks to be placed below, and what it is given of that.
     """
@@ -103,7 +103,7 @@ def read_namespace(manifest: Manifest) -> Namespace:
         ref=identity(manifest, NAMESPACE, namespaced=False),
         api_version="v1",
         annotations=ours(reader.texts(meta.get("annotations"), "metadata.annotations")),
-        labels=ours(reader.texts(meta.get("labels"), "metadata.labels")),
+        labels=reader.texts(meta.get("labels"), "metadata.labels"),
         defects=reader.defects(),
     )
 

@@ -28,6 +28,7 @@ from policies.dialects.kueue_quotas import FlavorQuotas, ResourceGroup, Resource
 from policies.dialects.kueue_state import Preemption, read_preemption, read_reserved
 from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, text
+from policies.dialects.selectors import LabelSelector, read_label_selector
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import Attached, Node, Ref, SubtreeShare
@@ -163,14 +164,14 @@ class ConcurrentAdmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue(KueueNode):
-    """A leaf, which LocalQueues point to. `selects`: it has a namespaceSelector, and `selector_faults` are the
-    faults of that.
+    """A leaf, which LocalQueues point to. `selector` is its namespaceSelector, None where it has none and so serves no
+    namespace; `selector_faults` are the faults of that.
 
     `reserved` is what workloads hold by flavor and resource, from status, as Kueue counts it.
     """
 
     queueing_strategy: str = ""
-    selects: bool = True
+    selector: LabelSelector | None = None
     selector_faults: tuple[Defect, ...] = ()
     checks: tuple[AdmissionCheckUse, ...] = ()
     concurrent: ConcurrentAdmission | None = None
@@ -227,7 +228,7 @@ def read_cluster_queue(manifest: Manifest, *, checked: bool = True) -> ClusterQu
         groups=groups,
         weight=_weight(reader, spec),
         queueing_strategy=text(spec.get("queueingStrategy")) or "BestEffortFIFO",
-        selects=spec.get("namespaceSelector") is not None,
+        selector=read_label_selector(spec.get("namespaceSelector")),
         selector_faults=tuple(selector_faults(of_rules.get("namespaceSelector"), "spec.namespaceSelector")),
         checks=tuple(_checks(spec)),
         concurrent=_concurrent(of_rules.get("concurrentAdmissionPolicy")),

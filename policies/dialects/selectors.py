@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from policies.dialects.reading import listing, mapping, text
 
+NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
+"""The label that the API server gives every Namespace."""
+
 
 @dataclass(frozen=True, slots=True)
 class Requirement:

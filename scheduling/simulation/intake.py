@@ -11,7 +11,7 @@ from policies.dialects.job_shape import at
 from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.selectors import LabelSelector
+from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Amounts
 from scheduling.objects.priority import POD_PRIORITY_CLASS
@@ -27,7 +27,6 @@ from scheduling.world.world import World
 
 LIMIT_RANGE = GroupKind("", "LimitRange")
 RUNTIME_CLASS = GroupKind("node.k8s.io", "RuntimeClass")
-_NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that every namespace has."""
 _ORDER = (
     core.NAMESPACE,
@@ -130,11 +129,11 @@ class KueueIntake:
         for manifest in declared:
             name = text(metadata(manifest).get("name")) or ""
             self.declared.add(name)
-            self.world.put_namespace(name, {**texts(metadata(manifest).get("labels")), _NAME_LABEL: name})
+            self.world.put_namespace(name, {**texts(metadata(manifest).get("labels")), NAME_OF_NAMESPACE: name})
         for manifest in inside:
             name = _namespace(manifest)
             if name not in self.world.queues.namespaces:
-                self.world.put_namespace(name, {_NAME_LABEL: name})
+                self.world.put_namespace(name, {NAME_OF_NAMESPACE: name})
 
     def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]], now: int) -> None:
         """LimitRanges and RuntimeClasses; new namespaces get the known RuntimeClasses."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from policies.configuration.kueue.durations import nanoseconds
 from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.selectors import NAME_OF_NAMESPACE
 
 NAMESPACE = "kueue-system"
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
@@ -17,7 +18,6 @@ TIMEOUT, OLD_TIMEOUT = "30m", "5m"
 """How long pods may take to be ready; the second one in a file of v1beta1."""
 SAMPLING = "5m"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
-NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 
 
 def defaulted(configuration: Manifest) -> dict[str, Any]:

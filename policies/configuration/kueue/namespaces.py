@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from policies.configuration.kueue.defaults import NAME_OF_NAMESPACE
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
 from policies.configuration.kueue.grammar import kind_of, selector
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.job_shape import Framework
 from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.selectors import NAME_OF_NAMESPACE
 
 SELECTOR = "managedJobsNamespaceSelector"
 _SYSTEM = "kube-system"

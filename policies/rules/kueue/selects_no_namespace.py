@@ -25,7 +25,7 @@ def selects_no_namespace(proposal: Proposal) -> Iterator[Finding]:
     Fix: write `namespaceSelector: {}` for all namespaces, or one with labels.
     """
     for before, queue in proposal.changed(ClusterQueue):
-        if not queue.selects and (before is None or before.selects):
+        if queue.selector is None and (before is None or before.selector is not None):
             yield Finding(
                 queue.ref,
                 "spec.namespaceSelector",

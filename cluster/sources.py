@@ -11,7 +11,12 @@ from cluster.sightings import scope
 from cluster.stream import Manifest
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, read, volcano, yunikorn
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.dialects.kueue_kinds import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    WORKLOAD_PRIORITY_CLASS,
+)
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import identity, mapping, metadata
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
@@ -29,6 +34,7 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
     kueue.CLUSTER_QUEUE: _kueue("clusterqueues", "v1beta2", "v1beta1"),
     kueue.LOCAL_QUEUE: _kueue("localqueues", "v1beta2", "v1beta1", namespaced=True),
     kueue.RESOURCE_FLAVOR: _kueue("resourceflavors", "v1beta2", "v1beta1"),
+    WORKLOAD_PRIORITY_CLASS: _kueue("workloadpriorityclasses", "v1beta2", "v1beta1"),
     ADMISSION_CHECK: _kueue("admissionchecks", "v1beta2", "v1beta1"),
     MULTIKUEUE_CONFIG: _kueue("multikueueconfigs", "v1beta2", "v1beta1"),
     MULTIKUEUE_CLUSTER: _kueue("multikueueclusters", "v1beta2", "v1beta1"),

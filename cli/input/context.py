@@ -17,7 +17,12 @@ from cli.progress import stage, tick
 from policies import dialects
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, volcano
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.dialects.kueue_kinds import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    WORKLOAD_PRIORITY_CLASS,
+)
 from policies.dialects.reading import Manifest, identity
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
@@ -31,6 +36,7 @@ DECLARED = (
     kueue.CLUSTER_QUEUE,
     kueue.LOCAL_QUEUE,
     kueue.RESOURCE_FLAVOR,
+    WORKLOAD_PRIORITY_CLASS,
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CLUSTER,

@@ -16,7 +16,12 @@ from typing import Any
 
 from policies.configuration.settings import Configuration
 from policies.dialects import core, kueue, read, volcano
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.dialects.kueue_kinds import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    WORKLOAD_PRIORITY_CLASS,
+)
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
 from policies.judging.proposal import Proposal, propose
@@ -33,6 +38,7 @@ EVERYTHING: tuple[GroupKind, ...] = (
     kueue.LOCAL_QUEUE,
     kueue.WORKLOAD,
     kueue.RESOURCE_FLAVOR,
+    WORKLOAD_PRIORITY_CLASS,
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CLUSTER,

@@ -110,7 +110,7 @@ def test_where_yunikorn_is_not_followed_nobody_asks_for_pods_or_config_maps(
     following.close()
 
     assert following.forest().known == frozenset(FOLLOWED) - {CONFIG_MAP, core.POD, PRIORITY_CLASS}
-    assert not [seen for seen in quota_api.seen if seen.path.endswith(("pods", "configmaps", "priorityclasses"))]
+    assert not [seen for seen in quota_api.seen if seen.path.endswith(("/pods", "/configmaps", "/priorityclasses"))]
 
 
 def test_the_namespace_of_yunikorn_may_be_another(quota_api: QuotaApi, quota_cluster: ClusterClient) -> None:

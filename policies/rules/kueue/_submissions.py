@@ -62,8 +62,8 @@ class NamedQueues:
 
     @property
     def of_files(self) -> bool:
-        """Files hold no running work."""
-        return bool(self.proposal.unknown(WORKLOAD))
+        """Files hold no running work. Only a request to an API server has a user, and its objects have a namespace."""
+        return bool(self.proposal.unknown(WORKLOAD)) and not self.proposal.circumstances.user.name
 
     @cached_property
     def namespaces(self) -> Mapping[str, list[str]]:
@@ -118,6 +118,11 @@ class Labelled(NamedTuple):
         """The value of the label where it is another than before; else empty."""
         value = self.now.get(key, "")
         return value if self.before.get(key) != value else ""
+
+    @property
+    def waits(self) -> str:
+        """That it waits, for a message."""
+        return "its Jobs wait" if self.ref.group_kind == CRON_JOB else f"the {self.ref.kind} waits"
 
 
 LABELLED = (*KINDS, POD, CRON_JOB)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue, local_queue_ref
 from policies.dialects.kueue_jobs import QUEUE_NAME
-from policies.dialects.yunikorn_work import CRON_JOB
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -12,7 +11,7 @@ from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
 from policies.model.suggestion import KnownNames, did_you_mean
-from policies.rules.kueue._submissions import LABELLED, NamedQueues, labelled
+from policies.rules.kueue._submissions import LABELLED, Labelled, NamedQueues, labelled
 
 
 @rule(
@@ -43,10 +42,11 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield NotEvaluated("whether the LocalQueues exist that jobs name: the files have no LocalQueue")
             return
         if not (known.may_be_elsewhere(job.namespace) and queue in known.namespaces):
-            yield _missing(known, job, fields.join(each.at, QUEUE_NAME), queue)
+            yield _missing(known, each, queue)
 
 
-def _missing(known: NamedQueues, job: Ref, field: str, queue: str) -> Finding:
+def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
+    job, field = each.ref, fields.join(each.at, QUEUE_NAME)
     where = f" in namespace {job.namespace}"
     elsewhere = min(known.namespaces.get(queue, ()), default="") if known.of_files else ""
     there = f"; namespace {elsewhere} has one of that name" if elsewhere else ""
@@ -54,16 +54,12 @@ def _missing(known: NamedQueues, job: Ref, field: str, queue: str) -> Finding:
     return Finding(
         job,
         field,
-        f"LocalQueue {queue} does not exist{where}, so {_waits(job)} until it does{there}",
+        f"LocalQueue {queue} does not exist{where}, so {each.waits} until it does{there}",
         fix=did_you_mean(near) if near else f"create LocalQueue {queue}{where}",
         patch=write_only(field, near),
         subject=queue,
         profiles=STRICT_ONLY,
     )
-
-
-def _waits(job: Ref) -> str:
-    return "its Jobs wait" if job.group_kind == CRON_JOB else f"the {job.kind} waits"
 
 
 def _near(known: NamedQueues, job: Ref, queue: str) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cli.input.context import DECLARED
+from policies.model.change import Circumstances, User
 from policies.model.findings import NotEvaluated
 from policies.model.forest import Forest
 from tests.builders import (
@@ -72,3 +75,22 @@ def test_work_without_a_namespace_is_not_judged_where_several_namespaces_have_it
     assert found(UNCOVERED, change(FILES, asks, *trees, door, other)) == []
     (finding,) = found(UNCOVERED, change(FILES, asks, *trees, door))
     assert "which ClusterQueue tpu does not cover" in finding.message
+
+
+def test_a_request_to_an_api_server_is_certain_of_its_namespace() -> None:
+    door, asks = local_queue("main", "research", namespace="team"), train("main", "default")
+    asked = Circumstances(user=User("anna"))
+
+    assert found(LOCAL, change(FILES, asks, door)) == []
+    (finding,) = found(LOCAL, replace(change(FILES, asks, door), circumstances=asked))
+    assert finding.message.startswith("LocalQueue main does not exist in namespace default")
+
+
+def test_jobs_alone_say_nothing_of_their_priority_classes() -> None:
+    named = queued("main") | {"kueue.x-k8s.io/priority-class": "urgent"}
+    asks = queued_job("train", "main", 1) | {"metadata": {"name": "train", "labels": named}}
+
+    assert found("priority-class-missing", change(FILES, asks)) == []
+    assert missed("priority-class-missing", change(FILES, asks)) == [
+        NotEvaluated("whether the WorkloadPriorityClasses exist that jobs name: the files have none")
+    ]

@@ -5,14 +5,19 @@ from collections.abc import Iterator
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
 from policies.dialects.yunikorn_config import Partition, ReportedApplication
+from policies.dialects.yunikorn_config.model import ROOT
 from policies.dialects.yunikorn_config.placement import ConfiguredPartition, QueuePlacement, placed
+from policies.dialects.yunikorn_config.placement_checks import USER
 from policies.dialects.yunikorn_config.structure import name_fits
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.rules.yunikorn._yunikorn_tree import partition, submitter, tags
+from policies.model.suggestion import KnownNames, did_you_mean
+from policies.rules.yunikorn._yunikorn_tree import opened, partition, submitter, tags, unfiltered
 
+_NOBODY = NotEvaluated("who submits the Pod is not known")
 _DEFAULTED = frozenset(["", "namespace"])
 
 
@@ -27,7 +32,8 @@ def placement_rejected(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Why it is refused: YuniKorn accepts the Pod and lets it fail later, with a truncated message. A queue must be a leaf
     that exists, or that a rule creates, and the user must be allowed to submit to it. A queue that was removed from
     queues.yaml takes no new applications. Queues that placement rules have created are not known here: a Pod that may
-    go to one of them is not judged, and neither is one whose application already has pods.
+    go to one of them is not judged, and neither is one whose application already has pods. Where nobody says who
+    submits, as in files, a Pod is refused if its queue takes nobody's applications.
     Example: the label `yunikorn.apache.org/queue: root.production` where `root.production` has `parent: true`.
     Fix: name a leaf where the user may submit; the message says for each placement rule why it did not match.
     """
@@ -43,24 +49,39 @@ def placement_rejected(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding | NotEvaluated]:
     user, groups = submitter(proposal, pod)
-    if not user:
-        yield NotEvaluated("who submits the Pod is not known")
+    asked = yunikorn.queue_of(pod) or ""
+    if not user and not asked:
+        yield _NOBODY
         return
     namespace = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
     if not isinstance(namespace, Namespace) and _reads_annotations(queues):
         yield NotEvaluated(f"Namespace {pod.ref.namespace} is not known")
         return
     labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": pod.ref.namespace}
-    asked = yunikorn.queue_of(pod) or ""
-    placement = placed(queues.rules, ConfiguredPartition(queues), ReportedApplication(asked, user, groups, labels))
+    application = ReportedApplication(asked, user, groups, labels)
+    placement = (
+        placed(queues.rules, ConfiguredPartition(queues), application) if user else _of_anybody(queues, application)
+    )
     if placement.queue:
+        if not user:
+            yield _NOBODY
         return
     if not placement.decided:
         yield NotEvaluated(placement.reason)
     elif _may_be_dynamic(queues, asked):
         yield NotEvaluated(f"whether a placement rule has created {asked} is not known")
     else:
-        yield _finding(pod, placement, asked, user)
+        yield _finding(pod, placement, queues, asked, user)
+
+
+def _of_anybody(queues: Partition, application: ReportedApplication) -> QueuePlacement:
+    """Where some user's application may be placed; rejected where nobody's is."""
+    if any(link.name.text.strip().lower() == USER for rule in queues.rules for link in rule.chain()):
+        return QueuePlacement(reason=_NOBODY.reason, decided=False)
+    rules, everything = [unfiltered(rule) for rule in queues.rules], opened(queues)
+    alone = (placed([rule], everything, application) for rule in rules)  # a filter may pass over each of the others
+    possible = next((placement for placement in alone if placement.queue or not placement.decided), None)
+    return possible or placed(rules, everything, application)
 
 
 def _reads_annotations(queues: Partition) -> bool:
@@ -77,22 +98,45 @@ def _is_tag(name: str) -> bool:
 def _may_be_dynamic(queues: Partition, asked: str) -> bool:
     """Whether a rule may have created the queue that the pod names, for another application."""
     creating = any(link.create for rule in queues.rules for link in rule.chain())
-    path = asked if asked.startswith("root.") else f"root.{asked}"
+    path = _path(asked)
     possible = bool(asked) and all(map(name_fits, path.split(".")))  # no rule creates a queue with another name
-    return possible and creating and queues.queue(path) is None
+    return possible and creating and queues.queue(path) is None and not _is_below_leaf(queues, path)
 
 
-def _finding(pod: Pod, placement: QueuePlacement, asked: str, user: str) -> Finding:
+def _is_below_leaf(queues: Partition, path: str) -> bool:
+    """Whether a declared leaf is above: no queue is created there."""
+    steps = path.split(".")
+    above = (queues.queue(".".join(steps[:length])) for length in range(1, len(steps)))
+    return any(queue is not None and queue.is_leaf for queue in above)
+
+
+def _finding(pod: Pod, placement: QueuePlacement, queues: Partition, asked: str, user: str) -> Finding:
     reasons = "; ".join([*placement.passed, placement.reason])
+    whose = f"the application of {user}" if user else "every application"
     named = f" in {asked}" if asked else ""
+    lacking = "" if not asked or queues.queue(_path(asked)) else ", which does not exist"
+    near = _leaves(queues, asked)
+    label = f"set the label {yunikorn.QUEUE} to a leaf queue where {user or 'you'} may submit"
     return Finding(
         pod.ref,
         _field(pod),
-        f"YuniKorn would reject the application of {user}{named}: {reasons}",
-        fix=f"set the label {yunikorn.QUEUE} to a leaf queue where {user} may submit",
+        f"YuniKorn would reject {whose}{named}{lacking}: {reasons}",
+        fix=did_you_mean(near) if near else label,
+        patch=write_only(_field(pod), near),
         subject=asked,
         profiles=STRICT_ONLY,
     )
+
+
+def _path(asked: str) -> str:
+    return asked if asked.startswith(f"{ROOT}.") else f"{ROOT}.{asked}"
+
+
+def _leaves(queues: Partition, asked: str) -> list[str]:
+    """The declared leaves that may be meant, written as the Pod wrote its queue."""
+    whole = asked == _path(asked)
+    leaves = [queue.path for queue in queues.root.walk() if queue.is_leaf] if asked and queues.root else []
+    return KnownNames(leaf if whole else leaf.removeprefix(f"{ROOT}.") for leaf in leaves).near(asked)
 
 
 def _field(pod: Pod) -> str:

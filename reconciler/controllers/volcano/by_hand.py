@@ -38,6 +38,9 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 _LOOK = 0.3
 """Seconds between two looks at what a controller has done."""
+_PROMPT = 3.0
+"""Seconds in which a controller takes a Command. After that the wait is reported."""
+_CONTROLLERS = "Volcano's controller, or quotree serve reconciler with the dialect volcano"
 
 
 class CommandIgnored(ClusterError):
@@ -68,6 +71,7 @@ class ByHand:
         self._rest = rest
         self._clock = clock
         self._stored: Mapping[str, Stored] = {}
+        self._reported = False
 
     def read(self, *, work: bool = True) -> VolcanoQueueTree:
         """All queues as they are now, and the PodGroups in them if `work` is asked for."""
@@ -158,10 +162,22 @@ class ByHand:
         return name
 
     def _check(self, since: float, what: str) -> None:
-        if self._clock() - since > self._longest:
+        """Raises CommandIgnored once waiting is of no use. A controller sets the state of every queue at once, so
+        queues without a state have none."""
+        waited = self._clock() - since
+        left = f"Its Commands stay in namespace {self._namespace}; the same command goes on from here"
+        if waited > _PROMPT and not self._reported:
+            self._reported = True
+            if not any(queue.state for queue in self.read(work=False).queues.values()):
+                raise CommandIgnored(
+                    f"nothing carries out {what}: no queue has a state, so no controller looks after queues here. Start"
+                    f" {_CONTROLLERS}. {left}"
+                )
+            self._begun(f"waiting up to {self._longest:g} s for {_CONTROLLERS}")
+        if waited > self._longest:
             raise CommandIgnored(
-                f"waited {self._longest:g} s for {what}: no controller carries it out; see whether Volcano's controller"
-                " runs, or quotree serve reconciler with the dialect volcano. The same command goes on from here"
+                f"waited {self._longest:g} s for {what}: no controller carried it out. Check that one runs:"
+                f" {_CONTROLLERS}. {left}"
             )
 
 

@@ -1,0 +1,79 @@
+"""What a person asks of a queue where no controller carries it out; tests/apiserver/volcano has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from policies.configuration.settings import Configuration
+from reconciler.controllers.volcano.by_hand import ByHand, CommandIgnored
+from scheduling.volcano_queues.states import QueueAction
+from tests.builders import queue
+from tests.cluster.fake import FakeApi, Reply, Seen, status
+
+
+class Unattended(FakeApi):
+    """Serves queues, of which only `eng` has this state, and keeps the Commands that nobody carries out."""
+
+    state = ""
+
+    def reply_to(self, seen: Seen) -> Reply:
+        body: dict[str, Any] = {"metadata": {"name": "close"}}
+        if seen.path.endswith("/queues"):
+            items = [queue("eng", state=self.state), queue("ml", "eng", state="")]
+            body = {"metadata": {"resourceVersion": "1"}, "items": items}
+        elif "/commands" not in seen.path:
+            return status(404, "NotFound")
+        return lambda handler: handler.send_json(201 if seen.method == "POST" else 200, body)
+
+
+class Waiting:
+    """A clock that only rests move on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def rest(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def api() -> Iterator[Unattended]:
+    server = Unattended()
+    yield server
+    server.close()
+
+
+def closed(api: Unattended) -> tuple[CommandIgnored, float, list[str]]:
+    """The error of closing `eng`, after how many seconds, and what was said before."""
+    clock, said = Waiting(), list[str]()
+    hand = ByHand(api.cluster(), Configuration(), "ops", 60, said.append, clock.rest, clock)
+    with pytest.raises(CommandIgnored) as raised:
+        hand.command(hand.read(work=False).queues["eng"], QueueAction.CLOSE)
+    return raised.value, clock.now, said
+
+
+def test_queues_without_a_state_have_no_controller_and_nothing_waits_long_for_one(api: Unattended) -> None:
+    error, seconds, _ = closed(api)
+
+    assert seconds < 5
+    assert str(error) == (
+        "nothing carries out CloseQueue of eng: no queue has a state, so no controller looks after queues here. Start"
+        " Volcano's controller, or quotree serve reconciler with the dialect volcano. Its Commands stay in namespace"
+        " ops; the same command goes on from here"
+    )
+
+
+def test_a_controller_that_was_here_is_waited_for_and_the_wait_is_said(api: Unattended) -> None:
+    api.state = "Open"
+
+    error, seconds, said = closed(api)
+
+    assert 60 < seconds < 61
+    assert said == ["waiting up to 60 s for Volcano's controller, or quotree serve reconciler with the dialect volcano"]
+    assert str(error).startswith("waited 60 s for CloseQueue of eng: no controller carried it out. Check that one runs")

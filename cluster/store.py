@@ -50,6 +50,9 @@ class ManifestCache(Protocol):
     def age(self) -> float | None:
         """Seconds since the API server was last heard, for the source heard longest ago; None if one never was."""
 
+    def look(self, ref: Ref) -> FoundManifest | None:
+        """An object as it is stored now, read from the API server; None where there is none. Raises ClusterError."""
+
     def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
         """An object of a kind that is not followed, as it is stored now; None where there is none.
 
@@ -78,6 +81,9 @@ class FixedCache:
 
     def age(self) -> float | None:
         return 0.0
+
+    def look(self, ref: Ref) -> FoundManifest | None:
+        """Nothing: the forest is all there is."""
 
     def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
         """Nothing: the forest is all there is."""
@@ -111,10 +117,15 @@ class Store:
         self._starting = threading.Lock()
         self._closed = False
         self._cluster: ClusterClient | None = None
+        self._prompt: ClusterClient | None = None
 
-    def start(self, cluster: ClusterClient) -> None:
-        """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress."""
+    def start(self, cluster: ClusterClient, prompt: ClusterClient | None = None) -> None:
+        """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress.
+
+        `prompt` is a client with short timeouts for `look`, on which requests wait; by default the same client.
+        """
         self._cluster = cluster
+        self._prompt = prompt or cluster
         threading.Thread(target=self._start, args=(cluster,), name="store", daemon=True).start()
 
     def forest(self) -> Forest:
@@ -129,10 +140,10 @@ class Store:
         source = next((source for source in self._sources if source.covers(ref)), None)
         if source is None:
             return None
-        assert self._cluster is not None, "the store must be started before lookups"
+        assert self._prompt is not None, "the store must be started before lookups"
         selector = ",".join(filter(None, [f"metadata.name={ref.name}", source.where]))
         try:
-            found = self._cluster.snapshot(
+            found = self._prompt.snapshot(
                 self._reflectors[source].resource,
                 lambda manifest: _found(source, manifest),
                 namespace=ref.namespace or None,

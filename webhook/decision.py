@@ -15,6 +15,7 @@ from policies.judging.verdict import Verdict
 from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity
 from policies.model.forest import Forest
+from policies.model.objects import Ref
 from webhook.ledger.contents import ORDERED
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.review import Review
@@ -70,6 +71,12 @@ def judged(review: Review, forest: Forest, configuration: Configuration) -> Judg
 def may_be_stale(verdict: Verdict) -> bool:
     """Whether the refusal rests on what the cache holds of other objects: it may lag behind the API server."""
     return any(not refusing.rule.alone for refusing in verdict.of(Severity.ERROR))
+
+
+def missed(verdict: Verdict, forest: Forest) -> list[Ref]:
+    """What warnings say is missing: it may have been stored a moment ago, and the cache may not show it yet."""
+    places = (place for judged in verdict.of(Severity.WARNING) for place in judged.finding.follows)
+    return sorted({ref for ref, field in places if not field and forest.get(ref) is None})
 
 
 def warm_up() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import NamedTuple, ParamSpec, TypeVar
 
+from cluster.errors import ClusterError
 from cluster.resource import Resource
 from cluster.store import ManifestCache
 from cluster.stream import Manifest
@@ -26,6 +27,7 @@ from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.judge import Judgement
 from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
+from policies.model.objects import KubeObject
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
@@ -239,6 +241,9 @@ class Desk:
             _wait(asked)
             return asked.timed("ledger", self._order.decide)(case.change, judge, case.entry())
         found = judge(forest.put_all(above))
+        if unseen := self._unseen(asked, found, forest):
+            forest = forest.put_all(unseen)
+            found = judge(forest.put_all(above))
         if not _may_be_stale(found) or not self._patience:
             return found
         _wait(asked)
@@ -251,6 +256,23 @@ class Desk:
             finally:
                 self._waiting.release()
         return found
+
+    def _unseen(self, asked: KnownRequest, found: Judgement | None, forest: Forest) -> list[KubeObject]:
+        """The objects that warnings say are missing and that the API server has. Asks it for nothing else."""
+        missed = decision.missed(found.verdict, forest) if found is not None else []
+        if not missed:
+            return []
+        _wait(asked)
+        if not self._waiting.acquire(blocking=False):
+            return []
+        try:
+            looked = [self._cache().look(ref) for ref in missed]
+        except ClusterError as error:
+            log.warning("%s cannot be read: %s", missed[0], error, extra={"fields": asked.followed()})
+            return []
+        finally:
+            self._waiting.release()
+        return [each.kept for each in looked if each is not None and isinstance(each.kept, KubeObject)]
 
     def _news(self, forest: Forest, deadline: float) -> Forest | None:
         """The next forest after this one, None after the deadline."""

@@ -16,11 +16,12 @@ from cluster.errors import ClusterError
 from cluster.resource import Resource
 from cluster.sightings import Snapshot
 from cluster.sources import FOLLOWED, sources
-from cluster.store import FixedCache, ManifestCache, Store
+from cluster.store import FixedCache, FoundManifest, ManifestCache, Store
 from cluster.stream import Manifest
 from cluster.tracing.switch import TracingMisconfigured, tracing
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
+from policies.model.objects import Ref
 from webhook.ledger.contents import ORDERED
 from webhook.ledger.keeping import KeptLedger
 from webhook.ledger.ledger import ChangeOrder, Ledger
@@ -29,7 +30,7 @@ from webhook.server import serve
 from webhook.settings import WebhookSettings
 
 _TIMEOUTS = Timeouts(connect=0.5, read=1.0)
-"""For the ledger: the API server waits 3 s for the webhook, and another attempt must fit in."""
+"""For the ledger and for single objects: the API server waits 3 s for the webhook, and another attempt must fit in."""
 
 
 def run(
@@ -86,7 +87,7 @@ class _Cluster:
         self._store = Store(following=sources(settings.configuration.yunikorn), sighted=ORDERED)
 
     def cache(self) -> ManifestCache:
-        self._store.start(self._cluster)
+        self._store.start(self._cluster, self._connect(timeouts=_TIMEOUTS))
         return self._store
 
     def order(self) -> ChangeOrder | None:
@@ -142,6 +143,9 @@ class _WithRenewal:
 
     def age(self) -> float | None:
         return self._world.age()
+
+    def look(self, ref: Ref) -> FoundManifest | None:
+        return self._world.look(ref)
 
     def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
         return self._world.fetch(resource, namespace, name)

@@ -12,6 +12,7 @@ from cluster.sightings import Snapshot, scope
 from cluster.versions import is_newer
 from policies.judge import Judgement
 from policies.model.change import Change
+from policies.model.findings import Severity
 from policies.model.forest import Forest
 from webhook.ledger.contents import LedgerContents, concerning, opened, settled, worlds
 from webhook.ledger.direct_reads import DirectRead, DirectReads
@@ -298,8 +299,15 @@ def _decide_safely(each: RequestedChange, forest: Forest, entries: list[LedgerEn
         each.state, each.failure = SequencedState.FAILED, error
 
 
+def _warnings(judgement: Judgement) -> int:
+    return len(judgement.verdict.of(Severity.WARNING))
+
+
 def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) -> None:
-    """Judge one change in every world that may come of the entries; it is allowed only if it is in all of them."""
+    """Judge one change in every world that may come of the entries; it is allowed only if it is in all of them.
+
+    A warning is given only if every world gives it: what was applied just before is most likely stored.
+    """
     related = concerning(each.change, forest, entries)
     each.others = tuple(related)
     possible = worlds(forest, related, each.most)
@@ -315,7 +323,7 @@ def decide(each: RequestedChange, forest: Forest, entries: list[LedgerEntry]) ->
     for world in possible:
         judgement = each.judge(world)
         if judgement.verdict.allowed:
-            allowed = allowed or judgement
+            allowed = min(filter(None, (allowed, judgement)), key=_warnings)
         else:
             refused = refused or judgement
         if allowed and refused:

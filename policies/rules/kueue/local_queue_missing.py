@@ -59,6 +59,7 @@ def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
         patch=write_only(field, near),
         subject=queue,
         profiles=STRICT_ONLY,
+        follows=((local_queue_ref(job.namespace, queue), ""),),
     )
 
 

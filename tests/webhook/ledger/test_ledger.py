@@ -352,3 +352,12 @@ def test_one_namespace_does_not_fill_the_ledger() -> None:
     with pytest.raises(LedgerBusy, match="50 changes in namespace team are not stored yet"):
         lost(desk, local_queue("another", "cq", "team"))
     assert lost(desk, local_queue("another", "cq", "others"))
+
+
+def test_a_warning_that_one_world_does_not_give_is_not_given() -> None:
+    desk = Desk()
+    assert desk.allowed(cluster_queue("lab"))
+
+    assert desk.ask(local_queue("main", "lab")).verdict.findings == ()
+    [warned] = desk.ask(local_queue("other", "lba")).verdict.findings
+    assert warned.rule.id == "cluster-queue-missing"

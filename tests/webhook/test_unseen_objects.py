@@ -1,0 +1,69 @@
+"""A warning that an object is missing is given only where the API server lacks it too: the cache is a moment behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.errors import Unreachable
+from cluster.sightings import Sighting
+from cluster.store import FixedCache, FoundManifest
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from tests.builders import EVERYTHING, cluster_queue, local_queue, queued_job, typed
+from tests.webhook.reviews import answer, review
+from webhook.app import create_app
+from webhook.settings import WebhookSettings
+
+VALIDATE = "/v1/validate/kueue"
+
+
+class Behind(FixedCache):
+    """An empty cache, an API server with these objects, and what that was asked for."""
+
+    def __init__(self, *stored: dict[str, Any], down: bool = False) -> None:
+        super().__init__(Forest(frozenset(EVERYTHING)))
+        self.stored = {typed(each).ref: typed(each) for each in stored}
+        self.down = down
+        self.looked: list[Ref] = []
+
+    def look(self, ref: Ref) -> FoundManifest | None:
+        self.looked.append(ref)
+        if self.down:
+            raise Unreachable("server", "cut off", "nothing, it is a test")
+        return FoundManifest(self.stored[ref], Sighting("u", "1")) if ref in self.stored else None
+
+
+def warnings(world: FixedCache, manifest: dict[str, Any]) -> list[str]:
+    app = create_app(WebhookSettings(), lambda: world).test_client()
+    warned: list[str] = answer(app, VALIDATE, review(manifest)).get("warnings", [])
+    return warned
+
+
+@pytest.mark.parametrize(
+    ("named", "manifest"),
+    [
+        (cluster_queue("lab"), local_queue("main", "lab")),
+        (local_queue("main", "lab"), queued_job("train", "main", "1")),
+    ],
+    ids=["ClusterQueue", "LocalQueue"],
+)
+def test_what_was_stored_a_moment_ago_is_not_called_missing(named: dict[str, Any], manifest: dict[str, Any]) -> None:
+    world = Behind(named)
+
+    assert warnings(world, manifest) == []
+    assert world.looked == [typed(named).ref]
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_what_the_api_server_lacks_or_cannot_say_is_warned_of(down: bool) -> None:
+    assert "ClusterQueue lab does not exist" in warnings(Behind(down=down), local_queue("main", "lab"))[0]
+
+
+def test_what_the_cache_has_is_not_asked_for() -> None:
+    world = Behind(down=True)
+    world._forest = world.forest().put(typed(local_queue("main", "lab")))
+
+    assert warnings(world, queued_job("train", "main", "1")) == []
+    assert world.looked == []

@@ -10,10 +10,10 @@ from urllib.parse import quote
 import click
 
 from cli.exits import AccessDenied, Misused
-from cli.input import snapshot
+from cli.input import snapshot, unqueued
 from cli.input.against import Against
 from cli.input.login import ClusterLogin
-from cli.input.named import NamedWork, named
+from cli.input.named import NamedWork, NoWorkload, named
 from cli.input.options import EngineOptions, against_of, namespace, output
 from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
@@ -51,6 +51,7 @@ def why(
     The answer has its ClusterQueue and its position there, who is ahead, what is short, in which flavor and at which
     node of the tree, who uses it, and which limit to raise. For work of MultiKueue it also has the worker clusters that
     were nominated, and why none of them admits it.
+    A job without a Workload is looked at itself: the answer says what keeps it out of every queue.
     Who may not read the whole cluster is answered by its reconciler, with what they may see.
     With --trace the reconciler says how it sees the job: its state, the Workloads and Pods that count for it, and what
     led to that.
@@ -71,14 +72,39 @@ def why(
             raise Misused("--reconciler has nothing to say of files")
         _from_files(_of_files(workload, namespace), against.name, output, engine)
         return
-    wanted, refused = named(workload, namespace, partial(_namespace, against)), None
+    wanted = named(workload, namespace, partial(_namespace, against))
+    try:
+        emit(_of_workload(workload, wanted, against, reconciler, output, engine))
+    except NoWorkload as error:
+        if against.kind != "cluster":
+            raise
+        emit(_shown(_unqueued(wanted, against.login, error), output))
+
+
+def _of_workload(
+    written: str,
+    wanted: NamedWork,
+    against: Against,
+    reconciler: Server | None,
+    output: str,
+    engine: EngineOptions,
+) -> str:
+    """From the cluster itself, or from its reconciler where the rights of the caller do not suffice for that."""
+    refused = None
     if reconciler is None:
         try:
-            emit(_from_cluster(workload, wanted, against, output, engine))
-            return
+            return _from_cluster(written, wanted, against, output, engine)
         except AccessDenied as error:
             refused = error
-    emit(_shown(_from_reconciler(wanted, against.login, reconciler, refused), output))
+    return _shown(_from_reconciler(wanted, against.login, reconciler, refused), output)
+
+
+def _unqueued(wanted: NamedWork, login: ClusterLogin, error: NoWorkload) -> dict[str, Any]:
+    """Of a job that has no Workload. Raises Misused where no such job exists, or none that the caller may read."""
+    found = unqueued.explanation(login, wanted)
+    if found is None:
+        raise Misused(f"{error.missing}; {error.near or f'namespace {wanted.namespace} has no job of this name'}")
+    return {"apiVersion": API_VERSION, **found}
 
 
 def _traceable(workload: str, namespace: str | None, against: Against) -> NamedWork:

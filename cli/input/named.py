@@ -14,6 +14,14 @@ _WORKLOAD_WORDS = ("workload", "workloads", "wl")
 _NO_WORKLOAD = "a job without the label kueue.x-k8s.io/queue-name has no Workload"
 
 
+class NoWorkload(Misused):
+    """No Workload has this name. `missing` says so, without what to try next; `near` asks for a name that is near."""
+
+    def __init__(self, missing: str, near: str) -> None:
+        super().__init__(f"{missing}; {near or _NO_WORKLOAD}")
+        self.missing, self.near = missing, near
+
+
 @dataclass(frozen=True, slots=True)
 class NamedWork:
     """A Workload, or the job of one; `kind` is empty where none is named."""
@@ -54,7 +62,10 @@ Owners = Iterable[tuple[str, str]]
 
 
 def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
-    """The name of the Workload among those of the namespace: its own, or that of its job. Raises Misused."""
+    """The name of the Workload among those of the namespace: its own, or that of its job.
+
+    Raises NoWorkload, and Misused where several are meant.
+    """
     if wanted.kind in ("", _WORKLOAD_KIND) and wanted.name in workloads:
         return wanted.name
     found = sorted(name for name, owners in workloads.items() if any(wanted.is_owner(*each) for each in owners))
@@ -65,10 +76,10 @@ def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
         raise Misused(f"{len(found)} jobs are named {wanted.key}; name a Workload instead: {keys}")
     known = {name for owners in workloads.values() for _, name in owners} | workloads.keys()
     near = close(wanted.name, known)
-    hint = f"did you mean {wanted.namespace}/{near}?" if near else _NO_WORKLOAD
+    hint = f"did you mean {wanted.namespace}/{near}?" if near else ""
     if wanted.kind and wanted.kind != _WORKLOAD_KIND:
-        raise Misused(f"there is no Workload of a {wanted.kind} {wanted.key}; {hint}")
-    raise Misused(f"there is no Workload {wanted.key}, and none of a job with this name; {hint}")
+        raise NoWorkload(f"there is no Workload of a {wanted.kind} {wanted.key}", hint)
+    raise NoWorkload(f"there is no Workload {wanted.key}, and none of a job with this name", hint)
 
 
 @cache

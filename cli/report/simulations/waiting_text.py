@@ -128,6 +128,8 @@ def explained_lines(found: Found) -> Iterator[str]:
         yield running_text(found)
         if "sentence" in found and "placement" not in found:  # which says the same of the workers
             yield plain(f"    {found['sentence']}")
+    elif found["state"] == "inNoQueue":
+        yield plain(f"{job_text(found['job'])} is in no queue: {found['reason']}")
     else:
         state = "is finished" if found["state"] == "finished" else "is being admitted"
         yield plain(f"{job_text(found['job'])} {state}")

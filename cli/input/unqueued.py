@@ -1,0 +1,109 @@
+"""A job without a Workload: what keeps it out of every queue, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from cli.input.login import ClusterLogin
+from cli.input.named import NamedWork
+from policies.dialects.kueue_jobs import QUEUE_NAME
+from policies.model.suggestion import close
+
+if TYPE_CHECKING:
+    from cluster.client import ClusterClient
+    from cluster.stream import Manifest
+    from reconciler.jobs.described import Described
+
+_MOST = 5
+"""LocalQueues that are named."""
+
+
+def explanation(login: ClusterLogin, wanted: NamedWork) -> dict[str, Any] | None:
+    """Why no queue has this job, as `why` prints it; None where no job of a known kind has this name.
+
+    Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
+    """
+    with login.connected() as cluster:
+        for kind, job in _jobs(cluster, wanted):
+            head = {"kind": kind.shape.kind.kind, "namespace": wanted.namespace, "name": wanted.name}
+            if kind.ending(job) is not None:
+                return {"kind": "Explanation", "state": "finished", "job": head}
+            return {
+                "kind": "Explanation",
+                "state": "inNoQueue",
+                "job": head,
+                "reason": _reason(cluster, wanted, kind, job),
+            }
+    return None
+
+
+def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described, Manifest]]:
+    """The jobs of this name, those of Kubernetes itself first."""
+    from cluster.errors import Forbidden, NotFound
+    from reconciler.jobs.kinds import SHIPPED
+
+    kinds = [each for each in SHIPPED.values() if wanted.kind in ("", each.shape.kind.kind)]
+    for kind in sorted(kinds, key=lambda each: each.shape.kind.group != "batch"):
+        try:
+            yield kind, cluster.get(kind.resource.item(wanted.name, wanted.namespace))
+        except (NotFound, Forbidden):
+            continue
+
+
+def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Manifest) -> str:
+    from policies.dialects.kueue_owners import controller_of
+    from policies.dialects.reading import mapping, metadata, texts
+    from reconciler.jobs.kinds import SHIPPED
+
+    queue = texts(mapping(metadata(job).get("labels"))).get(QUEUE_NAME)
+    owner = controller_of(metadata(job))
+    if owner is not None and owner.kind in SHIPPED:
+        ask = f"quotree why {owner.kind.kind.lower()}/{owner.name} -n {wanted.namespace}"
+        return f"it belongs to {owner.kind.kind} {owner.name}, which is queued in its place; ask `{ask}`"
+    there = _local_queues(cluster, wanted.namespace)
+    if queue:
+        return _no_workload(wanted, queue, there)
+    return f"it has no label {QUEUE_NAME}; {_label(wanted, kind, there, suspended=kind.suspended(job))}"
+
+
+def _local_queues(cluster: ClusterClient, namespace: str) -> list[str] | None:
+    """Those of the namespace; None where the caller may not list them."""
+    from cluster.errors import Forbidden
+    from cluster.sources import FOLLOWED
+    from policies.dialects.kueue import LOCAL_QUEUE
+    from policies.dialects.reading import metadata
+
+    try:
+        queues = cluster.list(cluster.newest(FOLLOWED[LOCAL_QUEUE]), namespace=namespace)
+        return sorted(str(metadata(each)["name"]) for each in queues)
+    except Forbidden:
+        return None
+
+
+def _no_workload(wanted: NamedWork, queue: str, there: list[str] | None) -> str:
+    named = f"it names LocalQueue {wanted.namespace}/{queue}"
+    if there is not None and queue not in there:
+        near = close(queue, there)
+        return f"{named}, which does not exist; {f'did you mean {near}?' if near else _has(wanted.namespace, there)}"
+    cure = "check that the reconciler runs, and that it manages this kind of job and this namespace"
+    return f"{named}, but it has no Workload; {cure}"
+
+
+def _label(wanted: NamedWork, kind: Described, there: list[str] | None, *, suspended: bool) -> str:
+    """What to do with a job that names no queue. A job that runs cannot be put into one."""
+    if there == []:
+        return f"{_has(wanted.namespace, there)}, so ask an administrator for one"
+    queue = there[0] if there is not None and len(there) == 1 else "QUEUE"
+    more = f", where {_has(wanted.namespace, there)}" if there is not None and queue == "QUEUE" else ""
+    if not suspended:
+        return f"it runs without quota; delete it, and create it again with the label {QUEUE_NAME}: {queue}{more}"
+    what = f"{kind.resource.plural}.{kind.resource.group}" if kind.resource.group != "batch" else kind.resource.plural
+    return f"add it: `kubectl -n {wanted.namespace} label {what} {wanted.name} {QUEUE_NAME}={queue}`{more}"
+
+
+def _has(namespace: str, there: list[str]) -> str:
+    if not there:
+        return f"namespace {namespace} has no LocalQueue"
+    more = f" and {len(there) - _MOST} more" if len(there) > _MOST else ""
+    return f"namespace {namespace} has LocalQueues {', '.join(there[:_MOST])}{more}"

@@ -1,0 +1,115 @@
+"""`quotree why` about a job that has no Workload: what keeps it out of every queue, and the next step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from tests.builders import batch_job, local_queue, manifest, queued, template
+from tests.cli.runs import kubeconfig, run
+from tests.cluster.fake import Reply, Seen
+from tests.reconciler.api.lists import Lists
+from tests.reconciler.api.organisation import organisation
+
+RUNS = {"suspend": False, "template": template()}
+LABEL = "kueue.x-k8s.io/queue-name"
+
+
+class Jobs(Lists):
+    """Also answers for single jobs, by their paths, and for the LocalQueues of one namespace."""
+
+    jobs: dict[str, dict[str, Any]]
+
+    def reply_to(self, observed: Seen) -> Reply:
+        job = self.jobs.get(observed.path)
+        if job is not None:
+            return lambda handler: handler.send_json(200, job)
+        within = observed.path.partition("/namespaces/")[2].partition("/")[0]
+        if observed.path.endswith("/localqueues") and within and not self.forbidden:
+            queues = [each for each in self.objects if each["kind"] == "LocalQueue"]
+            items = [each for each in queues if each["metadata"]["namespace"] == within]
+            return lambda handler: handler.send_json(200, {"metadata": {"resourceVersion": "1"}, "items": items})
+        return super().reply_to(observed)
+
+    def put(self, job: dict[str, Any]) -> None:
+        meta = job["metadata"]
+        where = f"{job['apiVersion']}/namespaces/{meta['namespace']}/{job['kind'].lower()}s/{meta['name']}"
+        self.jobs[f"/apis/{where}"] = job
+
+
+@pytest.fixture
+def api() -> Iterator[Jobs]:
+    server = Jobs(*organisation())
+    server.jobs = {}
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def why(api: Jobs, tmp_path: Path) -> Callable[..., Result]:
+    return lambda *arguments: run("why", *arguments, "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+
+def reason(result: Result) -> str:
+    assert (result.exit_code, result.stderr) == (0, "")
+    said: str = result.stdout.rstrip("\n")
+    return said.removeprefix("Job a/train is in no queue: ")
+
+
+def test_one_without_a_queue_gets_the_command_that_puts_it_into_one(api: Jobs, why: Callable[..., Result]) -> None:
+    api.put(batch_job("train", namespace="a"))
+
+    assert reason(why("a/train")) == (f"it has no label {LABEL}; add it: `kubectl -n a label jobs train {LABEL}=main`")
+    found = json.loads(why("job/train", "-n", "a", "-o", "json").stdout)
+    assert (found["state"], found["job"]["name"]) == ("inNoQueue", "train")
+
+
+def test_one_that_runs_has_to_be_made_anew(api: Jobs, why: Callable[..., Result]) -> None:
+    api.put(batch_job("train", RUNS, namespace="a"))
+
+    assert reason(why("a/train")) == (
+        f"it has no label {LABEL}; it runs without quota; delete it, and create it again with the label {LABEL}: main"
+    )
+
+
+def test_several_queues_are_named_and_none_is_said(api: Jobs, why: Callable[..., Result]) -> None:
+    api.put(batch_job("train", namespace="a"))
+    api.objects = (*api.objects, local_queue("other", "a", namespace="a"))
+
+    assert reason(why("a/train")).endswith(f"{LABEL}=QUEUE`, where namespace a has LocalQueues main, other")
+    api.objects = ()
+    assert reason(why("a/train")).endswith("; namespace a has no LocalQueue, so ask an administrator for one")
+    api.forbidden = {"localqueues"}
+    assert reason(why("a/train")).endswith(f"{LABEL}=QUEUE`"), "what may not be read is not an empty list"
+
+
+def test_a_queue_name_without_a_workload_is_looked_at(api: Jobs, why: Callable[..., Result]) -> None:
+    api.put(batch_job("train", namespace="a", labels=queued("mian")))
+    assert reason(why("a/train")) == "it names LocalQueue a/mian, which does not exist; did you mean main?"
+
+    api.put(batch_job("train", namespace="a", labels=queued("main")))
+    assert reason(why("a/train")).startswith("it names LocalQueue a/main, but it has no Workload; check that the")
+
+
+def test_the_job_above_is_named(api: Jobs, why: Callable[..., Result]) -> None:
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
+    api.put(batch_job("train", RUNS, namespace="a", ownerReferences=[owner]))
+
+    assert reason(why("a/train")) == (
+        "it belongs to JobSet set, which is queued in its place; ask `quotree why jobset/set -n a`"
+    )
+
+
+def test_one_that_is_over_and_one_that_nobody_knows(api: Jobs, why: Callable[..., Result]) -> None:
+    done = {"conditions": [{"type": "Complete", "status": "True"}]}
+    api.put(manifest("batch/v1", "Job", "train", RUNS, status=done, namespace="a"))
+
+    assert why("a/train").stdout == "Job a/train is finished\n"
+    ghost = why("a/ghost")
+    assert (ghost.exit_code, ghost.stdout) == (2, "")
+    assert "there is no Workload a/ghost, and none of a job with this name; namespace a has no job of" in ghost.stderr

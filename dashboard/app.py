@@ -12,6 +12,7 @@ from flask import Flask, Response, g, redirect, render_template, request, url_fo
 from werkzeug.exceptions import HTTPException
 
 from cluster.errors import ApiError, ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
+from cluster.roles import missing_role
 from dashboard.backend import Backend
 from dashboard.login.authenticators import ByKey
 from dashboard.login.sessions import LASTS, TokenTooLong
@@ -275,6 +276,8 @@ def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     code, title = _kind_of(error)
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
+    role = missing_role(message) if isinstance(error, Forbidden) else ""
+    message = f"{message}; {role}." if role else message
     return _page("error.html", code=code, title=title, message=message), code
 
 

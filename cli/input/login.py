@@ -83,11 +83,18 @@ class ClusterLogin:
 
 
 def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
-    """What a command says of the error; NotAllowed where it is a matter of rights. `what`: what could not be done."""
-    from cluster.errors import Forbidden
+    """What a command says of the error. `what`: what could not be done.
 
-    kind = AccessDenied if isinstance(error, Forbidden) else OutOfReach
-    return kind(f"{what}: {error}" if what else str(error))
+    AccessDenied where it is a matter of rights; the message then names the role that grants them, if there is one.
+    """
+    from cluster.errors import Forbidden
+    from cluster.roles import missing_role
+
+    said = f"{what}: {error}" if what else str(error)
+    if not isinstance(error, Forbidden):
+        return OutOfReach(said)
+    role = missing_role(error.message)
+    return AccessDenied(f"{said}; {role}" if role else said)
 
 
 class _Seconds(click.ParamType[float]):

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from cli.exits import Misused, OutOfReach
-from cli.input.login import ClusterLogin
+from cli.exits import Misused
+from cli.input.login import ClusterLogin, unavailable
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def get(server: Server, path: str, login: ClusterLogin) -> dict[str, Any]:
     except NotFound as error:
         raise Misused(plain(error.message)) from error
     except ClusterError as error:
-        raise OutOfReach(f"cannot ask the reconciler at {server.url}: {error}") from error
+        raise unavailable(error, f"cannot ask the reconciler at {server.url}") from error
 
 
 def endpoint(server: Server, login: ClusterLogin) -> Endpoint:

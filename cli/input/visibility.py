@@ -39,7 +39,7 @@ def asked(
         with login.connected() as cluster:
             yield partial(_passed_on, cluster)
     except OutOfReach as error:
-        if refused is None:
+        if refused is None or isinstance(error, AccessDenied):  # the lesser right is enough
             raise
         raise OutOfReach(f"{refused.message}; {error.message}") from error
 
@@ -55,12 +55,13 @@ def understood() -> Iterator[None]:
 
 def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:
     from cluster.errors import ApiError, ClusterError, Forbidden, NotFound
+    from cluster.roles import missing_role
     from reconciler.api.aggregated import API_SERVICE, PREFIX
 
     try:
         return cluster.get(PREFIX + path.removeprefix("/v1"))
     except Forbidden as error:
-        cure = "ask for the ClusterRole quotree-batch-user, by a RoleBinding in the namespace"
+        cure = missing_role(error.message) or "ask for the ClusterRole quotree-batch-user in the namespace"
         raise AccessDenied(f"{error.message}; {cure}") from error
     except NotFound as error:
         if _served(cluster):

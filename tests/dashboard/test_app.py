@@ -99,6 +99,15 @@ def test_an_error_has_no_time_and_leads_on(code: int, path: str) -> None:
     assert "evil" not in foreign.text
 
 
+def test_a_refusal_names_the_role_that_grants_it() -> None:
+    cluster = Cluster()
+    cluster.down = Forbidden(403, "Forbidden", "tina may not get workloads.kueue.x-k8s.io in namespace team")
+
+    refused = signed_in(cluster, ADMIN).get("/workloads/team/a").text
+
+    assert "; ask for the ClusterRole quotree-batch-user, by a RoleBinding in namespace team." in refused
+
+
 def test_a_part_that_is_away_is_told_from_one_that_one_may_not_see() -> None:
     cluster = Cluster()
     at = "/queues/kueue/ClusterQueue/a"

@@ -1,0 +1,29 @@
+"""The role for users that somebody lacks, by what the API server or a reconciler says of a refusal."""
+
+from __future__ import annotations
+
+import re
+
+_BY_RBAC = re.compile(
+    r'cannot (?P<verb>\w+) resource "(?P<resource>[^"/]+)[^"]*" in API group "(?P<group>[^"]*)"'
+    r'(?: in the namespace "(?P<namespace>[^"]+)")?'
+)
+_BY_RECONCILER = re.compile(
+    r"may not (?P<verb>\w+) (?P<resource>\w+)\.(?P<group>[\w.-]+)[^ ]*(?: in namespace (?P<namespace>\S+))?"
+)
+"""As `cluster.reviews.Access` is written."""
+_GROUPS = ("kueue.x-k8s.io", "visibility.kueue.x-k8s.io", "visibility.quotree.dev")
+_READING = ("get", "list", "watch")
+_OF_USERS = ("localqueues", "workloads", "jobs", "namespacetrees")
+"""What `quotree-batch-user` grants in a namespace."""
+
+
+def missing_role(message: str) -> str:
+    """What to ask an administrator for; empty where no role for users grants it, or RBAC is not what refused."""
+    found = _BY_RBAC.search(message) or _BY_RECONCILER.search(message)
+    if found is None or found["group"] not in _GROUPS:
+        return ""
+    namespace = found["namespace"]
+    if namespace and found["verb"] in _READING and found["resource"] in _OF_USERS:
+        return f"ask for the ClusterRole quotree-batch-user, by a RoleBinding in namespace {namespace}"
+    return "the ClusterRole quotree-batch-admin grants this"

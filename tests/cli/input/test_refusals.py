@@ -1,0 +1,73 @@
+"""Who may not do something reads which role grants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster.roles import missing_role
+from tests.cli.runs import kubeconfig, run
+from tests.cluster.fake import FakeApi, Reply, Seen, status
+
+USER = "ask for the ClusterRole quotree-batch-user, by a RoleBinding in namespace team"
+ADMIN = "the ClusterRole quotree-batch-admin grants this"
+
+
+def rbac(verb: str, resource: str, group: str, within: str = 'in the namespace "team"') -> str:
+    """As an API server says it."""
+    access = f'cannot {verb} resource "{resource}" in API group "{group}" {within}'
+    return f'{resource}.{group} is forbidden: User "tina" {access}'
+
+
+@pytest.mark.parametrize(
+    ("message", "role"),
+    [
+        (rbac("list", "workloads", "kueue.x-k8s.io"), USER),
+        (rbac("get", "localqueues/pendingworkloads", "visibility.quotree.dev"), USER),
+        (rbac("list", "workloads", "kueue.x-k8s.io", "at the cluster scope"), ADMIN),
+        (rbac("patch", "localqueues", "kueue.x-k8s.io"), ADMIN),
+        (rbac("get", "clusterqueues/pendingworkloads", "visibility.quotree.dev", "at the cluster scope"), ADMIN),
+        ("tina may not get workloads.kueue.x-k8s.io in namespace team", USER),
+        ("tina may not get localqueues.visibility.kueue.x-k8s.io/pendingworkloads in namespace team", USER),
+        ("tina may not list cohorts.kueue.x-k8s.io", ADMIN),
+        ("tina may not list pods in namespace team", ""),
+        (rbac("list", "secrets", ""), ""),
+        ('admission webhook "kueue-trees.quotree.dev" denied the request: no', ""),
+    ],
+)
+def test_the_role_follows_from_the_right(message: str, role: str) -> None:
+    assert missing_role(message) == role
+
+
+class Closed(FakeApi):
+    """Lets this user do nothing, but say which kinds there are."""
+
+    def reply_to(self, seen: Seen) -> Reply:
+        if seen.path.count("/") == 3:
+            names = [{"name": each} for each in ("localqueues", "workloads", "clusterqueues")]
+            return lambda handler: handler.send_json(200, {"resources": names})
+        group = seen.path.split("/")[2]
+        place = 'in the namespace "team"' if "/namespaces/" in seen.path else "at the cluster scope"
+        return status(403, "Forbidden", message=rbac("list", seen.path.rpartition("/")[2], group, place))
+
+
+@pytest.fixture
+def login(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    api = Closed()
+    yield "--kubeconfig", str(kubeconfig(tmp_path, api.url))
+    api.close()
+
+
+@pytest.mark.parametrize(
+    "asked", [("why", "job/late", "-n", "team"), ("pending", "-n", "team"), ("list", "localqueue", "-n", "team")]
+)
+def test_a_refused_tenant_reads_the_role_and_nothing_of_the_cluster(
+    login: tuple[str, str], asked: tuple[str, ...]
+) -> None:
+    refused = run(*asked, *login)
+
+    assert (refused.exit_code, refused.stdout) == (4, "")
+    assert refused.stderr.rstrip().endswith(USER)
+    assert refused.stderr.count("is forbidden") == 1

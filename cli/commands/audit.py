@@ -1,4 +1,4 @@
-"""Judge everything that a cluster holds, and list what is wrong by tree."""
+"""Judge the queues of a cluster and what they name, and list what is wrong by tree."""
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ def audit(
     exits: ExitOptions,
     baseline: str | None,
 ) -> None:
-    """Judge everything that is stored by the rules of the webhook, and list what is wrong, tree by tree.
+    """Judge what is stored by the rules of the webhook, and list what is wrong, tree by tree.
 
-    The webhook judges changes: what was stored before it was installed, or while it was down, it sees only when
-    somebody changes it. Queues and what they name are judged as if they were created now, work as it stands. `-o
-    openreports` prints the objects that `quotree serve audit` keeps in the cluster.
+    The webhook judges changes. It sees what was stored before it was installed, or while it was down, only when
+    somebody changes it. The audit judges queues, LocalQueues, flavors, checks and Namespaces as if they were created
+    now, and Volcano's PodGroups and Jobs and YuniKorn's Pods as they stand. It does not judge Kueue's Workloads and
+    jobs: `quotree pending` lists those that wait, with the reason. `-o openreports` prints the objects that `quotree
+    serve audit` keeps in the cluster.
 
     \b
     Examples:

@@ -42,7 +42,7 @@ from cli.serving.options import process as process_options
 def audit(
     interval: float, most: int, baseline: str | None, lease: str, process: ProcessOptions, config: str | None
 ) -> None:
-    """Judge everything that is stored, after changes and on a schedule, and report what is wrong.
+    """Judge the stored queues and what they name, after changes and on a schedule, and report what is wrong.
 
     \b
     Examples:

@@ -33,7 +33,7 @@ COUNT_OR_SHARE = {"anyOf": [COUNT, {"type": "string", "pattern": "^[0-9]+%$"}]}
 MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
 LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
 SWITCHES = {
-    "audit": "The audit, which judges everything that is stored. It obeys webhook.configuration.",
+    "audit": "The audit, which judges the stored queues and what they name. It obeys webhook.configuration.",
     "audit-baseline": "The audit reports new findings only; the old ones are in your ConfigMap quotree-audit-baseline.",
     "cert-manager": "Certificates from cert-manager, which must be installed, instead of the webhook's own.",
     "dashboard": "The dashboard, for people who sign in with a token.",

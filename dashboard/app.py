@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 from hashlib import sha256
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,8 +29,8 @@ from policies.model.printing import plain
 
 log = logging.getLogger(__name__)
 READ = "Quotree-Read"
-"""A header: when the oldest answer on the page was read. It is no part of the page, which is the same until it says
-something else."""
+"""A header: when the oldest answer on the page was read. It is not part of the page, which stays the same until its
+content changes."""
 _STAMP = "@@quotree-read@@"
 _POLICY = "; ".join(
     (
@@ -53,7 +54,7 @@ _HEADERS = {
 _BODY = 256 * 1024
 """Bytes of a form."""
 _OPEN = {"static", "sign_in", "sign_in_with", "start"}
-"""What who is not known may ask for."""
+"""The endpoints that need no login."""
 
 
 def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
@@ -87,7 +88,7 @@ def create_app(settings: DashboardSettings, backend: Backend) -> Flask:
 
 
 def _know(settings: DashboardSettings, backend: Backend, cache: AnswerCache) -> Any:
-    """Who asks; nothing is shown to who is not known."""
+    """Find out who asks. A caller without a login sees nothing."""
     if request.method not in ("GET", "HEAD") and not _same_origin():
         return _page("error.html", code=403, title="Refused", message="This form was not sent from this page."), 403
     if request.endpoint in _OPEN:
@@ -124,7 +125,7 @@ def _pages(app: Flask) -> None:
     def show_trees(dialect: str) -> Any:
         named = shown.dialect_named(dialect)
         if named is None:
-            return _missing(f"There are no trees of {dialect}.")
+            return _missing(f"The dashboard shows trees of Kueue, Volcano and YuniKorn, not of {dialect}.")
         try:
             return _page("trees.html", **trees.page(g.reader, named, request.args))
         except (Forbidden, NotFound) as error:
@@ -134,7 +135,7 @@ def _pages(app: Flask) -> None:
     def show_node(dialect: str, kind: str, name: str) -> Any:
         named = shown.dialect_named(dialect)
         found = node.page(g.reader, named, NodeKey(kind, name)) if named else None
-        return _page("node.html", **found) if found else _missing(f"There is no {kind} {name}.")
+        return _page("node.html", **found) if found else _missing(f"{kind} {name} does not exist, or was deleted.")
 
     @app.get("/namespaces/")
     def choose_namespace() -> Any:
@@ -198,7 +199,7 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
         token, target = request.form.get("token", "").strip(), _own_path(request.form.get("next", ""))
         try:
             if not settings.authenticator.asks or settings.sessions is None:
-                return _missing("Nobody signs in here.")
+                return _missing("This dashboard has no sign-in form.")
             sealed = settings.sessions.seal(token)
             backend.reader(UserLogin(f"Bearer {token}")).user()
         except TokenTooLong as error:
@@ -220,7 +221,8 @@ def _signing_in(app: Flask, settings: DashboardSettings, backend: Backend) -> No
     def start() -> Any:
         authenticator, key = settings.authenticator, request.args.get("key", "")
         if not isinstance(authenticator, ByKey) or not authenticator.fits(key):
-            return _page("error.html", code=401, title="Not signed in", message="This key is not that of today."), 401
+            message = "This link has expired. Open the address that `quotree dashboard` printed last."
+            return _page("error.html", code=401, title="Not signed in", message=message), 401
         answer = redirect(url_for("home"), 303)
         _set_cookie(answer, settings, key)
         return answer
@@ -276,8 +278,11 @@ def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     code, title = _kind_of(error)
     message = error.message if isinstance(error, ApiError) and error.message else str(error)
-    role = missing_role(message) if isinstance(error, Forbidden) else ""
-    message = f"{message}; {role}." if role else message
+    if isinstance(error, Forbidden) and (role := missing_role(message)):
+        message = f"{message}; {role}"
+    if isinstance(error, NotFound):
+        message = message[:1].upper() + message[1:]
+    message = message if message.endswith((".", "?", "!")) else f"{message}."
     return _page("error.html", code=code, title=title, message=message), code
 
 
@@ -293,6 +298,8 @@ def _kind_of(error: ClusterError) -> tuple[int, str]:
 
 
 def _http_error(error: HTTPException) -> Any:
+    if error.code == HTTPStatus.NOT_FOUND:
+        return _missing(f"The dashboard has no page {request.path}.")
     return _page("error.html", code=error.code or 500, title=error.name, message=error.description or ""), error.code
 
 

@@ -11,7 +11,7 @@ from dashboard.what_if.port import WhatIf
 class Backend(Protocol):
     @property
     def what_if(self) -> WhatIf | None:
-        """Who says what comes of a change; None where nobody does."""
+        """Computes the result of a change; None if what-ifs are off."""
 
     @property
     def audited(self) -> bool:

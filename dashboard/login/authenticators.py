@@ -24,7 +24,7 @@ class Authenticator(Protocol):
 
     @property
     def asks(self) -> bool:
-        """Whether a page asks for a token where nobody is known."""
+        """Whether a page asks callers without a login for a token."""
 
     def login(self, request: Request) -> UserLogin | None:
         """None where the request says nothing that holds."""

@@ -1,4 +1,4 @@
-"""Tokens in cookies, sealed: a stolen backup of a browser's profile is no login, and nobody can make one up."""
+"""Tokens in cookies, sealed: a stolen backup of a browser's profile does not sign in, and no token can be made up."""
 
 from __future__ import annotations
 

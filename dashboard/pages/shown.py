@@ -34,7 +34,7 @@ def columns(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> tuple[str, s
 
 
 def offset_of(query: Mapping[str, str]) -> int:
-    """How many rows come before the page of a list; 0 for what is no number."""
+    """How many rows come before the page of a list; 0 where that is not a number."""
     text = query.get("offset", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 

@@ -59,7 +59,7 @@ class TableRow:
 def read_tree(reader: CachedReader, dialect: str, wanted: NodeKey | None = None) -> DialectTree:
     """Read anew where the tree lacks `wanted`, which may be younger than what is kept.
 
-    Raises ClusterError: NotFound where nobody looks after such trees here.
+    Raises ClusterError: NotFound where these trees are not served.
     """
     tree = reader.made(TREES[dialect], DialectTree)
     if wanted is not None and wanted not in tree.nodes:

@@ -64,10 +64,10 @@ def download(asker: Asker, form: Form) -> str:
 
 def _asked(asker: Asker, form: Form, made: str) -> WhatIfOutcome:
     if asker.what_if is None:
-        raise Unanswered("Nobody computes changes here.")
+        raise Unanswered("This dashboard cannot compute changes.")
     sources = {name: text for name, text in (("form", made), ("pasted", form.pasted)) if text.strip()}
     if not sources:
-        raise BadEdit("Nothing is changed yet: fill in one of the parts.")
+        raise BadEdit("The form has no change yet. Fill in one of its parts.")
     return outcome(asker.what_if.ask(asker.login, sources))
 
 

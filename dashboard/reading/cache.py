@@ -45,7 +45,7 @@ class _Entry:
 
 
 class AnswerCache:
-    """Shared by all users; entries are told apart by who asked."""
+    """Shared by all users; each entry belongs to one login."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -63,7 +63,7 @@ class Amounts:
 
     @property
     def spare(self) -> int:
-        """What of its quota nobody uses."""
+        """The unused part of its quota."""
         return max(0, (self.quota or 0) - self.used)
 
     @property
@@ -103,7 +103,7 @@ class TreeNode:
 
     @property
     def exists(self) -> bool:
-        """False of a Cohort that others name and nobody made."""
+        """False for a Cohort that other objects name and that has no object."""
         return self.entry.get("exists") is not False
 
     @property
@@ -139,7 +139,7 @@ def _amounts(dialect: str, own: Mapping[str, str], below: Mapping[str, str]) -> 
 
 
 def _nano(text: str) -> int:
-    """Zero for what is no amount, such as a percentage."""
+    """Zero where it is not an amount, such as a percentage."""
     try:
         return Quantity.parse(text).nano
     except BadQuantity:

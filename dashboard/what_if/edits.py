@@ -112,7 +112,7 @@ def parse(text: str) -> Edit:
         return move({"kind": found["move"], **found})
     if "work" in found:
         return work({"namespace": found["work"], **found})
-    raise BadEdit("This line of the change is none that this form has made.")
+    raise BadEdit("This line of the change was not made by this form.")
 
 
 def quota(typed: Mapping[str, str]) -> QuotaEdit:
@@ -132,7 +132,7 @@ def move(typed: Mapping[str, str]) -> MoveEdit:
     """Of kind, name and parent. Raises BadEdit."""
     node = _node(typed)
     if node.kind not in FIELDS:
-        raise BadEdit(f"A {node.kind} is no node of a tree.")
+        raise BadEdit(f"A {node.kind} is not a node of a tree.")
     return MoveEdit(node, _text(typed, "parent"))
 
 
@@ -162,7 +162,7 @@ def _check(amount: str, what: str) -> None:
         Quantity.parse(amount)
     except BadQuantity as error:
         raise BadEdit(
-            f"{what} is {amount or 'empty'}, which is no amount; write it as Kubernetes does: 8, 500m, 1Gi."
+            f"{what} is {amount or 'empty'}, which is not a valid amount; write it as Kubernetes does: 8, 500m, 1Gi."
         ) from error
 
 
@@ -189,7 +189,7 @@ def _number(typed: Mapping[str, str], field: str, default: int, least: int, most
     try:
         found = int(text) if text else default
     except ValueError as error:
-        raise BadEdit(f"{field}: {text} is no whole number.") from error
+        raise BadEdit(f"{field}: {text} is not a whole number.") from error
     if not least <= found <= most:
         raise BadEdit(f"{field}: {found} is not from {least} to {most}.")
     return found

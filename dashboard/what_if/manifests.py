@@ -58,7 +58,7 @@ class _Plain(yaml.SafeDumper):
 def _applicable(node: EditedNode, stored: Manifest | None) -> Manifest:
     """The manifest without what only the API server writes. A Cohort may be named by others and have no object."""
     if stored is None and node.kind != "Cohort":
-        raise BadEdit(f"There is no {node}.")
+        raise BadEdit(f"{node} does not exist.")
     resource = KINDS[node.kind]
     head = {"apiVersion": f"{resource.group}/{resource.version}".lstrip("/"), "kind": node.kind}
     if stored is None:
@@ -119,7 +119,7 @@ def _set_annotation(manifest: Manifest, edit: QuotaEdit) -> None:
     except ValueError:
         amounts = None
     if not isinstance(amounts, dict):
-        raise BadEdit(f"The annotation {key} of {edit.node} is no JSON object; write it as YAML.")
+        raise BadEdit(f"The annotation {key} of {edit.node} is not a JSON object; write it as YAML.")
     _put(amounts, edit.resource, edit.amount)
     annotations[key] = json.dumps(amounts)
 

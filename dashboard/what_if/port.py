@@ -9,7 +9,7 @@ from dashboard.reading.backend import Manifest, UserLogin
 
 
 class Unanswered(Exception):
-    """There is no answer, for a reason that the person can do something about; the text is for them."""
+    """There is no answer. The text tells the person what to do about it."""
 
 
 class MissingRights(Unanswered):

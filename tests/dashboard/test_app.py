@@ -99,6 +99,25 @@ def test_an_error_has_no_time_and_leads_on(code: int, path: str) -> None:
     assert "evil" not in foreign.text
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/tree/kueue", "The dashboard has no page /tree/kueue."),
+        ("/trees/slurm", "The dashboard shows trees of Kueue, Volcano and YuniKorn, not of slurm."),
+        ("/queues/kueue/ClusterQueue/zzz", "ClusterQueue zzz does not exist, or was deleted."),
+        ("/workloads/team/zzz", "There is no Workload team/zzz."),
+    ],
+)
+def test_a_page_that_is_not_there_says_what_is_missing(path: str, said: str) -> None:
+    cluster = Cluster()
+    if path.startswith("/workloads"):
+        cluster.down = NotFound(404, "NotFound", "there is no Workload team/zzz")
+
+    answer = signed_in(cluster, ADMIN).get(path)
+
+    assert (answer.status_code, f"<p>{said}</p>" in answer.text) == (404, True), answer.text
+
+
 def test_a_refusal_names_the_role_that_grants_it() -> None:
     cluster = Cluster()
     cluster.down = Forbidden(403, "Forbidden", "tina may not get workloads.kueue.x-k8s.io in namespace team")

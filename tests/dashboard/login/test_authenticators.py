@@ -123,7 +123,8 @@ def test_on_ones_own_machine_the_key_opens_the_page_and_nothing_else_does() -> N
     client = browser(cluster, lambda _: ByKey("secret", COOKIE))
 
     assert client.get("/trees/kueue").status_code == 401
-    assert client.get("/start?key=wrong").status_code == 401
+    expired = client.get("/start?key=wrong")
+    assert (expired.status_code, "This link has expired. Open the address that" in expired.text) == (401, True)
     assert client.get("/start?key=é").status_code == 401
     assert not cluster.logins
     assert client.get("/start?key=secret").headers["Location"] == "/"

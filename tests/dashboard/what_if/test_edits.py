@@ -35,7 +35,7 @@ def test_an_edit_says_what_it_does() -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"amount": "lots"}, "The nominalQuota of ClusterQueue a is lots, which is no amount"),
+        ({"amount": "lots"}, "The nominalQuota of ClusterQueue a is lots, which is not a valid amount"),
         ({"amount": ""}, "The nominalQuota of ClusterQueue a is empty"),
         (
             {"field": "capability"},
@@ -58,11 +58,11 @@ def test_what_is_no_quota_is_said_so(changed: dict[str, str], said: str) -> None
     ("changed", "said"),
     [
         ({"requests": "cpu"}, "Write the requests of a pod as cpu=1"),
-        ({"requests": "cpu=x"}, "The request of cpu is x, which is no amount"),
+        ({"requests": "cpu=x"}, "The request of cpu is x, which is not a valid amount"),
         ({"requests": "cpu=1,"}, "not nothing"),
         ({"pods": "0"}, "pods: 0 is not from 1 to 100000"),
         ({"pods": "9" * 400}, "is not from 1"),
-        ({"pods": "many"}, "pods: many is no whole number"),
+        ({"pods": "many"}, "pods: many is not a whole number"),
         ({"priority": "3000000000"}, "priority: 3000000000 is not from"),
         ({"queue": ""}, "The LocalQueue is missing"),
     ],

@@ -73,7 +73,7 @@ def test_a_cohort_that_others_name_gets_an_object() -> None:
 
     assert made["apiVersion"] == "kueue.x-k8s.io/v1beta2"
     assert made["spec"] == {"parentName": "org"}
-    with pytest.raises(BadEdit, match="There is no ClusterQueue zzz"):
+    with pytest.raises(BadEdit, match="ClusterQueue zzz does not exist"):
         after(MoveEdit(EditedNode("ClusterQueue", "zzz"), "org"))
 
 
@@ -104,7 +104,7 @@ def test_queues_of_volcano_and_namespaces_of_yunikorn() -> None:
 def test_an_annotation_that_is_no_object_is_not_overwritten() -> None:
     broken = namespace("team", {yunikorn.QUOTA: "[1"})
 
-    with pytest.raises(BadEdit, match="no JSON object"):
+    with pytest.raises(BadEdit, match="not a JSON object"):
         changed([QuotaEdit(TEAM, "", "cpu", "max", "1")], lambda _: broken)
 
 

@@ -176,11 +176,11 @@ def test_an_answer_that_comes_later_keeps_the_form(error: Exception, status: int
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({}, "Nothing is changed yet"),
-        ({**QUOTA, "quota-amount": "lots"}, "lots, which is no amount"),
-        ({**QUOTA, "quota-name": "zzz"}, "There is no ClusterQueue zzz"),
+        ({}, "The form has no change yet"),
+        ({**QUOTA, "quota-amount": "lots"}, "lots, which is not a valid amount"),
+        ({**QUOTA, "quota-name": "zzz"}, "ClusterQueue zzz does not exist"),
         ({**QUOTA, "quota-name": ".."}, "is not a valid object name"),
-        ({"edit": "rm -rf"}, "none that this form has made"),
+        ({"edit": "rm -rf"}, "was not made by this form"),
         ({"edit": ["move=Cohort&name=x&parent=y"] * 51}, "no more than 50 edits"),
     ],
 )

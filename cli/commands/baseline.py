@@ -15,13 +15,14 @@ from cli.input.selection import InputSelection, selected_in_roots
 from cli.output import emit
 from cli.report.answering import Answered, answer, note_problems
 from cli.report.baselined import stale
+from cli.subcommands import SubCommands
 from policies.judging.proposal import Proposal
 from policies.model.findings import Severity
 
 _FILE = ".quotree-baseline.jsonl"
 
 
-@click.group()
+@click.group(cls=SubCommands)
 def baseline() -> None:
     """Keep a file of old findings for `quotree validate --baseline FILE`.
 

@@ -14,6 +14,7 @@ from cli.input.installed import installed, step_timeout
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.output import emit, write
+from cli.subcommands import SubCommands
 from policies.model.printing import plain
 from policies.takeover.objects import FoundCluster, PlannedWrite, ReleaseNames, TakeoverPlan
 from policies.vap.admission_policies import policies
@@ -35,7 +36,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Readable.add_representer(str, _text)
 
 
-@click.group(epilog=OF_PLANS)
+@click.group(cls=SubCommands, epilog=OF_PLANS)
 def install() -> None:
     """Render manifests for a cluster, and take over from Kueue's manager.
 

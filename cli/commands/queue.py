@@ -14,6 +14,7 @@ from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.settings import settings as read_settings
 from cli.output import emit
+from cli.subcommands import SubCommands
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _acting(command: F) -> F:
     return command
 
 
-@click.group(epilog=OF_PLANS)
+@click.group(cls=SubCommands, epilog=OF_PLANS)
 def queue() -> None:
     """Open, close, pause, resume and move Volcano's queues, each with all queues below.
 

@@ -18,6 +18,7 @@ from cli.serving.options import certificates as certificate_options
 from cli.serving.options import gates as gates_option
 from cli.serving.options import kubeconfig as kubeconfig_option
 from cli.serving.options import process as process_options
+from cli.subcommands import SubCommands
 from policies.configuration.settings import Dialect
 from policies.model.errors import PolicyError
 
@@ -25,7 +26,7 @@ PATIENCE = 0.1
 """Seconds that a refusal waits for the cache, which lags the API server by some milliseconds."""
 
 
-@click.group(epilog=OF_ACTS)
+@click.group(cls=SubCommands, epilog=OF_ACTS)
 def serve() -> None:
     """Run a server until SIGTERM or Ctrl-C.
 

@@ -11,6 +11,7 @@ import click
 from cli.exits import Misused
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
+from cli.subcommands import SubCommands
 from policies.dialects import kueue
 from policies.dialects.reading import mapping, metadata
 from policies.model.objects import GroupKind
@@ -47,7 +48,7 @@ def active(value: bool) -> SpecSwitch:
     return SpecSwitch("active", value, True, "resumed" if value else "stopped; if it runs, it is evicted")
 
 
-class OfKinds(click.Group):
+class OfKinds(SubCommands):
     """Commands by kind, which also have the names that kubectl gives the kind."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

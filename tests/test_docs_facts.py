@@ -48,3 +48,15 @@ def test_a_metric_that_is_named_in_a_sentence_has_a_row_in_a_table() -> None:
 
     assert "quotree_reconciler_writes" in rows
     assert named - rows == set()
+
+
+def test_the_readme_says_when_the_second_job_of_the_quick_start_begins() -> None:
+    jobs = {
+        each["metadata"]["name"]: each["spec"]["template"]["spec"]["containers"][0]["command"]
+        for each in yaml.safe_load_all((ROOT / "examples" / "quickstart.yaml").read_text())
+        if each["kind"] == "Job"
+    }
+
+    assert jobs["first"] == ["sleep", str(5 * 60)]
+    said = "`second` starts when `first` ends, after five minutes. `kubectl delete job first` starts it now."
+    assert said in (ROOT / "README.md").read_text(encoding="utf-8")

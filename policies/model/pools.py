@@ -15,6 +15,8 @@ UNLIMITED = INT64_MAX
 LEAST = -INT64_MAX - 1
 """No amount is smaller."""
 _CPU = "cpu"
+_UNLIMITED_CPU = INT64_MAX // 1000 * 10**9
+"""The number of nano-CPU from which on milli-CPU would not fit 64 bits, as Kueue draws the line."""
 
 
 class Terms(NamedTuple):
@@ -47,8 +49,10 @@ Pools = Mapping[str, Pool]
 
 
 def count(resource: str, quantity: Quantity) -> int:
-    """The amount as Kueue counts it."""
-    return min(quantity.milli() if resource == _CPU else quantity.units(), UNLIMITED)
+    """The amount as Kueue counts it; UNLIMITED if it would not fit 64 bits."""
+    if resource == _CPU:
+        return UNLIMITED if quantity.nano >= _UNLIMITED_CPU else _bounded(quantity.milli())
+    return _bounded(quantity.units())
 
 
 def written(resource: str, amount: int) -> str:

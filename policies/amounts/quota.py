@@ -57,12 +57,6 @@ def subtree(forest: Forest, ref: Ref, pair: str) -> int:
     return subtree_quota(terms(forest, ref, pair), below(forest, ref, pair))
 
 
-def local(forest: Forest, ref: Ref, pair: str) -> int:
-    """lq: the part of the subtree's quota that nobody outside can use."""
-    own = terms(forest, ref, pair)
-    return local_quota(own, subtree_quota(own, below(forest, ref, pair)))
-
-
 def lent(forest: Forest, ref: Ref, pair: str) -> int:
     """S - lq: the part that the rest of the tree can use; of a root too, though there is nobody above it."""
     own = terms(forest, ref, pair)

@@ -31,10 +31,6 @@ def admission_check_ref(name: str) -> Ref:
     return Ref(*ADMISSION_CHECK, "", name)
 
 
-def multikueue_config_ref(name: str) -> Ref:
-    return Ref(*MULTIKUEUE_CONFIG, "", name)
-
-
 def multikueue_cluster_ref(name: str) -> Ref:
     return Ref(*MULTIKUEUE_CLUSTER, "", name)
 

@@ -1,7 +1,7 @@
 """YuniKorn's annotations on Namespaces and its labels and annotations on Pods, read as YuniKorn reads them.
 
-YuniKorn refuses nothing: an annotation that it cannot read is logged and then counts as "no quota". `quota`,
-`guaranteed` and `max_apps` give exactly its answers; `yunikorn_flaws` lists what it silently ignores.
+YuniKorn refuses nothing: an annotation that it cannot read is logged and then counts as "no quota". `quota` and
+`guaranteed` give exactly its answers; `yunikorn_flaws` lists what it silently ignores.
 Source: YuniKorn 1.9, k8shim `pkg/common/utils`, `pkg/common/resource.go`; core `pkg/common/resources`.
 """
 
@@ -105,12 +105,6 @@ def _cpu_last(texts: Mapping[str, str]) -> list[str]:
     return sorted(texts, key=lambda name: name == "cpu")
 
 
-def cpu_memory_pair(cpu: str, memory: str) -> Resource | None:
-    """The two legacy texts; an empty one is left out, and None where both are empty or one cannot be read."""
-    texts = {name: text for name, text in (("cpu", cpu), ("memory", memory)) if text}
-    return resource(texts) if texts else None
-
-
 def kept(amounts: Resource | None) -> Resource | None:
     """What the scheduler core makes of an amount: nothing at all unless none is negative and one is above zero."""
     if amounts is None or min(amounts.values(), default=0) < 0 or max(amounts.values(), default=0) <= 0:
@@ -211,11 +205,6 @@ def quota(namespace: Namespace, legacy: bool = True) -> Resource | None:
 
 def guaranteed(namespace: Namespace) -> Resource | None:
     return kept(read_guaranteed(namespace))
-
-
-def max_apps(namespace: Namespace) -> int | None:
-    """The limit that YuniKorn enforces; None for none, which is what `0` and `+5` come to as well."""
-    return core_max_apps(read_max_apps(namespace)) or None
 
 
 def core_max_apps(text: str) -> int:

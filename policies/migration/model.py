@@ -43,7 +43,6 @@ class Words:
     """How the source calls what it has, for messages."""
 
     queue: str
-    guarantee: str
     deserved: str
     most: str
 

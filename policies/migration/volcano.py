@@ -19,7 +19,7 @@ from policies.model.objects import KubeObject
 from policies.model.quantity import Quantity
 
 ROOT, DEFAULT = BUILT_IN
-WORDS = Words(queue="Queue", guarantee="spec.guarantee.resource", deserved="spec.deserved", most="spec.capability")
+WORDS = Words(queue="Queue", deserved="spec.deserved", most="spec.capability")
 _NO_QUEUE = SourceQueue(name=ROOT, parent=None)
 
 

@@ -25,7 +25,7 @@ from policies.migration.yunikorn_places import MigratedPlaces
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject
 
-WORDS = Words(queue="queue", guarantee="", deserved="resources.guaranteed", most="resources.max")
+WORDS = Words(queue="queue", deserved="resources.guaranteed", most="resources.max")
 _BUILT_IN = """
 partitions:
 - {name: default, placementrules: [{name: tag, value: namespace, create: true}], queues: [{name: root, submitacl: '*'}]}

@@ -16,7 +16,7 @@ Three things differ from Go, all on purpose:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -148,11 +148,6 @@ def add(a: Amounts, b: Amounts) -> dict[str, Quantity]:
     return {name: a.get(name, Quantity.ZERO) + b.get(name, Quantity.ZERO) for name in {**a, **b}}
 
 
-def subtract(a: Amounts, b: Amounts) -> dict[str, Quantity]:
-    """a - b, resource by resource, below zero too; every name of both is kept."""
-    return {name: a.get(name, Quantity.ZERO) - b.get(name, Quantity.ZERO) for name in {**a, **b}}
-
-
 def product(a: Quantity, b: Quantity) -> Quantity:
     """a * b, away from zero where it is finer than one nano; in the format of `a`."""
     return Quantity(_divide_away_from_zero(a.nano * b.nano, _UNIT), a.format)
@@ -166,17 +161,6 @@ def maximum(a: Amounts, b: Amounts) -> dict[str, Quantity]:
 def minimum(a: Amounts, b: Amounts) -> dict[str, Quantity]:
     """The smaller of both, resource by resource; a name that one side lacks keeps the amount of the other."""
     return {name: min(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
-
-
-def over(total: Amounts, limit: Amounts, *, missing: Quantity | None) -> Iterator[tuple[str, Quantity, Quantity]]:
-    """(resource, wanted, held) wherever `total` exceeds `limit`, by resource name.
-
-    A resource that `limit` lacks is held to `missing`; None means that it has no limit.
-    """
-    for name in sorted(total):
-        held = limit.get(name, missing)
-        if held is not None and total[name] > held:
-            yield name, total[name], held
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -263,29 +263,3 @@ def refused_pod_update(
     if labels.get("app") == yunikorn.SCHEDULER or not _concerns(labels, request, filters):
         return None
     return None if (before or "") == (written or "") else "the user that a pod runs for cannot be changed"
-
-
-def judge(
-    kind: str,
-    after: Manifest | None,
-    before: Manifest | None,
-    update: bool,
-    request: PodAdmission,
-    filters: Filters,
-) -> str | None:
-    """Why YuniKorn refuses the request; None where it does not."""
-    if kind == "Pod":
-        if after is None or (update and before is None):
-            return "the object cannot be read"
-        old, new = (texts(metadata(pod or {}).get("annotations")).get(yunikorn.USER_INFO) for pod in (before, after))
-        if update:
-            return refused_pod_update(texts(metadata(after).get("labels")), old, new, request, filters)
-        return refused_user_info(new, request.user, filters)
-    if update or kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
-        return None
-    if after is None:
-        return "the object cannot be read"
-    meta = metadata(inside(after, TEMPLATES[kind]))
-    if not concerns_workload(kind, texts(meta.get("labels")), request, filters):
-        return None
-    return refused_user_info(texts(meta.get("annotations")).get(yunikorn.USER_INFO), request.user, filters)

@@ -34,9 +34,6 @@ _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
 _FORWARDED: Mapping[GroupKind, tuple[str, ...]] = {GroupKind("ray.io", "RayService"): ("serveConfigV2",)}
 """Fields of a spec that are no part of what was admitted, and are kept alike while the job runs on a worker."""
 _GATES = "preemptionGates"
-OWNER_NAME = f"{PREFIX}job-owner-name"
-
-
 # -- the Workload ------------------------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,6 @@ class RemoteActivity:
 
     active: bool = True
     reason: str = ""
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,7 @@ def _activity(manifest: Manifest) -> RemoteActivity:
     conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
     for condition in conditions:
         if condition.get("type") == "Active":
-            reason, message = text(condition.get("reason")) or "", text(condition.get("message")) or ""
-            return RemoteActivity(condition.get("status") != "False", reason, message)
+            return RemoteActivity(condition.get("status") != "False", text(condition.get("reason")) or "")
     return RemoteActivity()
 
 

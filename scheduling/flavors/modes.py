@@ -22,19 +22,6 @@ class FlavorOutcome(IntEnum):
     DEFERRED_FIT = 2
     FIT = 3
 
-    @property
-    def label(self) -> str:
-        """The mode as Kueue writes it."""
-        return _LABELS[self]
-
-
-_LABELS = {
-    FlavorOutcome.NO_FIT: "NoFit",
-    FlavorOutcome.PREEMPT: "Preempt",
-    FlavorOutcome.DEFERRED_FIT: "DeferredFit",
-    FlavorOutcome.FIT: "Fit",
-}
-
 
 class Mode(IntEnum):
     """The outcome in finer steps, worst first. Kueue calls it the granular mode.

@@ -18,10 +18,6 @@ __all__ = ["LEAST", "UNLIMITED", "FlavorResource", "Requests", "Usage", "minus",
 _CPU = "cpu"
 _MILLI = 10**6
 _UNIT = 10**9
-_UNLIMITED_CPU = INT64_MAX // 1000 * _UNIT
-"""The number of nano-CPU from which on milli-CPU would not fit 64 bits."""
-MANY = 2**31 - 1
-"""How often a request for nothing fits."""
 
 
 class FlavorResource(NamedTuple):
@@ -52,13 +48,6 @@ Usage: TypeAlias = Mapping[FlavorResource, int]
 def requested(resource: str, quantity: Quantity) -> int:
     """What a request counts, clamped to 64 bits."""
     return max(LEAST, min(quantity.milli() if resource == _CPU else quantity.units(), INT64_MAX))
-
-
-def quota(resource: str, quantity: Quantity) -> int:
-    """What quota counts; UNLIMITED if it would not fit 64 bits."""
-    if resource == _CPU and quantity.nano >= _UNLIMITED_CPU:
-        return UNLIMITED
-    return requested(resource, quantity)
 
 
 def quantity_of(resource: str, amount: int) -> Quantity:
@@ -116,18 +105,3 @@ def total(all_requests: Iterable[Requests]) -> dict[str, int]:
         for resource, amount in requests.items():
             sums[resource] = max(LEAST, min(sums.get(resource, 0) + amount, INT64_MAX))
     return sums
-
-
-def greater(a: Requests, b: Requests) -> list[str]:
-    """The resources in both of which `a` has more, by name."""
-    return sorted(resource for resource, amount in a.items() if resource in b and amount > b[resource])
-
-
-def fitting(requests: Requests, capacity: Requests) -> tuple[int, str]:
-    """How often the requests fit, and the first resource that limits this; (0, "") for no requests."""
-    counts = ((_fitting(amount, capacity.get(resource, 0)), resource) for resource, amount in requests.items())
-    return min(counts, default=(0, ""))
-
-
-def _fitting(amount: int, capacity: int) -> int:
-    return max(0, min(capacity // amount, MANY)) if amount else MANY

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from scheduling.objects.requests import DEFAULT, Counting, counts_after_reclaim
 from scheduling.objects.times import MILLISECOND
 from scheduling.objects.workload import (
@@ -69,13 +68,3 @@ def _taken_over(workload: Workload) -> tuple[str, ...]:
 
 def _canonical(value: Mapping[str, Any] | None) -> str:
     return json.dumps(value, sort_keys=True, default=str) if value is not None else ""
-
-
-def priority_changed(before: Workload, after: Workload) -> bool:
-    """Whether a WorkloadPriorityClass changed its priority; a PriorityClass of pods never does after the first time."""
-    old, new = before.priority_class, after.priority_class
-    if new is None or (new.group, new.kind) != WORKLOAD_PRIORITY_CLASS:
-        return False
-    if old is not None and (old.group, old.kind) != WORKLOAD_PRIORITY_CLASS:
-        return False
-    return old is None or old.name != new.name or before.priority != after.priority

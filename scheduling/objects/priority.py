@@ -16,8 +16,6 @@ from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
 
 POD_PRIORITY_CLASS = GroupKind("scheduling.k8s.io", "PriorityClass")
-DEFAULT_CLASS = "default"
-"""The WorkloadPriorityClass of jobs that name none, if that feature is on."""
 
 
 class UnknownPriorityClass(PolicyError):
@@ -45,10 +43,6 @@ class PriorityClasses:
     of_workloads: Mapping[str, int] = field(default_factory=dict)
     of_pods: Mapping[str, int] = field(default_factory=dict)
     defaults: frozenset[str] = frozenset()
-
-    @property
-    def has_default(self) -> bool:
-        return DEFAULT_CLASS in self.of_workloads
 
     def by_workload_class(self, name: str) -> WorkloadPriority:
         """Raises UnknownPriorityClass."""

@@ -14,7 +14,6 @@ ROUND = 5 * 60 * SECOND
 """How long a round of nominations lasts. Source: Kueue v0.19, incremental dispatcher."""
 
 AS_LISTED, SPREAD, PACK, WEIGHTED = "AsListed", "Spread", "Pack", "Weighted"
-SCORES = (AS_LISTED, SPREAD, PACK, WEIGHTED)
 REJECT, KEEP_SUSPENDED = "Reject", "KeepSuspended"
 
 

@@ -185,12 +185,6 @@ class QuotaNode:
             self.local.pop(pair, None)
 
 
-def least_common_ancestor(node: QuotaNode, other: QuotaNode) -> QuotaNode | None:
-    """The lowest node above both; None if they are in different trees."""
-    mine = set(node.path())
-    return next((cohort for cohort in other.path() if cohort in mine), None)
-
-
 def queues_below(node: QuotaNode) -> Iterable[QuotaNode]:
     """Every ClusterQueue of the subtree, by name within each Cohort."""
     if node.is_queue:

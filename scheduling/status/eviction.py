@@ -14,9 +14,7 @@ from scheduling.objects.workload import (
     DEACTIVATED,
     DEACTIVATION_TARGET,
     EVICTED,
-    PODS_READY_TIMEOUT,
     PREEMPTED,
-    Condition,
     Eviction,
     PreemptionGate,
     Workload,
@@ -56,12 +54,6 @@ def target_for_deactivation(workload: Workload, reason: str, message: str, now: 
 def evicted_by_deactivation(workload: Workload) -> bool:
     found = workload.holding(EVICTED)
     return found is not None and found.reason.startswith(DEACTIVATED)
-
-
-def evicted_by_timeout(workload: Workload) -> Condition | None:
-    """The condition Evicted if its pods were not ready in time, else None."""
-    found = workload.holding(EVICTED)
-    return found if found is not None and found.reason == PODS_READY_TIMEOUT else None
 
 
 class PendingAgain(NamedTuple):

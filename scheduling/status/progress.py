@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from scheduling.objects.copying import replace
 from scheduling.objects.requests import PodSetRequests
-from scheduling.objects.workload import FINISHED, JOB_UID, SLICE_REPLACED, PodSet, Workload
+from scheduling.objects.workload import FINISHED, JOB_UID, SLICE_REPLACED, Workload
 from scheduling.status.conditions import with_condition
 
 
@@ -39,16 +39,6 @@ def limited_to_sizes(workload: Workload, done: Mapping[str, int]) -> dict[str, i
 
 def pod_set_counts(workload: Workload) -> dict[str, int]:
     return {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
-
-
-def with_pod_set_counts(workload: Workload, counts: Mapping[str, int]) -> Workload:
-    """The workload with the pod counts in `counts`."""
-    sized = tuple(_sized(pod_set, counts.get(pod_set.name)) for pod_set in workload.pod_sets)
-    return workload if sized == workload.pod_sets else replace(workload, pod_sets=sized)
-
-
-def _sized(pod_set: PodSet, count: int | None) -> PodSet:
-    return pod_set if count is None else replace(pod_set, count=count)
 
 
 def with_resource_requests(workload: Workload, requests: Iterable[PodSetRequests]) -> Workload:

@@ -20,7 +20,6 @@ class RunningWorkload:
     queue: str
     pod_sets: tuple[AdmittedPodSet, ...]
     admitted: bool
-    since: int
     checks: tuple[str, ...] = ()
 
 
@@ -47,13 +46,11 @@ def running(world: World) -> list[RunningWorkload]:
 
 def holding(workload: Workload) -> RunningWorkload:
     """A workload that holds quota."""
-    admitted = workload.holding(ADMITTED)
     return RunningWorkload(
         workload.key,
         workload.admission.cluster_queue if workload.admission else "",
         admitted_pod_sets(workload),
-        admitted is not None,
-        admitted.since if admitted else 0,
+        workload.holding(ADMITTED) is not None,
         tuple(check.name for check in workload.checks if check.state != READY),
     )
 

@@ -11,7 +11,7 @@ from scheduling.volcano.objects import Machine, PodGroup, Task, VolcanoQueueSett
 from scheduling.volcano.plugin import Plugin
 from scheduling.volcano.plugins import Conformance, Drf, GangPlugin, Predicates, PriorityPlugin
 from scheduling.volcano.proportion import Proportion
-from scheduling.volcano.session import Enabled, SchedulingSession
+from scheduling.volcano.session import Enabled
 from scheduling.volcano.world import SessionWorld
 
 HIERARCHY = "hierarchy"
@@ -45,15 +45,6 @@ DEFAULT_TIERS = (
     ),
 )
 """All in one tier, so that `capacity` is asked about every victim. Behind a tier that decides, it would not be."""
-
-
-def open_session(
-    cluster: SessionSetup,
-    tiers: Iterable[Iterable[PluginSettings]] = DEFAULT_TIERS,
-    others: Mapping[str, Plugin] | None = None,
-) -> SchedulingSession:
-    """A session over the cluster. `others` are plugins that are not ours; a name that nobody knows has no say."""
-    return engine(cluster, tiers, others).session()
 
 
 def engine(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from policies.dialects.yunikorn_config.model import Limit
-from policies.dialects.yunikorn_config.resources import Amounts, least, minus_existing
+from policies.dialects.yunikorn_config.resources import Amounts
 from policies.dialects.yunikorn_config.shares import fair_share
 from scheduling.queue_tree.node import QueueNode
 from scheduling.yunikorn.properties import DEFAULTS, Properties
@@ -125,28 +125,12 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
             return False
         return any(self.allocated.get(name, 0) < amount for name, amount in guaranteed.items())
 
-    # --- max and headroom
-
-    def maximum(self, *, with_top: bool = True) -> Amounts | None:
-        """The smallest max on the path, by type. Without the top queue, only what was configured counts."""
-        most: Amounts | None = None
-        for queue in self._down(with_top):
-            own = queue.settings.maximum
-            most = own if most is None else least(most, own) if own is not None else most
-        return most
-
-    def headroom(self, *, with_top: bool = True) -> Amounts | None:
-        """The smallest max less allocated on the path, by type; below 0 where more is allocated."""
-        room: Amounts | None = None
-        for queue in self._down(with_top):
-            own = minus_existing(queue.settings.maximum, queue.allocated)
-            room = own if room is None else least(room, own) if own is not None else room
-        return room
+    # --- share
 
     def fair_maximum(self) -> Amounts | None:
         """What shares are measured by where nothing is guaranteed: the max of the top, and over it those below."""
         whole: Amounts | None = None
-        for queue in self._down(with_top=True):
+        for queue in self._down():
             own = queue.settings.maximum
             whole = own if queue.parent is None else {**whole, **(own or {})} if whole else whole
         return whole
@@ -155,9 +139,8 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         """The largest ratio of allocated to guaranteed, or to the fair maximum: the queue with the least is first."""
         return fair_share(self.allocated, self.settings.guaranteed, self.fair_maximum())
 
-    def _down(self, with_top: bool) -> list[YuniKornQueue]:
-        path = list(self.up())[::-1]
-        return path if with_top else path[1:]
+    def _down(self) -> list[YuniKornQueue]:
+        return list(self.up())[::-1]
 
     # --- what fits
 
@@ -196,7 +179,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
 
     def allocate(self, amounts: Amounts) -> None:
         """Raises OverMaximum."""
-        for queue in self._down(with_top=True):
+        for queue in self._down():
             if not queue.fits(amounts):
                 raise OverMaximum(queue)
         self.hold(amounts)
@@ -207,7 +190,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
 
     def release(self, amounts: Amounts) -> None:
         """Raises OverReleased."""
-        for queue in self._down(with_top=True):
+        for queue in self._down():
             if any(amount > max(0, queue.allocated.get(name, 0)) for name, amount in amounts.items()):
                 raise OverReleased(queue)
         self.add(ALLOCATED, amounts, -1)

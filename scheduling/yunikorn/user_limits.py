@@ -57,11 +57,6 @@ class UserLimits:
         """The application counts no longer; it holds nothing and does not run."""
         self._bounds.pop(application.name, None)
 
-    def forget(self) -> None:
-        """Forget everything, before all applications are added again."""
-        self._use.clear()
-        self._bounds.clear()
-
     def bounds(self, application: Application) -> tuple[Bound, ...]:
         return self._bounds.get(application.name, ())
 

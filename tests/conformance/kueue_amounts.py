@@ -7,12 +7,17 @@ from pathlib import Path
 
 from policies.amounts.limit_ranges import Limits, summarize, violations
 from policies.amounts.requests import readable
+from policies.model.pools import count
 from policies.model.quantity import Amounts, Quantity
 from scheduling.objects import amounts
+from scheduling.objects.amounts import Requests
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass, read_priority_classes
 from scheduling.objects.reading import priority_boost, read_workload
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Check, Data, Suite, mismatch
+
+_MANY = 2**31 - 1
+"""How often a request for nothing fits."""
 
 
 def suites(folder: Path) -> Iterator[Suite]:
@@ -27,7 +32,7 @@ def suites(folder: Path) -> Iterator[Suite]:
 
 def _from_quantity(case: Data) -> str | None:
     given, expected = case["given"], case["expect"]
-    amount = amounts.quota(given["resource"], Quantity.parse(given["quantity"]))
+    amount = count(given["resource"], Quantity.parse(given["quantity"]))
     unlimited = amount == amounts.UNLIMITED
     wanted = (expected["unlimited"], 0 if expected["unlimited"] else expected["value"])
     return mismatch(wanted, (unlimited, 0 if unlimited else amount))
@@ -54,15 +59,25 @@ def _approximate(case: Data) -> str | None:
 
 def _count_in(case: Data) -> str | None:
     given, expected = case["given"], case["expect"]
-    count, limiting = amounts.fitting(given.get("requests") or {}, given.get("capacity") or {})
+    count, limiting = _fitting(given.get("requests") or {}, given.get("capacity") or {})
     if "result" in expected:
         return mismatch(expected["result"], count)
     return mismatch((expected["count"], expected.get("limitingResource") or ""), (count, limiting))
 
 
+def _fitting(requests: Requests, capacity: Requests) -> tuple[int, str]:
+    """How often the requests fit, and the first resource that limits this; (0, "") for no requests."""
+    counts = [
+        (max(0, min(capacity.get(resource, 0) // amount, _MANY)) if amount else _MANY, resource)
+        for resource, amount in requests.items()
+    ]
+    return min(counts, default=(0, ""))
+
+
 def _greater(case: Data) -> str | None:
-    given = case["given"]
-    return mismatch(case["expect"]["result"] or [], amounts.greater(given.get("a") or {}, given.get("b") or {}))
+    a, b = (case["given"].get(side) or {} for side in "ab")
+    found = sorted(resource for resource, amount in a.items() if resource in b and amount > b[resource])
+    return mismatch(case["expect"]["result"] or [], found)
 
 
 # -- limitrange --------------------------------------------------------------------------------------------------------
@@ -124,7 +139,7 @@ def _classes(items: Data | None, kind: str) -> PriorityClasses:
 
 def _default_exists(case: Data) -> str | None:
     classes = _classes(case["given"]["workloadPriorityClassList"], "WorkloadPriorityClass")
-    return mismatch(case["expect"]["exist"], classes.has_default)
+    return mismatch(case["expect"]["exist"], "default" in classes.of_workloads)
 
 
 def _by_pod_class(case: Data) -> str | None:

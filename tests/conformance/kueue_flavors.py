@@ -49,6 +49,12 @@ _MODES = {
     "Reclaim": Mode.RECLAIM,
     "Fit": Mode.FIT,
 }
+_OUTCOMES = {
+    FlavorOutcome.NO_FIT: "NoFit",
+    FlavorOutcome.PREEMPT: "Preempt",
+    FlavorOutcome.DEFERRED_FIT: "DeferredFit",
+    FlavorOutcome.FIT: "Fit",
+}
 _POSSIBILITIES = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
 
 
@@ -172,7 +178,7 @@ def _as_expected(case: Data) -> str | None:
     observed = case.get("featureGates", {}).get("UnadmittedWorkloadsObservability", False)
     usage = {str(pair): amount for pair, amount in found.usage.items()}
     return (
-        mismatch(expected["representativeMode"], found.outcome.label)
+        mismatch(expected["representativeMode"], _OUTCOMES[found.outcome])
         or mismatch(wanted.get("borrowing") or 0, found.level)
         or mismatch((wanted.get("usage") or {}).get("quota") or {}, usage)
         or (mismatch(wanted.get("noFitReason") or "", found.no_fit) if observed else None)
@@ -189,7 +195,7 @@ def _same_pod_sets(wanted: list[Data], found: tuple[PodSetAssignment, ...], obse
 
 def _same_pod_set(wanted: Data, found: PodSetAssignment, observed: bool) -> str | None:
     choices = {
-        resource: {"name": choice.flavor, "mode": choice.outcome.label, "triedFlavorIdx": choice.tried}
+        resource: {"name": choice.flavor, "mode": _OUTCOMES[choice.outcome], "triedFlavorIdx": choice.tried}
         for resource, choice in found.choices.items()
     }
     return (
@@ -216,7 +222,7 @@ def _same_attempts(wanted: list[Data], found: PodSetAssignment, observed: bool) 
 
 def _same_attempt(wanted: Data, attempt: FlavorAttempt, observed: bool) -> str | None:
     return (
-        mismatch((wanted["flavor"], wanted["mode"]), (attempt.flavor, attempt.mode.outcome.label))
+        mismatch((wanted["flavor"], wanted["mode"]), (attempt.flavor, _OUTCOMES[attempt.mode.outcome]))
         or mismatch(wanted.get("borrow") or 0, attempt.level)
         or mismatch(wanted.get("preemptionPossibility"), _POSSIBILITIES.get(attempt.mode))
         or mismatch(set(wanted.get("reasons") or []), set(map(text, attempt.reasons)))
@@ -233,14 +239,14 @@ def _flavors_chosen(case: Data) -> str | None:
     wanted = expected.get("resourceFlavors")
     if wanted is None:
         wanted = expected.get("flavors") or {}
-    return mismatch(expected["representativeMode"], found.outcome.label) or mismatch(wanted, chosen)
+    return mismatch(expected["representativeMode"], _OUTCOMES[found.outcome]) or mismatch(wanted, chosen)
 
 
 def _flavor_allowed(case: Data) -> str | None:
     expected, found = case["expect"], _assignment(case)
     chosen = {choice.flavor for entry in found.pod_sets for choice in entry.choices.values()}
     wanted = {expected["flavor"]} if expected.get("flavor") else set()
-    return mismatch(expected["representativeMode"], found.outcome.label) or mismatch(wanted, chosen)
+    return mismatch(expected["representativeMode"], _OUTCOMES[found.outcome]) or mismatch(wanted, chosen)
 
 
 def _no_fit(case: Data) -> str | None:

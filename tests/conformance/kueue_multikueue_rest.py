@@ -16,12 +16,12 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import QUOTA_RESERVED, Admission, CheckState, Condition, Workload
 from scheduling.placement import decisions
-from scheduling.placement.automated_quota import WorkerQueues, automation
 from scheduling.placement.dispatch import nominate
 from scheduling.placement.group import NOMINATED, PLACED_ON, Group, OwnerJob, WorkerCluster
 from scheduling.placement.objects import config_of, multikueue_state, refers_to, states_of
 from scheduling.placement.place import place
 from scheduling.placement.settings import INCREMENTAL, ROUND, PlacementSettings
+from tests.conformance.kueue_automated_quota import WorkerQueues, automation
 from tests.conformance.kueue_gates import gated
 from tests.conformance.kueue_multikueue import GATES, NOW, ours, placing_of
 from tests.conformance.suite import Data, Suite, mismatch

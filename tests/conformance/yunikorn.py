@@ -82,6 +82,12 @@ def _from_tag(tag: str) -> Answer:
     return answer
 
 
+def _legacy_pair(given: Data) -> object:
+    notes = {key: given[name] for key, name in yunikorn.LEGACY.items()}
+    namespace = read_namespace({"metadata": {"name": "ns", "annotations": notes}})
+    return {"resource": yunikorn.read_quota(namespace)}
+
+
 # -- Pods --------------------------------------------------------------------------------------------------------------
 
 
@@ -129,7 +135,7 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
     "shim-resource": (
         "wants",
         {
-            "cpuMemoryPair": lambda given: {"resource": yunikorn.cpu_memory_pair(given["cpu"], given["memory"])},
+            "cpuMemoryPair": _legacy_pair,
             "pod": lambda given: {"resource": yunikorn_pods.requests(given["pod"])},
             "resourceMap": lambda given: {"resource": yunikorn.resource(given["resources"] or {})},
         },

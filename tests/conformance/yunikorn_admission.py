@@ -11,7 +11,8 @@ from policies.configuration.settings import AdmissionSettings, Configuration, Yu
 from policies.dialects import read, yunikorn
 from policies.dialects.core import read_namespace
 from policies.dialects.priority_class import says_true
-from policies.dialects.yunikorn_work import TEMPLATES
+from policies.dialects.reading import metadata, texts
+from policies.dialects.yunikorn_work import TEMPLATES, inside
 from policies.judge import evaluate
 from policies.judging.proposal import propose
 from policies.model.change import Change, User
@@ -162,14 +163,33 @@ def _judge(asked: Data, config: Data) -> tuple[bool, list[dict[str, Any]]]:
     """Whether the request is refused, and the operations where it is not."""
     kind, update, filters = asked["kind"]["kind"], asked["operation"] == "UPDATE", _filters(config)
     request = _request(asked, config)
-    review = yunikorn_admission.judge(kind, asked.get("object"), asked.get("oldObject"), update, request, filters)
-    if review is not None:
+    if _refused(kind, asked.get("object"), asked.get("oldObject"), update, request, filters):
         return True, []
     if update:
         return False, []
     if kind == "Pod":
         return False, yunikorn_admission.mutated_pod(asked["object"], request, filters, ALL)
     return False, yunikorn_admission.mutated_workload(kind, asked.get("object") or {}, request, filters, ALL)
+
+
+def _refused(
+    kind: str, after: Data | None, before: Data | None, update: bool, request: PodAdmission, filters: Filters
+) -> bool:
+    """Whether the change of user is refused, or an object that the answer depends on is missing."""
+    if kind != "Pod" and (
+        update or kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user))
+    ):
+        return False
+    if after is None or (update and before is None):
+        return True
+    meta = metadata(inside(after, TEMPLATES[kind]) if kind in TEMPLATES else after)
+    labels, user = texts(meta.get("labels")), texts(meta.get("annotations")).get(yunikorn.USER_INFO)
+    if update:
+        old = texts(metadata(before or {}).get("annotations")).get(yunikorn.USER_INFO)
+        return bool(yunikorn_admission.refused_pod_update(labels, old, user, request, filters))
+    if kind != "Pod" and not yunikorn_admission.concerns_workload(kind, labels, request, filters):
+        return False
+    return bool(yunikorn_admission.refused_user_info(user, request.user, filters))
 
 
 def _request(asked: Data, config: Data) -> PodAdmission:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from scheduling.yunikorn.preemptable import Level, preemptable, remaining_guaranteed
+from policies.dialects.yunikorn_config.resources import Amounts, least
 from scheduling.yunikorn.queue import OverMaximum, OverReleased, YuniKornQueue, YuniKornQueueSettings
 from tests.conformance.suite import Data, Suite, mismatch, suite
+from tests.conformance.yunikorn_arithmetic import Level, minus_existing, preemptable, remaining_guaranteed
 
 NAMES = ("core-queue", "core-preemption-amounts")
 
@@ -53,11 +55,29 @@ def _fails(change: Callable[[], None]) -> bool:
     return False
 
 
+def _below_top(queue: YuniKornQueue) -> list[YuniKornQueue]:
+    return list(queue.up())[:-1]
+
+
+def _maximum(queue: YuniKornQueue) -> Amounts | None:
+    return queue.settings.maximum
+
+
+def _left(queue: YuniKornQueue) -> Amounts | None:
+    return minus_existing(queue.settings.maximum, queue.allocated)
+
+
+def _least(path: Iterable[Amounts | None]) -> Amounts | None:
+    """The smallest amount of each type on the path; None where no queue has amounts."""
+    named = [amounts for amounts in path if amounts is not None]
+    return reduce(least, named) if named else None
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "getHeadRoom": lambda queue: queue.headroom(),
-    "getMaxHeadRoom": lambda queue: queue.headroom(with_top=False),
-    "GetMaxResource": lambda queue: queue.maximum(),
-    "GetMaxQueueSet": lambda queue: queue.maximum(with_top=False),
+    "getHeadRoom": lambda queue: _least(map(_left, queue.up())),
+    "getMaxHeadRoom": lambda queue: _least(map(_left, _below_top(queue))),
+    "GetMaxResource": lambda queue: _least(map(_maximum, queue.up())),
+    "GetMaxQueueSet": lambda queue: _least(map(_maximum, _below_top(queue))),
     "GetFairMaxResource": lambda queue: queue.fair_maximum(),
     "allocatedResFits": lambda queue, amounts: queue.fits(amounts or {}),
     "canRunApp": lambda queue, _: queue.full() is None,

@@ -11,6 +11,7 @@ from typing import Any
 from policies.dialects import yunikorn
 from policies.dialects.yunikorn_config import resources, shares
 from policies.model.quantity import BadQuantity
+from tests.conformance import yunikorn_arithmetic as arithmetic
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
 
@@ -56,7 +57,7 @@ def _fits_where_named(larger: Any, smaller: Any) -> bool:
 
 
 def _fits_exactly(larger: Any, smaller: Any) -> bool:
-    return not resources.over_exactly(smaller or {}, larger or {})
+    return not arithmetic.over_exactly(smaller or {}, larger or {})
 
 
 def _separately(*args: Any) -> int:
@@ -70,40 +71,40 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "NewResourceFromConf": _of_conf,
     "NewResourceFromString": resources.from_tag,
     "Add": resources.plus,
-    "AddOnlyExisting": resources.plus_existing,
+    "AddOnlyExisting": arithmetic.plus_existing,
     "Sub": resources.minus,
-    "SubOnlyExisting": resources.minus_existing,
-    "SubErrorNegative": resources.minus_to_zero,
-    "SubEliminateNegative": lambda left, right: resources.minus_to_zero(left, right)[0],
+    "SubOnlyExisting": arithmetic.minus_existing,
+    "SubErrorNegative": arithmetic.minus_to_zero,
+    "SubEliminateNegative": lambda left, right: arithmetic.minus_to_zero(left, right)[0],
     "Multiply": resources.times,
     "MultiplyBy": resources.times,
     "ComponentWiseMin": resources.least,
     "ComponentWiseMinPermissive": resources.least,
-    "ComponentWiseMinOnlyExisting": resources.least_existing,
+    "ComponentWiseMinOnlyExisting": arithmetic.least_existing,
     "ComponentWiseMax": resources.largest,
-    "MergeIfNotPresent": resources.filled,
+    "MergeIfNotPresent": arithmetic.filled,
     "IsZero": resources.is_zero,
     "StrictlyGreaterThanZero": resources.is_positive,
     "HasNegativeValue": resources.has_negative,
-    "Equals": resources.equal,
+    "Equals": arithmetic.equal,
     "DeepEquals": lambda left, right: left == right,
-    "EqualsOrEmpty": lambda a, b: (resources.is_zero(a) and resources.is_zero(b)) or resources.equal(a, b),
-    "MatchAny": resources.share_a_type,
-    "StrictlyGreaterThan": resources.above,
-    "StrictlyGreaterThanOrEquals": resources.at_least,
-    "StrictlyGreaterThanOnlyExisting": resources.above_existing,
-    "StrictlyGreaterThanOrEqualsOnlyExisting": resources.at_least_existing,
-    "FitIn": resources.fits,
+    "EqualsOrEmpty": lambda a, b: (resources.is_zero(a) and resources.is_zero(b)) or arithmetic.equal(a, b),
+    "MatchAny": arithmetic.share_a_type,
+    "StrictlyGreaterThan": arithmetic.above,
+    "StrictlyGreaterThanOrEquals": arithmetic.at_least,
+    "StrictlyGreaterThanOnlyExisting": arithmetic.above_existing,
+    "StrictlyGreaterThanOrEqualsOnlyExisting": arithmetic.at_least_existing,
+    "FitIn": arithmetic.fits,
     "FitInMaxUndef": _fits_where_named,
     "FitInActual": _fits_exactly,
-    "FitInScore": shares.misfit,
+    "FitInScore": arithmetic.misfit,
     "getFairShare": shares.fair_share,
     "GetShares": shares.shares,
-    "CompUsageRatio": shares.usage_compared,
+    "CompUsageRatio": arithmetic.usage_compared,
     "CompUsageRatioSeparately": _separately,
-    "CompUsageRatioSpecificTypes": shares.usage_compared,
-    "FairnessRatio": shares.fairness,
-    "CalculateAbsUsedCapacity": shares.percent_used,
-    "DominantResourceType": shares.dominant,
-    "TypeMatching": shares.percent_matching,
+    "CompUsageRatioSpecificTypes": arithmetic.usage_compared,
+    "FairnessRatio": arithmetic.fairness,
+    "CalculateAbsUsedCapacity": arithmetic.percent_used,
+    "DominantResourceType": arithmetic.dominant,
+    "TypeMatching": arithmetic.percent_matching,
 }

@@ -1,12 +1,11 @@
 """YuniKorn's queue configuration: read as its core reads it, and checked exactly as YuniKorn checks it.
 
-config = read_config(text)                  # positions, and the faults of the text itself
-config.queue("root.team.dev")               # a Queue of the default partition, in any case of letters
-place(config, Application(queue="root.x"))  # the queue that the rules give, or why there is none
+config = read_config(text)     # positions, and the faults of the text itself
+config.queue("root.team.dev")  # a Queue of the default partition, in any case of letters
 """
 
 from policies.dialects.yunikorn_config.model import Config, ConfiguredQueue, Partition, PlacementRule, Problem
-from policies.dialects.yunikorn_config.placement import QueuePlacement, ReportedApplication, place
+from policies.dialects.yunikorn_config.placement import QueuePlacement, ReportedApplication
 from policies.dialects.yunikorn_config.reading import read_config
 
 __all__ = [
@@ -17,6 +16,5 @@ __all__ = [
     "Problem",
     "QueuePlacement",
     "ReportedApplication",
-    "place",
     "read_config",
 ]

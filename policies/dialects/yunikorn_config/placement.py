@@ -8,7 +8,7 @@ from typing import Protocol
 
 from policies.dialects.yunikorn_config import acl, patterns
 from policies.dialects.yunikorn_config.limits import group_fits, user_fits
-from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Config, Filter, Partition, PlacementRule, Text
+from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Filter, Partition, PlacementRule, Text
 from policies.dialects.yunikorn_config.placement_checks import FIXED, PROVIDED, TAG, USER
 from policies.dialects.yunikorn_config.structure import NAME_RULE, name_fits
 
@@ -101,14 +101,6 @@ def _allows(text: Text, application: ReportedApplication) -> bool:
         return acl.load(text.text).allows(application.user, application.groups)
     except acl.BadAcl:
         return False
-
-
-def place(config: Config, application: ReportedApplication) -> QueuePlacement:
-    """Where the application goes by the default partition's rules and queues."""
-    partition = config.partition
-    if partition is None or partition.root is None:
-        return QueuePlacement(reason="the configuration has no default partition with queues")
-    return placed(partition.rules, ConfiguredPartition(partition), application)
 
 
 def placed(rules: Sequence[PlacementRule], queues: ExistingQueues, application: ReportedApplication) -> QueuePlacement:

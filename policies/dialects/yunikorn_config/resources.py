@@ -41,23 +41,6 @@ def minus(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
     return {name: bounded(left.get(name, 0) - right.get(name, 0)) for name in _names(left, right)}
 
 
-def plus_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
-    """Only the types of `left`."""
-    return None if left is None else {name: bounded(left[name] + (right or {}).get(name, 0)) for name in left}
-
-
-def minus_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
-    """Only the types of `left`: a type that a headroom does not name is unlimited."""
-    return None if left is None else {name: bounded(left[name] - (right or {}).get(name, 0)) for name in left}
-
-
-def minus_to_zero(left: Amounts | None, right: Amounts | None) -> tuple[dict[str, int], list[str]]:
-    """The difference, cut at 0, and the types that would be negative."""
-    difference = minus(left, right)
-    below = [name for name in difference if name in (right or {}) and difference[name] < 0]
-    return {name: 0 if name in below else amount for name, amount in difference.items()}, below
-
-
 def total(every: Iterable[Amounts]) -> dict[str, int]:
     result: dict[str, int] = {}
     for one in every:
@@ -82,21 +65,11 @@ def least(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
     return {name: min(side[name] for side in (left, right) if name in side) for name in _names(left, right)}
 
 
-def least_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
-    """The smaller amount of each type of `left`; see `least`."""
-    return None if left is None else {name: min(left[name], (right or {}).get(name, left[name])) for name in left}
-
-
 def largest(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
     """The larger amount of each type, where a missing type is 0; empty if one side is None."""
     if left is None or right is None:
         return {}
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in _names(left, right)}
-
-
-def filled(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
-    """`left`, and of `right` the types that it does not name."""
-    return None if left is None and right is None else {**(right or {}), **(left or {})}
 
 
 # -- comparisons -------------------------------------------------------------------------------------------------------
@@ -115,60 +88,9 @@ def has_negative(amounts: Amounts | None) -> bool:
     return any(amount < 0 for amount in (amounts or {}).values())
 
 
-def equal(left: Amounts | None, right: Amounts | None) -> bool:
-    """A missing type is 0, but None equals only None."""
-    if left is None or right is None:
-        return left is right
-    return all(left.get(name, 0) == right.get(name, 0) for name in _names(left, right))
-
-
-def share_a_type(left: Amounts | None, right: Amounts | None) -> bool:
-    return not (left or {}).keys().isdisjoint(right or {})
-
-
-def at_least(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """Whether `larger` is at least `smaller` in every type of the two."""
-    larger, smaller = larger or {}, smaller or {}
-    return all(larger.get(name, 0) >= smaller.get(name, 0) for name in _names(larger, smaller))
-
-
-def above(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """At least as much in every type, and more in one."""
-    return at_least(larger, smaller) and not equal(larger or {}, smaller or {})
-
-
-def at_least_existing(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """Whether `larger` is at least `smaller` in the types that both name; without one it is, unless it is empty.
-
-    If `smaller` is empty, all amounts of `larger` must be above 0.
-    """
-    larger, smaller = larger or {}, smaller or {}
-    if not smaller:
-        return bool(larger) and all(amount > 0 for amount in larger.values())
-    return bool(larger) and all(amount >= smaller[name] for name, amount in larger.items() if name in smaller)
-
-
-def above_existing(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """Whether `at_least_existing` holds and, if they share types, `larger` has more of one of these."""
-    larger, smaller = larger or {}, smaller or {}
-    common = larger.keys() & smaller.keys()
-    differs = not common or any(larger[name] != smaller[name] for name in common)
-    return at_least_existing(larger, smaller) and differs
-
-
-def fits(larger: Amounts | None, smaller: Amounts | None) -> bool:
-    """A type that the larger does not name is 0 there; below 0 counts as 0."""
-    return all(amount <= max(0, (larger or {}).get(name, 0)) for name, amount in (smaller or {}).items())
-
-
 def over(wanted: Amounts, limit: Amounts) -> list[str]:
     """The types of which more is wanted than the limit names; a type that it does not name is unlimited."""
     return sorted(name for name, amount in wanted.items() if name in limit and amount > max(0, limit[name]))
-
-
-def over_exactly(wanted: Amounts, limit: Amounts) -> list[str]:
-    """The types in which `wanted` is over the limit; unlike in `over`, a negative limit is not raised to 0."""
-    return sorted(name for name, amount in wanted.items() if name in limit and amount > limit[name])
 
 
 # -- the form in which the shim hands amounts over ---------------------------------------------------------------------

@@ -25,10 +25,6 @@ class JobQuestions:
         """An answer that is on its way does not count for this one: it may be older than what led here."""
         self._unsent.setdefault(job.key, {})[job] = None
 
-    def is_sent(self, job: JobId) -> bool:
-        """Whether an answer is on its way."""
-        return job in self._sent.get(job.key, ())
-
     def requests(self, kinds: Mapping[str, JobKind], busy: Busy) -> Iterator[ReadObject]:
         """Each is sent once; where the API server fails it is sent again like any request."""
         for key in [key for key in self._unsent if not busy(*key)]:

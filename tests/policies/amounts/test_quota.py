@@ -56,7 +56,6 @@ def test_a_lending_limit_keeps_the_rest_at_home() -> None:
     forest = world(node("a", "R", 10, lending=4), node("b", "R", 10))
 
     assert column(forest, quota.subtree, "R") == {"R": 14}
-    assert column(forest, quota.local, "a", "b") == {"a": 6, "b": 0}
     assert column(forest, quota.lent, "a", "b") == {"a": 4, "b": 10}
     assert potentials(forest, "a", "b") == {"a": 20, "b": 14}
 
@@ -71,7 +70,7 @@ def test_limits_in_the_middle_of_three_levels() -> None:
     )
 
     assert column(forest, quota.subtree, "M", "R") == {"M": 12, "R": 14}
-    assert column(forest, quota.local, "a", "M") == {"a": 4, "M": 7}
+    assert column(forest, quota.lent, "a", "M") == {"a": 6, "M": 5}
     assert potentials(forest, "M", "a", "q", "c") == {"M": 15, "a": 19, "q": 12, "c": 14}
     assert quota.potential(forest, at("a"), PAIR).node == at("M")
 
@@ -288,7 +287,7 @@ def test_numbers_kept_step_by_step_equal_a_count_from_zero(steps: list[Step]) ->
     for name in () if broken else (*COHORTS, *model):
         place = (forest, at(name), PAIR)
         assert quota.subtree(*place) == 1000 * recount.subtree(name)
-        assert quota.local(*place) == 1000 * recount.local(name)
+        assert quota.lent(*place) == 1000 * (recount.subtree(name) - recount.local(name))
         assert quota.potential(*place).amount == 1000 * recount.potential(name)
         if name in COHORTS:
             assert quota.reserved(*place) == 1000 * recount.usage(name)

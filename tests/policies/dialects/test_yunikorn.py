@@ -168,7 +168,7 @@ def test_nothing_is_read_where_nothing_is_written() -> None:
 
     assert yunikorn.quota(bare) is None
     assert yunikorn.guaranteed(bare) is None
-    assert yunikorn.max_apps(bare) is None
+    assert yunikorn.read_max_apps(bare) == ""
     assert yunikorn.parent_queue(bare) is None
     assert yunikorn.enabled(bare) is None
     assert yunikorn.generates_app_id(bare) is None
@@ -280,7 +280,7 @@ MAX_APPS = [  # the text, what the shim hands over, the limit
 @pytest.mark.parametrize(("text", "handed_over", "limit"), MAX_APPS)
 def test_max_apps(text: str, handed_over: str, limit: int | None) -> None:
     assert yunikorn.read_max_apps(namespace(maxApps=text)) == handed_over
-    assert yunikorn.max_apps(namespace(maxApps=text)) == limit
+    assert yunikorn.core_max_apps(handed_over) == (limit or 0)
 
 
 # -- 3.5 Pods ----------------------------------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
 
     for amounts in (yunikorn.quota(read), yunikorn.guaranteed(read)):
         assert amounts is None or (min(amounts.values()) >= 0 and max(amounts.values()) > 0)
-    assert yunikorn.max_apps(read) is None or (yunikorn.max_apps(read) or 0) > 0
+    assert yunikorn.core_max_apps(yunikorn.read_max_apps(read)) >= 0
     assert yunikorn.user_of(pod({}, {YUNIKORN + "user.info": text}))[0]
 
 

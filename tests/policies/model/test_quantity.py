@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.model.quantity import INT64_MAX, BadQuantity, Quantity, add, maximum, over, subtract
+from policies.model.quantity import INT64_MAX, BadQuantity, Quantity, add, maximum
 
 NUMBERS = st.from_regex(r"[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})", fullmatch=True)
 SUFFIXES = st.sampled_from(["", *"numkMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]) | st.from_regex(
@@ -302,33 +302,13 @@ def test_a_quantity_is_not_compared_with_a_number() -> None:
 # -- amounts -----------------------------------------------------------------------------------------------------------
 
 
-def test_amounts_are_added_and_subtracted_by_name_and_keep_every_name() -> None:
+def test_amounts_are_added_by_name_and_keep_every_name() -> None:
     a, b = parsed(cpu="4", memory="1Gi"), parsed(cpu="500m", gpu="1")
 
     assert parsed(cpu="4500m", memory="1Gi", gpu="1") == add(a, b)
-    assert parsed(cpu="3500m", memory="1Gi", gpu="-1") == subtract(a, b)
-    assert parsed(cpu="0", memory="0") == subtract(a, a)
 
 
 def test_maximum_takes_the_larger_by_name() -> None:
     assert parsed(cpu="4", memory="2Gi", gpu="-1") == maximum(
         parsed(cpu="4", memory="1Gi"), parsed(memory="2Gi", cpu="3", gpu="-1")
     )
-
-
-def test_over_tells_each_resource_beyond_its_limit_by_name() -> None:
-    total = parsed(memory="2Gi", cpu="7", disk="1")
-    limit = parsed(memory="1Gi", cpu="6", disk="1")
-
-    assert [
-        ("cpu", Quantity.parse("7"), Quantity.parse("6")),
-        ("memory", Quantity.parse("2Gi"), Quantity.parse("1Gi")),
-    ] == list(over(total, limit, missing=None))
-
-
-def test_over_holds_a_missing_resource_to_the_given_amount_or_to_none() -> None:
-    total = parsed(gpu="1")
-
-    assert [("gpu", Quantity.parse("1"), Quantity.ZERO)] == list(over(total, {}, missing=Quantity.ZERO))
-    assert list(over(total, {}, missing=Quantity.parse("1"))) == []
-    assert list(over(total, {}, missing=None)) == []

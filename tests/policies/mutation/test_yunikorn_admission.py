@@ -18,9 +18,9 @@ from policies.mutation.defaults import patch
 from policies.mutation.yunikorn_admission import (
     Filters,
     PodAdmission,
-    judge,
     mutated_pod,
     mutated_workload,
+    refused_pod_update,
     refused_user_info,
 )
 from policies.rules import registry
@@ -146,12 +146,11 @@ def test_only_those_who_are_trusted_name_another_user() -> None:
 
 
 def test_whose_pod_it_is_stays_as_it_was() -> None:
-    before, after = pod({APP_ID: "a"}, {USER_INFO: '{"user":"a"}'}), pod({APP_ID: "a"})
+    anna, changed = '{"user":"a"}', "the user that a pod runs for cannot be changed"
 
-    assert judge("Pod", after, before, True, DEV, Filters()) == "the user that a pod runs for cannot be changed"
-    assert judge("Pod", before, before, True, DEV, Filters()) is None
-    assert judge("Pod", after, None, True, DEV, Filters()) == "the object cannot be read"
-    assert judge("Pod", {**after, "metadata": {"labels": {"app": "yunikorn"}}}, before, True, DEV, Filters()) is None
+    assert refused_pod_update({APP_ID: "a"}, anna, None, DEV, Filters()) == changed
+    assert refused_pod_update({APP_ID: "a"}, anna, anna, DEV, Filters()) is None
+    assert refused_pod_update({"app": "yunikorn"}, anna, None, DEV, Filters()) is None
 
 
 def test_workloads_carry_the_user_in_their_template() -> None:

@@ -15,7 +15,7 @@ from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, PreemptionPol
 from scheduling.objects.workload import Owner, Workload
 from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
-from scheduling.status.progress import finish, with_pod_set_counts
+from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
 from scheduling.world.decisions import Preempt, Reserve, Wait
 from scheduling.world.room import may_fit
@@ -248,7 +248,8 @@ def test_fewer_pods_free_their_quota_at_once() -> None:
     made.settle()
     assert not made.workloads["ns/waits"].reserved
 
-    made.write(with_pod_set_counts(made.workloads["ns/one"], {"main": 5}))
+    one = made.workloads["ns/one"]
+    made.write(replace(one, pod_sets=(replace(one.pod_sets[0], count=5),)))
     made.settle()
 
     assert used(made) == 9

@@ -17,12 +17,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from policies.dialects.kueue_flavor import Flavor
-from policies.model.pools import Terms
+from policies.model.pools import Terms, count
 from policies.model.quantity import Quantity
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import FlavorAssignment
 from scheduling.flavors.modes import Grade, Mode, Simulate
-from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import ClusterQueueSettings, CohortSettings, FlavorGroup
 from scheduling.quota.state import Options, QuotaState
@@ -102,7 +101,7 @@ def _used(field: str) -> tuple[FlavorResource, int]:
 
 
 def _amount(pair: FlavorResource, text: str) -> int:
-    return amounts.quota(pair.resource, Quantity.parse(text))
+    return count(pair.resource, Quantity.parse(text))
 
 
 def _groups(node: _Node) -> tuple[FlavorGroup, ...]:

@@ -9,6 +9,7 @@ from policies.dialects import kueue, read
 from policies.impact.quotas import PairQuota, QuotaPair
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+from policies.model.pools import minus
 from scheduling.impact.kueue_quotas import kueue_quotas, nano_of
 from scheduling.impact.prediction import predict
 from scheduling.simulation.intake import is_played
@@ -44,7 +45,7 @@ def _counted(forest: Forest, ref: Ref, name: str) -> PairQuota:
     amounts = (
         quota.terms(forest, ref, name).nominal,
         quota.subtree(forest, ref, name),
-        quota.local(forest, ref, name),
+        minus(quota.subtree(forest, ref, name), quota.lent(forest, ref, name)),
         quota.potential(forest, ref, name).amount,
     )
     return PairQuota(*(nano_of(name.partition("/")[2], amount) for amount in amounts))

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.model.quantity import INT64_MAX, Quantity
 from scheduling.objects import amounts
 from scheduling.objects.amounts import LEAST, UNLIMITED, FlavorResource
-
-
-def quota(resource: str, text: str) -> int:
-    return amounts.quota(resource, Quantity.parse(text))
 
 
 def test_cpu_counts_in_milli_and_all_else_in_units_rounded_up() -> None:
@@ -25,20 +20,6 @@ def test_cpu_counts_in_milli_and_all_else_in_units_rounded_up() -> None:
 
 def test_what_is_no_quantity_is_left_out() -> None:
     assert amounts.read({"cpu": "much", "memory": None}) == {}
-
-
-@pytest.mark.parametrize(
-    ("resource", "text", "amount"),
-    [
-        ("cpu", "9223372036854774", 9223372036854774000),
-        ("cpu", "9223372036854775", UNLIMITED),
-        ("memory", "9223372036854775806", INT64_MAX - 1),
-        ("memory", "9223372036854775807", UNLIMITED),
-        ("memory", "1e30", UNLIMITED),
-    ],
-)
-def test_quota_that_has_no_room_in_64_bits_is_unlimited(resource: str, text: str, amount: int) -> None:
-    assert quota(resource, text) == amount
 
 
 def test_requests_stop_at_64_bits_on_both_sides() -> None:
@@ -55,18 +36,6 @@ def test_an_amount_written_as_a_quantity_reads_back(resource: str, amount: int) 
 def test_one_of_several_parts_is_rounded_down_and_of_none_there_is_nothing() -> None:
     assert amounts.part({"cpu": 7}, 2) == {"cpu": 3}
     assert amounts.part({"cpu": 7}, 0) == {"cpu": 0}
-
-
-def test_only_resources_of_both_are_compared() -> None:
-    assert amounts.greater({"b": 2, "a": 2, "c": 9, "d": 1}, {"a": 1, "b": 1, "d": 1}) == ["a", "b"]
-
-
-def test_the_resource_that_fits_least_often_limits_and_the_first_name_breaks_a_tie() -> None:
-    assert amounts.fitting({"memory": 1, "cpu": 5}, {"cpu": 12, "memory": 2}) == (2, "cpu")
-    assert amounts.fitting({"gpu": 1}, {}) == (0, "gpu")
-    assert amounts.fitting({"gpu": 1}, {"gpu": -3}) == (0, "gpu")
-    assert amounts.fitting({"gpu": 0}, {}) == (amounts.MANY, "gpu")
-    assert amounts.fitting({}, {"gpu": 1}) == (0, "")
 
 
 def test_a_pair_is_split_at_its_first_slash() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from scheduling.objects import times
-from scheduling.objects.order import Ordering, priority_changed, scheduling_hash
-from scheduling.objects.reading import read_workload
-from tests.scheduling.manifests import CREATED, condition, manifest, pod_set, workload
+from scheduling.objects.order import Ordering, scheduling_hash
+from tests.scheduling.manifests import CREATED, condition, pod_set, workload
 
 LATER = "2025-01-01T01:00:00Z"
 TIMEOUT, CHECK, PREEMPTED = "PodsReadyTimeout", "AdmissionCheck", "Preempted"
@@ -77,21 +76,3 @@ def test_pods_that_are_done_make_another_shape() -> None:
     fewer = workload(pod_set(count=3, cpu="1"), status={"reclaimablePods": [{"name": "main", "count": 1}]})
 
     assert scheduling_hash(fewer) == scheduling_hash(workload(pod_set(count=2, cpu="1")))
-
-
-def with_class(name: str | None, kind: str = "WorkloadPriorityClass", priority: int = 0) -> Any:
-    group = "kueue.x-k8s.io" if kind == "WorkloadPriorityClass" else "scheduling.k8s.io"
-    reference = {"priorityClassRef": {"group": group, "kind": kind, "name": name}} if name else {}
-    return read_workload(manifest(spec={"priority": priority, **reference}))
-
-
-def test_only_a_workload_priority_class_changes_a_priority() -> None:
-    pods = "PriorityClass"
-
-    assert priority_changed(with_class(None), with_class("a"))
-    assert priority_changed(with_class("a"), with_class("b"))
-    assert priority_changed(with_class("a"), with_class("a", priority=5))
-    assert not priority_changed(with_class("a"), with_class("a"))
-    assert not priority_changed(with_class("a"), with_class(None))
-    assert not priority_changed(with_class("a", pods), with_class("b", pods))
-    assert not priority_changed(with_class("a", pods), with_class("a"))

@@ -51,4 +51,3 @@ def test_classes_are_read_by_kind() -> None:
     )
 
     assert classes == PriorityClasses({"default": 5}, {"a": 1}, frozenset({"a"}))
-    assert classes.has_default

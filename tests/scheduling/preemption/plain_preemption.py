@@ -11,11 +11,17 @@ from fractions import Fraction
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
 from scheduling.preemption.candidates import CandidatePrecedence, order_key
-from scheduling.quota.node import QuotaNode, least_common_ancestor, queues_below
+from scheduling.quota.node import QuotaNode, queues_below
 from scheduling.quota.shares import Shares
 from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, ClusterQueueState, QuotaState, Reservation
 
 _Found = list[tuple[Reservation, str]]
+
+
+def least_common_ancestor(node: QuotaNode, other: QuotaNode) -> QuotaNode | None:
+    """The lowest node above both; None if they are in different trees."""
+    mine = set(node.path())
+    return next((cohort for cohort in other.path() if cohort in mine), None)
 
 
 class Plain:

@@ -18,7 +18,6 @@ from scheduling.objects.requests import total_requests, usage
 from scheduling.objects.submission import workload_of_job, workload_of_pod
 from scheduling.status.deadlines import act_on_checks, deactivate, end_execution, release
 from scheduling.status.reservation import sync_admitted
-from scheduling.status.second_pass import needs_second_pass
 from scheduling.status.writing import written_status
 
 _KEYS = st.sampled_from(
@@ -55,7 +54,6 @@ def test_any_workload_can_be_read_counted_and_moved_on(
     assert isinstance(usage(total_requests(work)), dict)
     assert isinstance(misfit(work, around) + scheduling_hash(work), str)
     assert Ordering().since(work) >= 0
-    assert needs_second_pass(work) in (True, False)
     for step in (sync_admitted, act_on_checks, end_execution, deactivate, release):
         assert isinstance(written_status(step(work, now)), dict)
 

@@ -12,7 +12,6 @@ from scheduling.status.eviction import (
     PendingAgain,
     evict,
     evicted_by_deactivation,
-    evicted_by_timeout,
     pending_again,
     preempt,
     target_for_deactivation,
@@ -68,23 +67,19 @@ def test_a_preemption_tells_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "status", "found"),
+    ("reason", "status", "deactivated"),
     [
-        ("Deactivated", "True", (True, False)),
-        ("DeactivatedDueToAdmissionCheck", "True", (True, False)),
-        ("PodsReadyTimeout", "True", (False, True)),
-        ("AdmissionCheck", "True", (False, False)),
-        ("PodsReadyTimeout", "False", (False, False)),
-        ("Deactivated", "False", (False, False)),
+        ("Deactivated", "True", True),
+        ("DeactivatedDueToAdmissionCheck", "True", True),
+        ("PodsReadyTimeout", "True", False),
+        ("AdmissionCheck", "True", False),
+        ("Deactivated", "False", False),
     ],
 )
-def test_what_evicted_it_is_told_by_the_condition(reason: str, status: str, found: tuple[bool, bool]) -> None:
+def test_the_condition_says_whether_a_deactivation_evicted_it(reason: str, status: str, deactivated: bool) -> None:
     gone = workload(status={"conditions": [condition("Evicted", status, reason)]})
 
-    assert (
-        evicted_by_deactivation(gone),
-        evicted_by_timeout(gone) is not None,
-    ) == found
+    assert evicted_by_deactivation(gone) is deactivated
 
 
 def test_a_target_for_deactivation_is_a_condition() -> None:

@@ -9,7 +9,7 @@ from scheduling.queue_tree.amounts import Amounts
 from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.resources import PODS
 from scheduling.volcano.session import SchedulingSession, SessionOutcome
-from scheduling.volcano.setup import DEFAULT_TIERS, PluginSettings, SessionSetup, open_session
+from scheduling.volcano.setup import DEFAULT_TIERS, PluginSettings, SessionSetup, engine
 
 
 def amounts(text: str) -> dict[str, int]:
@@ -99,7 +99,7 @@ def session(
     drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task | tuple[PodGroup, Task], level: int = 0
 ) -> SchedulingSession:
     """A session of Volcano's default plugins, with the argument ancestorReclaimLevel."""
-    return open_session(cluster(drawing, machines, *parts), with_level(level))
+    return engine(cluster(drawing, machines, *parts), with_level(level)).session()
 
 
 def with_level(level: int) -> list[list[PluginSettings]]:
@@ -119,7 +119,7 @@ def flat(
 ) -> SchedulingSession:
     """A session with the plugin `proportion`."""
     tiers = [[PluginSettings("gang"), PluginSettings("proportion"), PluginSettings("predicates")]]
-    return open_session(cluster(drawing, machines, *parts), tiers)
+    return engine(cluster(drawing, machines, *parts), tiers).session()
 
 
 def reasons(outcome: SessionOutcome, name: str) -> list[str]:

@@ -11,7 +11,7 @@ from scheduling.volcano.actions import run
 from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.objects import Devices, Task, VolcanoQueueSettings
 from scheduling.volcano.queues import QueueAccounts
-from scheduling.volcano.setup import SessionSetup, open_session
+from scheduling.volcano.setup import SessionSetup, engine
 from tests.scheduling.volcano.drawn import group, node, pod
 
 GPU, SIZE = "deviceclass/gpu.com", "memory.deviceclass/gpu.com"
@@ -73,7 +73,7 @@ def test_a_podgroup_reserves_devices_when_it_enters() -> None:
     first = replace(claiming("a", "one", {GPU: 2}), group="ns/a")
 
     outcome = run(
-        open_session(SessionSetup(queues, groups, [first, claiming("b", "two", {GPU: 1})], [node("n1", "cpu=9")])),
+        engine(SessionSetup(queues, groups, [first, claiming("b", "two", {GPU: 1})], [node("n1", "cpu=9")])).session(),
         ["enqueue"],
     )
 

@@ -13,7 +13,7 @@ from scheduling.volcano.actions import run
 from scheduling.volcano.engine import PluginEngine
 from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import PluginSettings, SessionSetup, engine, open_session
+from scheduling.volcano.setup import PluginSettings, SessionSetup, engine
 from scheduling.volcano.world import SessionWorld
 from tests.profiles import seeds
 from tests.scheduling.calls import calls as called
@@ -140,7 +140,7 @@ class Both:
 
     def decide(self, actions: tuple[str, ...]) -> None:
         """Ask both, and let happen what they decide."""
-        expected = run(open_session(self.cluster(), self.tiers), actions)
+        expected = run(engine(self.cluster(), self.tiers).session(), actions)
         outcome = self.engine.decide(actions)
         assert (expected.binds, expected.evicted, expected.pipelined) == (
             outcome.binds,

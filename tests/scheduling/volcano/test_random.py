@@ -15,7 +15,7 @@ import pytest
 from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.session import SessionOutcome
-from scheduling.volcano.setup import SessionSetup, open_session
+from scheduling.volcano.setup import SessionSetup, engine
 from tests.profiles import seeds
 from tests.scheduling.volcano.drawn import group, node, requesting, with_level
 
@@ -36,7 +36,7 @@ class Play:
 
     def session(self) -> SessionOutcome:
         cluster = SessionSetup([*self.queues.values()], [*self.groups.values()], [*self.tasks.values()], self.machines)
-        outcome = run(open_session(cluster, with_level(self.level)), ACTIONS)
+        outcome = run(engine(cluster, with_level(self.level)).session(), ACTIONS)
         for name, phase in outcome.phases.items():
             self.groups[name] = replace(self.groups[name], phase=phase)
         for name, at in outcome.binds.items():

@@ -10,7 +10,7 @@ from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Task
 from scheduling.volcano.order import of_victims
 from scheduling.volcano.session import SchedulingSession, SessionOutcome
-from scheduling.volcano.setup import SETTLED, PluginSettings, open_session
+from scheduling.volcano.setup import SETTLED, PluginSettings, engine
 from tests.scheduling.volcano.drawn import cluster, group, node, pod, reasons, running, session, work
 
 BIG = [node("n1", "cpu=1000,memory=1000,gpu=100,vendor/x=100")]
@@ -157,7 +157,7 @@ def two_reclaimers(*, settled: bool) -> SessionOutcome:
         [node("n1", "cpu=4,memory=4")],
         *work(*pair_of("a", "A"), group("b", "B"), pod("b", "b", "cpu=2,memory=2")),
     )
-    return run(open_session(parts, tiers), ["allocate", "reclaim"])
+    return run(engine(parts, tiers).session(), ["allocate", "reclaim"])
 
 
 def pair_of(name: str, queue: str) -> list[object]:

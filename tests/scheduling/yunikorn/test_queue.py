@@ -1,4 +1,4 @@
-"""Max, headroom, applications and order on every level of the tree."""
+"""Max, applications and order on every level of the tree."""
 
 from __future__ import annotations
 
@@ -19,14 +19,6 @@ TEAM = """
 - {name: none, resources: {max: {vcore: 0, memory: 10G}}}
 """
 NODES = {"vcore": 100_000, "memory": 100 * G}
-
-
-def test_headroom_is_the_least_that_is_left_on_the_path() -> None:
-    queues = scheduler(TEAM, NODES).tree.queues
-    queues["root.p.a"].allocate({"vcore": 15_000, "memory": 4 * G})
-
-    assert queues["root.p.a"].headroom() == {"vcore": 5000, "memory": 6 * G}
-    assert queues["root.p.b"].headroom() == {"vcore": 5000, "memory": 96 * G}
 
 
 @pytest.mark.parametrize(

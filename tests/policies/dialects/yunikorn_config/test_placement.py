@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from policies.dialects.yunikorn_config import ReportedApplication, place, read_config
+from policies.dialects.yunikorn_config import Config, QueuePlacement, ReportedApplication, read_config
 from policies.dialects.yunikorn_config.acl import Acl, BadAcl, load
 from policies.dialects.yunikorn_config.dynamic import Leaf, gang_excess, with_tags
 from policies.dialects.yunikorn_config.patterns import compiled, found
-from policies.dialects.yunikorn_config.placement import NO_MATCH
+from policies.dialects.yunikorn_config.placement import NO_MATCH, ConfiguredPartition
+from policies.dialects.yunikorn_config.placement import placed as placed_by
 from tests.policies.dialects.yunikorn_config.texts import config
 
 TREE = """
@@ -17,6 +18,11 @@ TREE = """
 """
 NAMESPACE = "- {name: tag, value: namespace, create: true}"
 PARENT = "- {name: tag, value: namespace, create: true, parent: {name: tag, value: namespace.parentqueue}}"
+
+
+def place(tree: Config, application: ReportedApplication) -> QueuePlacement:
+    assert tree.partition is not None
+    return placed_by(tree.partition.rules, ConfiguredPartition(tree.partition), application)
 
 
 def placed(rules: str, tree: str = TREE, queue: str = "", user: str = "sue", **tags: str) -> str:

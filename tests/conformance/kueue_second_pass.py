@@ -1,4 +1,4 @@
-"""Whether a workload that holds quota needs a second scheduling pass for its topology.
+"""Whether a workload that holds quota needs a second scheduling pass for its topology, for Kueue's own table.
 
 Source: Kueue v0.19, pkg/workload (second pass of topology-aware scheduling).
 """

@@ -1,4 +1,4 @@
-"""The quota of a manager's ClusterQueue as the sum of its workers' quota (quotaManagement: Automated).
+"""The quota of a manager's ClusterQueue as the sum of its workers' quota, for Kueue's own table. Quotree leaves it.
 
 Source: Kueue v0.19, gate MultiKueueManagerQuotaAutomation (off by default), KEP-9988.
 """

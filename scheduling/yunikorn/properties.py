@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from policies.configuration.kueue.durations import nanoseconds
-from policies.dialects.yunikorn_config.settings import QUOTA_DELAY
 from scheduling.objects.times import SECOND
 
 FIFO = "fifo"
@@ -26,14 +25,14 @@ _PRIORITY_POLICY = "priority.policy"
 _PRIORITY_OFFSET = "priority.offset"
 _PREEMPTION = "preemption.policy"
 _PREEMPTION_DELAY = "preemption.delay"
-_INHERITED = (_SORT, _BY_PRIORITY, _PREEMPTION_DELAY, QUOTA_DELAY)
+_INHERITED = (_SORT, _BY_PRIORITY, _PREEMPTION_DELAY)
 _DELAY = 30 * SECOND
 _INT32 = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """`sort` is the order of the applications in a leaf. Delays are in nanoseconds; a `quota_delay` of 0 is off."""
+    """`sort` is the order of the applications in a leaf. `preemption_delay` is in nanoseconds."""
 
     sort: str = FIFO
     by_priority: bool = True
@@ -41,7 +40,6 @@ class Properties:
     priority_offset: int = 0
     preemption: str = DEFAULT
     preemption_delay: int = _DELAY
-    quota_delay: int = 0
 
 
 DEFAULTS = Properties()
@@ -64,7 +62,6 @@ def read_properties(texts: Mapping[str, str]) -> Properties:
         priority_offset=_offset(texts.get(_PRIORITY_OFFSET, "")),
         preemption=policy if policy in (FENCE, DISABLED) else DEFAULT,
         preemption_delay=_delay(texts.get(_PREEMPTION_DELAY), _DELAY),
-        quota_delay=_delay(texts.get(QUOTA_DELAY), 0),
     )
 
 

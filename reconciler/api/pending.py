@@ -14,7 +14,7 @@ from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDI
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import PendingEntry
-from scheduling.visibility.causes import stopped
+from scheduling.visibility.explanation import inactive_message
 from scheduling.visibility.sentence import missing_queue
 from scheduling.world.world import World
 
@@ -92,13 +92,13 @@ class _Tried:
 
     def __init__(self, world: World, queue: str) -> None:
         self._world, self._queue = world, queue
-        self._stopped = stopped(world, queue)
+        self._inactive = inactive_message(world.state.queues[queue])
         self._alike: dict[Hashable, tuple[str, str]] = {}
 
     def why(self, entry: PendingEntry) -> tuple[str, str]:
         """By the last cycle, else by the condition that one left if that says enough, else as if it were its turn."""
-        if self._stopped:
-            return SUSPENDED, self._stopped
+        if self._inactive:
+            return SUSPENDED, self._inactive
         wait = self._world.last_attempt(entry.key)
         if wait is not None:
             return wait.reason, wait.message

@@ -29,8 +29,6 @@ from scheduling.world.world import World
 ACTIVE = "Active"
 COHORT_ACTIVE = "CohortActive"
 CYCLE = "CohortCycleDetected"
-BROKEN = "CohortTreeBroken"
-"""Nothing is admitted in the whole tree, since something in it is marked as broken."""
 MANAGERS = {
     CLUSTER_QUEUE: "kueue-clusterqueue-controller",
     LOCAL_QUEUE: "kueue-localqueue-controller",
@@ -111,9 +109,6 @@ def status_of_cohort(
 def readiness_of(world: World, queue: str) -> ReadyCondition:
     """Whether a ClusterQueue admits: by itself, and by its tree."""
     found: Readiness = world.can_admit(queue)
-    stopped = world.stop(world.state.queues[queue]) if found.active else ""
-    if stopped:
-        return ReadyCondition(False, BROKEN, f"Can't admit new workloads: {stopped}.")
     return ReadyCondition(found.active, found.reason, found.message)
 
 
@@ -135,12 +130,6 @@ def cohort_readiness(world: World, node: QuotaNode) -> ReadyCondition:
         return ReadyCondition(
             False, CYCLE, f"Nothing new is admitted in the whole tree: its cohorts form a cycle: {way}"
         )
-    for name, reason in sorted(world.marked.items()):
-        marked = world.state.tree.cohorts.get(name) or world.state.tree.queues.get(name)
-        if marked is not None and marked.root is node.root:
-            return ReadyCondition(
-                False, BROKEN, f"Nothing new is admitted in the whole tree: {marked} is broken: {reason}"
-            )
     return ReadyCondition(True, "Ready", "Workloads can be admitted in this cohort")
 
 

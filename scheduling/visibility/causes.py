@@ -62,14 +62,6 @@ class WaitingCause(NamedTuple):
     stuck: bool = False
 
 
-def stopped(world: World, queue: str) -> str:
-    """Why the ClusterQueue tries nobody, empty where it does. What of its tree is broken is for who may see that."""
-    found = world.state.queues[queue]
-    if world.stop(found):
-        return f"ClusterQueue {queue} admits nothing: something in its tree is marked as broken"
-    return f"ClusterQueue {queue} is inactive: {found.inactive}" if found.inactive else ""
-
-
 def remark(message: str) -> str:
     return f" ({message})" if message else ""
 
@@ -130,9 +122,6 @@ def _of_queue(
 
 def _suspended(world: World, why: Explanation) -> WaitingCause:
     ready = world.can_admit(why.queue)
-    if world.stop(world.state.queues[why.queue]):
-        text = stopped(world, why.queue)
-        return WaitingCause((text,), (text,), administrator=("have it repaired",))
     faults = ready.message.removeprefix(CANNOT_ADMIT).lstrip(":; ").removesuffix(".")
     halted = "is stopped and admits nothing" if faults == IS_STOPPED else f"admits nothing: {faults}"
     mended = _MENDED.get(ready.reason, "have its AdmissionChecks changed").format(queue=why.queue)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.visibility.as_json import AccessScope, JobReference, running_json, waiting_json
-from scheduling.visibility.causes import stopped
 from scheduling.visibility.sentence import sentence, waits_for_checks
 from scheduling.visibility.workloads import WaitingWorkload, holding, waits
 from scheduling.world.world import World
@@ -34,7 +31,6 @@ def explained(
     workload, scope = world.workloads[key], scope or AccessScope()
     found = waits(world, key, now, consider=True)
     if found is not None:
-        found = found if scope.queues else _discreet(world, found)
         text = sentence(world, found, words or moment).text
         content = waiting_json(found, text, named, moment, scope)
         return {"state": "waiting", **content, **_ahead(world, found, named, scope)}
@@ -61,12 +57,3 @@ def _ahead(world: World, found: WaitingWorkload, named: JobReference, scope: Acc
     near = world.queues.pending[why.queue].positions().names(before - last, last)
     readable = [name for name in near if scope.of(name)]
     return {"ahead": {"workloads": [dict(named(name)) for name in readable], "others": before - len(readable)}}
-
-
-def _discreet(world: World, found: WaitingWorkload) -> WaitingWorkload:
-    """The same without the name of a Cohort or ClusterQueue elsewhere in the tree that is marked as broken."""
-    why = found.explanation
-    if why is None or why.reason != SUSPENDED or not why.queue:
-        return found
-    text = stopped(world, why.queue)
-    return replace(found, message=text, explanation=replace(why, message=text)) if text else found

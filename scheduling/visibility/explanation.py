@@ -141,14 +141,19 @@ def explain(
     pending = world.queues.pending[name]
     if position is None:
         position = pending.positions().position(key)
-    if stopped := world.stop(queue) or (f"ClusterQueue {name} is inactive: {queue.inactive}" if queue.inactive else ""):
-        return Explanation(key, name, SUSPENDED, stopped, position)
+    if queue.inactive:
+        return Explanation(key, name, SUSPENDED, inactive_message(queue), position)
     wait = world.last_attempt(key)
     if wait is None and consider:
         wait = try_alone(world, name, pending.get(key))
     if wait is None:
         return Explanation(key, name, PENDING_EVALUATION, "It waits for its turn", position)
     return _of_wait(queue, key, wait, position, trees or TreeCache(), inadmissible=not pending.is_active(key))
+
+
+def inactive_message(queue: ClusterQueueState) -> str:
+    """Why the ClusterQueue tries no workload; empty if it does."""
+    return f"ClusterQueue {queue.name} is inactive: {queue.inactive}" if queue.inactive else ""
 
 
 def _of_wait(

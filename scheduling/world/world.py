@@ -22,7 +22,7 @@ from scheduling.preemption.candidates import CandidatePrecedence
 from scheduling.queues.consumption import Consumption
 from scheduling.queues.pending import PendingEntry
 from scheduling.queues.queues import PendingQueues
-from scheduling.quota.node import QuotaNode, queues_below, stored_below
+from scheduling.quota.node import stored_below
 from scheduling.quota.state import ClusterQueueState, Options, QuotaState, Reservation
 from scheduling.quota.touched import Touch
 from scheduling.world.decisions import Wait
@@ -65,7 +65,6 @@ class World:
         self.surroundings: dict[str, Surroundings] = {}
         self.overheads: Mapping[str, Amounts] = {}
         self.terminating: set[str] = set()
-        self.marked: dict[str, str] = {}
         self.assumed: set[str] = set()
         self.undecided: set[str] = set()
         self._last_attempts = LastAttempts()
@@ -138,39 +137,6 @@ class World:
         self.queues.flush_trees(roots, now)
         for root in roots:
             self.state.touch_tree(root)
-
-    def mark(self, cohort: str, reason: str) -> None:
-        """Admit nothing new in the tree of this Cohort or ClusterQueue until `unmark`."""
-        self.marked[cohort] = reason
-        self._touch_marked(cohort)
-
-    def unmark(self, cohort: str, now: int) -> None:
-        if self.marked.pop(cohort, None) is not None:
-            self._touch_marked(cohort)
-            node = self._node(cohort)
-            if node is not None:
-                self.queues.flush_trees([node.root], now)
-                for queue in queues_below(node.root):
-                    self.queues.wake(queue.name)
-
-    def _touch_marked(self, name: str) -> None:
-        node = self._node(name)
-        for queue in queues_below(node.root) if node is not None else ():
-            self.touched.queue(queue.name)
-
-    def stop(self, queue: ClusterQueueState) -> str:
-        """Why nothing new is admitted in the tree of this ClusterQueue; empty if something may be."""
-        if not self.marked:
-            return ""
-        root = queue.node.root
-        for name, reason in sorted(self.marked.items()):
-            node = self._node(name)
-            if node is not None and node.root is root:
-                return f"{node} is marked as broken: {reason}"
-        return ""
-
-    def _node(self, name: str) -> QuotaNode | None:
-        return self.state.tree.cohorts.get(name) or self.state.tree.queues.get(name)
 
     # --- what queues refer to
 
@@ -398,4 +364,4 @@ class World:
 
     def is_ready(self, queue: str) -> bool:
         """Whether its heads are tried."""
-        return queue not in self.undecided and self.can_admit(queue).active and not self.stop(self.state.queues[queue])
+        return queue not in self.undecided and self.can_admit(queue).active

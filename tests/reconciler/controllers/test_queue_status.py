@@ -106,18 +106,6 @@ def test_every_node_of_a_cycle_and_below_it_is_not_active() -> None:
     assert "c -> top -> c" in status_of_cohort(made, "c")["conditions"][0]["message"]
 
 
-def test_a_tree_marked_as_broken_says_so_at_every_node() -> None:
-    made = world()
-    made.take_touched()
-    made.mark("r", "it lies")
-    assert {touch for touch in made.take_touched() if touch[0] == CLUSTER_QUEUE} == {
-        (CLUSTER_QUEUE, "q"),
-        (CLUSTER_QUEUE, "r"),
-    }
-    assert reported(status_of_cluster_queue(made, "q")) == ("False", "CohortTreeBroken")
-    assert reported(status_of_cohort(made, "c"), "CohortActive") == ("False", "CohortTreeBroken")
-
-
 def test_a_condition_keeps_its_transition_while_its_status_stays_and_other_conditions_stay() -> None:
     other = {"type": "MultiKueueManagerQuotaAutomation", "status": "True"}
     old = {"type": "Active", "status": "False", "reason": "Stopped", "message": "m", "lastTransitionTime": "then"}

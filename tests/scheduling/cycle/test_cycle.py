@@ -158,20 +158,6 @@ def test_a_cycle_stops_what_is_new_and_keeps_what_runs_until_it_is_undone() -> N
     assert reported(made.step()) == {"a2": "in a"}
 
 
-def test_a_tree_with_a_marked_node_admits_nothing_new_anywhere() -> None:
-    made = cluster(("a", "left", 2), ("b", "right", 2), ("c", None, 2))
-    for name in ("left", "right"):
-        made.put_cohort(CohortSettings(name, "top", {}))
-    made.world.mark("left", "its quota was edited by hand")
-    for name in ("a", "b", "c"):
-        made.put(asks(f"{name}1", name, 1))
-
-    assert reported(made.step()) == {"c1": "in c"}
-
-    made.world.unmark("left", made.now)
-    assert reported(made.step()) == {"a1": "in a", "b1": "in b"}
-
-
 def test_what_the_engine_cannot_decide_is_never_admitted_by_ignoring_it() -> None:
     made = cluster(("a", None, 4))
     topology = {**pod_set(gpu="1"), "topologyRequest": {"required": "rack"}}

@@ -101,13 +101,13 @@ def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserR
 
 
 def _of_files(against: Against, audit: Getter) -> UserReader:
-    from cli.input.context import DECLARED
     from cli.input.given import gather
     from cli.input.options import EngineOptions
     from cli.input.settings import settings
     from cli.input.simulation import play
     from cli.report.whole_trees import answer, context_of, users_of
     from cli.serving.file_reader import FilesReader
+    from policies.dialects.declared import DECLARED
     from policies.model.forest import Forest
 
     given = gather([against.name])

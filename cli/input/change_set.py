@@ -11,7 +11,7 @@ import click
 
 from cli.exits import Misused
 from cli.input.against import Against
-from cli.input.context import DECLARED, Context, load
+from cli.input.context import Context, load
 from cli.input.documents import Unreadable
 from cli.input.given import NO_FILES, Given, gather, joined
 from cli.input.options import against as against_option
@@ -19,6 +19,7 @@ from cli.input.pruning import missing
 from cli.input.roots import as_one
 from cli.input.selection import InputSelection, selected
 from policies.configuration.settings import YuniKornSettings
+from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref

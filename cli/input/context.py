@@ -16,13 +16,7 @@ from cli.input.snapshot_file import WORK, SnapshotFile
 from cli.progress import stage, tick
 from policies import dialects
 from policies.configuration.settings import YuniKornSettings
-from policies.dialects import core, kueue, volcano
-from policies.dialects.kueue_kinds import (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    WORKLOAD_PRIORITY_CLASS,
-)
+from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, identity
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
@@ -30,21 +24,6 @@ from policies.model.objects import GroupKind, Ref
 if TYPE_CHECKING:
     from cluster.client import ClusterClient
     from cluster.sources import WatchSource
-
-DECLARED = (
-    kueue.COHORT,
-    kueue.CLUSTER_QUEUE,
-    kueue.LOCAL_QUEUE,
-    kueue.RESOURCE_FLAVOR,
-    WORKLOAD_PRIORITY_CLASS,
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
-    MULTIKUEUE_CLUSTER,
-    volcano.QUEUE,
-    core.NAMESPACE,
-)
-"""The kinds that people keep in files: an object of these that is in no file does not exist. Work is not in files."""
-
 
 Keep = Callable[[Ref, Manifest], None]
 """Gets each object, and keeps the parts that it needs."""

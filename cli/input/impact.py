@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cli.input.change_set import ChangeSet
-from cli.input.context import DECLARED
 from cli.input.given import Given
 from cli.input.options import EngineOptions
 from cli.input.simulation import SimulatedFiles, beside, engine_settings
 from cli.input.snapshot import read
 from policies.configuration.settings import Configuration
 from policies.dialects import core, volcano
+from policies.dialects.declared import DECLARED
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.impact.differences import NodeChange, differences
 from policies.impact.quotas import Excess, Quotas

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cli.input.change_set import ChangeSet
-from cli.input.context import DECLARED
 from policies.configuration.settings import Configuration
+from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Parsed
 from policies.judge import Before, judge, stored_state
 from policies.judging.changes import change as change_of

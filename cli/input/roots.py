@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cli.input.context import DECLARED, Context
+from cli.input.context import Context
 from cli.input.documents import Document, Unreadable
 from cli.input.given import NO_FILES, Given, Placed, identify, is_numbered, noted
 from cli.input.paths import HERE, path_within
@@ -24,6 +24,7 @@ from cli.input.selection import InputSelection
 from cli.input.survey import ReadUnit, Survey, survey
 from cli.output import note
 from policies.configuration.settings import Configuration
+from policies.dialects.declared import DECLARED
 from policies.judge import Before, stored_state
 from policies.model.objects import GroupKind, Ref
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Protocol
 
 from cli.exits import Exit, Misused, strongest
-from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable, read
 from cli.input.given import Given, Placed, Repeated, gather
 from cli.input.options import EngineOptions
@@ -21,6 +20,7 @@ from cli.progress import stage
 from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano
+from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, Parsed
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, read_config_map
 from policies.model.defect import Defect

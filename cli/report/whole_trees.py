@@ -8,7 +8,7 @@ from typing import Any
 from cli.exits import OutOfReach
 from cli.input import elsewhere
 from cli.input.against import Against
-from cli.input.context import DECLARED, Context, load
+from cli.input.context import Context, load
 from cli.input.settings import settings
 from cli.input.simulation import Simulations
 from cli.output import note
@@ -19,6 +19,7 @@ from cli.report.tree_view import ALL, ShownTree
 from cli.report.trees import cycles, walk
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import kueue
+from policies.dialects.declared import DECLARED
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
 from scheduling.volcano.world import SessionWorld as Volcano

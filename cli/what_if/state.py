@@ -13,7 +13,7 @@ from typing import Any
 
 from cli.input.against import Against
 from cli.input.change_set import ChangeSet
-from cli.input.context import DECLARED, Context, followed
+from cli.input.context import Context, followed
 from cli.input.documents import Document, Unreadable, parse
 from cli.input.given import NO_FILES, Given, identify
 from cli.input.impact import Impact, of_cluster, played
@@ -27,6 +27,7 @@ from cli.report.model import report
 from cli.what_if.rights import Rights
 from cluster.client import ClusterClient
 from cluster.sources import FOLLOWED, WatchSource
+from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
 from policies.model.objects import Ref

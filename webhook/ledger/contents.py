@@ -10,28 +10,15 @@ from typing import NamedTuple
 
 from cluster.sightings import Sightings, Snapshot, covers
 from cluster.versions import is_newer
-from policies.dialects import core, kueue, volcano
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.dialects import core
+from policies.dialects.declared import DECLARED
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.change import Change
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
 from webhook.ledger.entry import LedgerEntry
 
-ORDERED = frozenset(
-    {
-        kueue.COHORT,
-        kueue.CLUSTER_QUEUE,
-        kueue.LOCAL_QUEUE,
-        kueue.RESOURCE_FLAVOR,
-        ADMISSION_CHECK,
-        MULTIKUEUE_CONFIG,
-        MULTIKUEUE_CLUSTER,
-        volcano.QUEUE,
-        core.NAMESPACE,
-        CONFIG_MAP,
-    }
-)
+ORDERED = frozenset({*DECLARED, CONFIG_MAP})
 """The kinds whose changes are entered: those that rules of other objects read, and that fail closed."""
 
 _YUNIKORN = "yunikorn.apache.org//queues"

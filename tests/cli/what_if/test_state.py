@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from cli.input.context import DECLARED
 from cli.what_if.state import Resting
 from policies import dialects
+from policies.dialects.declared import DECLARED
 from policies.model.forest import Forest
 from reconciler.api.snapshot import of_manifests
 from tests.builders import cluster_queue, cohort, flavor, group, kueue, local_queue, namespace, queued_job, workload

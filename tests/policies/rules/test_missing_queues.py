@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cli.input.context import DECLARED
+from policies.dialects.declared import DECLARED
 from policies.model.change import Circumstances, User
 from policies.model.findings import NotEvaluated
 from policies.model.forest import Forest

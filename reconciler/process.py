@@ -32,13 +32,13 @@ from reconciler.controllers.waiting_jobs import WaitingJobsController
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kind import JobKind
 from reconciler.managed_jobs import ManagedJobs
 from reconciler.multikueue.assembly import MultiKueueRunner, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WatchedKind
 from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.parts.claims import DEFAULT
 from reconciler.shell.call import asked

@@ -135,7 +135,7 @@ def collect(against: Against, yunikorn: YuniKornSettings, keep: Keep) -> frozens
 def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[WatchSource]:
     """All kinds of a cluster that rules or decisions read."""
     from cluster.sources import WatchSource, sources  # here, since these take long to load
-    from reconciler.core.watched import WATCHED_KINDS
+    from reconciler.objects.watched import WATCHED_KINDS
 
     followed = [*sources(yunikorn)]
     kinds = {source.kind for source in followed}

@@ -12,8 +12,8 @@ from cluster.errors import NotFound
 from cluster.resource import Resource
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedKind, watched_kinds
 from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.watched import WatchedKind, watched_kinds
 from reconciler.process import DecisionSettings
 from scheduling.world.world import World
 

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from cluster.expiry import Expiry
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
-from reconciler.core.watched import by_kind
 from reconciler.multikueue.conditions import check_condition, check_patch, cluster_condition, cluster_patch
 from reconciler.multikueue.connections import ConnectedWorker
 from reconciler.multikueue.kubeconfigs import WorkerLogin
@@ -18,6 +17,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
+from reconciler.objects.watched import by_kind
 from reconciler.objects.workers import (
     DropWorker,
     FollowWorker,

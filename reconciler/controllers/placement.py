@@ -18,7 +18,6 @@ from reconciler.controllers.clusters import CHECKS, keep
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
-from reconciler.core.watched import WatchedKind, by_kind
 from reconciler.jobs.kind import JobKind
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.pods import REMOTE_PODS, UNIT
@@ -29,6 +28,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.objects.wanted import WantedWrite, reference
+from reconciler.objects.watched import WatchedKind, by_kind
 from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
 from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming

@@ -20,7 +20,6 @@ from reconciler.controllers.owners.out_of_sight import OutOfSight
 from reconciler.controllers.owners.ownership import WorkloadsByOwner
 from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
-from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.life import orphaned
 from reconciler.jobs.pod_group import steps
 from reconciler.jobs.pod_member import GroupPod, read_member
@@ -33,6 +32,7 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import WatchedKind, ignore
 from reconciler.parts.partition import WORK_AT
 from scheduling.objects.naming import NAMING, Naming, workload_names
 from scheduling.objects.workload import JOB_UID, OF_GROUP, ORIGIN, Workload

@@ -9,12 +9,12 @@ from cluster.actions import Delete
 from policies.dialects.kueue_checks import PROVISIONING
 from policies.dialects.kueue_kinds import PROVISIONING_REQUEST_CONFIG
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
-from reconciler.core.watched import by_kind
 from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault, same
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import by_kind
 from reconciler.provisioning.objects import (
     CONFIG_RESOURCE,
     CONFIGS,

@@ -18,10 +18,10 @@ from reconciler.controllers.queue_events import QueueEvents
 from reconciler.controllers.queue_status import change
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
-from reconciler.core.watched import WATCHED_KINDS
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import WATCHED_KINDS
 from scheduling.objects.times import SECOND
 from scheduling.quota.shares import Shares
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, Touch

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from reconciler.controllers.local_usage import begin, followed, remember, sample
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
-from reconciler.core.watched import by_kind
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
+from reconciler.objects.watched import by_kind
 from reconciler.parts.partition import WORK_AT
 from scheduling.world.world import World
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cluster.actions import Action
-from reconciler.core.watched import WatchedResource
 from reconciler.objects.observed import Key
+from reconciler.objects.watched import WatchedResource
 from reconciler.objects.workers import WorkerCommand
 
 

@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 from cluster.actions import Action
 from reconciler.core.commands import ReadObject
-from reconciler.core.watched import WatchedKind
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import FromWorker, WorkerCommand
 from scheduling.objects.workload import Workload
 

@@ -12,11 +12,11 @@ from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.lifecycles import concerned
 from reconciler.core.records import WORKLOAD, Records
 from reconciler.core.waits import Waits
-from reconciler.core.watched import WatchedKind, by_kind, by_resource, watched_kinds
 from reconciler.managed_jobs import ManagedJobs, NamespaceSelection
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import news
+from reconciler.objects.watched import WatchedKind, by_kind, by_resource, watched_kinds
 from reconciler.observer.observer import Observer
 from reconciler.parts.partition import TreePartition
 from reconciler.recorder.recorder import EventRecorder

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from cluster.actions import Action
 from cluster.client import ClusterClient
-from reconciler.core.watched import WatchedKind
 from reconciler.multikueue.connections import Connections
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.multikueue.sources import KubeconfigSources, Sources
 from reconciler.multikueue.worker_session import Pulse
 from reconciler.objects.observed import Key
+from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import FromWorker, Source, WorkerActivity
 from reconciler.shell.call import Call
 from scheduling.placement.settings import PlacementSettings

@@ -11,10 +11,10 @@ from cluster.actions import Patch
 from cluster.expiry import Expiry
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP, MULTIKUEUE_CONFIG
-from reconciler.core.watched import VERSION
 from reconciler.multikueue.objects import MULTIKUEUE_CLUSTERS, MULTIKUEUE_CONFIGS, MultiKueueConfig
 from reconciler.objects.activity import CHECK_ACTIVE, ActiveCondition, active_patch, parameters_fault
 from reconciler.objects.stored import Stored
+from reconciler.objects.watched import VERSION
 from reconciler.objects.workers import WorkerConnection
 from scheduling.objects import times
 from scheduling.objects.queue_settings import CheckParameters

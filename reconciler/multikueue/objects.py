@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from reconciler.core.watched import VERSION, WatchedKind, ignore
 from reconciler.objects.activity import ACTIVE
 from reconciler.objects.stored import read_stored
+from reconciler.objects.watched import VERSION, WatchedKind, ignore
 from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, Source, WorkerActivity
 from scheduling.objects import times
 

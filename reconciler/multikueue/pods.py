@@ -21,7 +21,6 @@ from policies.dialects.pod_reading import PodLife, pod_reading
 from policies.dialects.reading import listing, mapping
 from policies.model.objects import parted
 from policies.mutation.kueue_pod_defaults import GATE
-from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.pod_member import TERMINATION_TARGET, GroupPod
 from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
@@ -31,6 +30,7 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import differences
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import WatchedKind, ignore
 from scheduling.objects.workload import ORIGIN, Workload
 from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from cluster.resource import NAMESPACES
-from reconciler.core.watched import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES, WatchedKind, by_kind
 from reconciler.multikueue.remote_objects import (
     read_remote_cluster_queue,
     read_remote_local_queue,
     read_remote_namespace,
 )
+from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES, WatchedKind, by_kind
 from scheduling.objects.queue_settings import read_cohort_settings
 from scheduling.objects.workload import ORIGIN
 

@@ -19,12 +19,12 @@ from cluster.endpoint import Endpoint, from_content
 from cluster.errors import ApiError, ClusterError, Forbidden, Unauthorized, Unreachable
 from cluster.reflector import Pacing, Reflector
 from cluster.wire import Timeouts
-from reconciler.core.watched import by_resource
 from reconciler.multikueue.kubeconfigs import WorkerLogin
 from reconciler.multikueue.rate_limit import RequestRate
 from reconciler.multikueue.remote import RemoteKinds
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
+from reconciler.objects.watched import by_resource
 from reconciler.shell.reflectors import follow
 from reconciler.shell.writer import Writer
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP, PROVISIONING_REQUEST_CONFIG
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from reconciler.core.watched import VERSION, WatchedKind, ignore
+from reconciler.objects.watched import VERSION, WatchedKind, ignore
 from scheduling.objects.reading import conditions
 from scheduling.objects.workload import Condition
 

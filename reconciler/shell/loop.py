@@ -12,9 +12,9 @@ from cluster.actions import Action
 from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
-from reconciler.core.watched import WatchedResource
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
+from reconciler.objects.watched import WatchedResource
 from reconciler.objects.workers import (
     DropWorker,
     FollowWorker,

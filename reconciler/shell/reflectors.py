@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from cluster.client import ClusterClient
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from reconciler.core.watched import WatchedResource, lists_of
 from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.watched import WatchedResource, lists_of
 
 
 def _as_it_is(observed: Observed) -> Observed:

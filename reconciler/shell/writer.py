@@ -12,9 +12,9 @@ from cluster.apply import perform
 from cluster.client import ClusterClient, ObjectListing
 from cluster.errors import ClusterError, NotFound
 from cluster.retry import RandomBackoff
-from reconciler.core.watched import WatchedResource, lists_of
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.watched import WatchedResource, lists_of
 from reconciler.shell.precedence import ReportPrecedence
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from policies.dialects.volcano_gates import group_of
 from policies.dialects.yunikorn_config.configmap import read_config_map
 from reconciler.controllers.volcano.kinds import BOUND_POD, POD_GROUP, QUEUE
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
-from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Observed
+from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 from scheduling.volcano.gates import gatekeeper as volcano
 from scheduling.volcano.gates.gated_pod import read_gated_group, read_gated_queue

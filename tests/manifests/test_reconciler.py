@@ -18,8 +18,8 @@ from reconciler.configured import read_configured
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.pods import PodsController
 from reconciler.controllers.provisioning import ProvisioningController
-from reconciler.core.watched import WATCHED_KINDS
 from reconciler.jobs.kinds import SHIPPED
+from reconciler.objects.watched import WATCHED_KINDS
 from reconciler.shell.permit import KUEUE_LEASE
 from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, documents, only
 

@@ -16,10 +16,10 @@ from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.events import Event
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedResource
 from reconciler.core.writes import EVENT
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.objects.watched import WatchedResource
 from reconciler.observer.observer import NullObserver
 from reconciler.observer.spans import SpanObserver
 from reconciler.shell.loop import Loop

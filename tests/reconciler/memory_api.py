@@ -13,9 +13,9 @@ from typing import Any
 
 from cluster.actions import Action, Patch
 from cluster.errors import ApiError, ClusterError, Conflict, NotFound, Unreachable
-from reconciler.core.watched import WATCHED_KINDS, by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.watched import WATCHED_KINDS, by_kind
 from tests.copies import copied
 from tests.merging import merged
 from tests.reconciler.recount import Tree, asked, holds_quota, node, used

@@ -11,10 +11,10 @@ from policies.configuration.kueue.reading import read
 from policies.dialects.selectors import read_label_selector
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.controllers.jobs.watched_jobs import watched_jobs
-from reconciler.core.watched import QUEUE_NAME
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.life import managed
 from reconciler.managed_jobs import ManagedJobs, NamespaceSelection, managed_jobs_of
+from reconciler.objects.watched import QUEUE_NAME
 from scheduling.objects.naming import Naming
 from scheduling.objects.priority import PriorityClasses
 from scheduling.world.world import World

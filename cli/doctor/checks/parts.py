@@ -35,7 +35,7 @@ def parts(target: CheckedCluster) -> Iterator[CheckResult]:
     if observes(target):
         yield skipped("", "the reconciler runs with --mode observe, and decides for nothing")
         return
-    from reconciler.core.watched import CLUSTER_QUEUES, COHORTS  # here, since it takes long to load
+    from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS  # here, since it takes long to load
 
     nodes: list[PartNode] = []
     for resource in (COHORTS, CLUSTER_QUEUES):

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
-from reconciler.core.watched import WatchedKind
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 
 PERIOD = 10 * SECOND

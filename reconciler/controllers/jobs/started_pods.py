@@ -14,7 +14,7 @@ from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.pod_reading import pod_reading
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
-from reconciler.core.watched import WatchedKind, ignore
+from reconciler.objects.watched import WatchedKind, ignore
 
 
 class StartedPod(NamedTuple):

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from cluster.decoding import deeper
 from cluster.stream import Manifest
 from policies.dialects.reading import mapping, metadata, text
-from reconciler.core.watched import QUEUE_NAME, WatchedKind, ignore
 from reconciler.jobs.kind import JobKind
 from reconciler.objects.packed import Packed
+from reconciler.objects.watched import QUEUE_NAME, WatchedKind, ignore
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from cluster.resource import PODS, PRIORITY_CLASSES
 from policies.dialects.core import POD
 from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUE, QUEUES
-from reconciler.core.watched import PRIORITY_CLASS, WatchedKind, ignore
+from reconciler.objects.watched import PRIORITY_CLASS, WatchedKind, ignore
 from scheduling.volcano.gates.gated_pod import read_gated_class, read_gated_group, read_gated_pod, read_gated_queue
 
 GATED_POD = WatchedKind("VolcanoGatedPod", PODS, read_gated_pod, ignore, ignore, relist=True, of=POD.kind)

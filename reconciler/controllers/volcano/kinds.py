@@ -12,8 +12,8 @@ from policies.dialects.reading import mapping, metadata, text, texts
 from policies.dialects.volcano import GROUP
 from policies.dialects.volcano_gates import group_of
 from reconciler.controllers.volcano import MANAGER_LEASE, SCHEDULER_LEASE
-from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.stored import read_stored
+from reconciler.objects.watched import WatchedKind, ignore
 from scheduling.objects.times import parse
 from scheduling.volcano_queues.queue_object import OPERATION, read_queue_object
 

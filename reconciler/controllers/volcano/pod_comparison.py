@@ -17,8 +17,8 @@ from reconciler.controllers.volcano.gate_kinds import GATED_CLASS, GATED_GROUP, 
 from reconciler.controllers.volcano.gates import reason_text
 from reconciler.controllers.volcano.kinds import POD_GROUP
 from reconciler.core.controller import Controller
-from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WatchedKind, ignore
 from scheduling.volcano.gates.gated_pod import (
     ALONE,
     GatedGroup,

@@ -14,8 +14,8 @@ from reconciler.controllers.gates.comparison import EVERYWHERE, GateVerdict, Let
 from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS, QUEUE_DEFAULTS
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
-from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WatchedKind, ignore
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod, read_gated_pod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce

@@ -7,8 +7,8 @@ from policies.dialects import core
 from policies.dialects.core import POD, read_namespace
 from policies.dialects.yunikorn_config.configmap import CONFIGS, DEFAULTS, read_config_map
 from reconciler.controllers.yunikorn import QUOTA_NAMESPACE
-from reconciler.core.watched import WatchedKind, ignore
 from reconciler.objects.stored import read_stored
+from reconciler.objects.watched import WatchedKind, ignore
 from scheduling.yunikorn.gates.gated_pod import read_gated_pod
 
 GATED_POD = WatchedKind("GatedPod", PODS, read_gated_pod, ignore, ignore, relist=True, of=POD.kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.core.watched import WATCHED_KINDS
+from reconciler.objects.watched import WATCHED_KINDS
 from tests.cluster.fake import FakeApi, Handler, Reply, Seen
 
 

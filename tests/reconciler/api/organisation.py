@@ -11,8 +11,8 @@ from reconciler.api.routes import ReconcilerApi
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, LeadershipGained, TimePassed
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Listed
+from reconciler.objects.watched import by_kind
 from tests import builders
 from tests.reconciler.checked import statuses
 from tests.schemas import checked

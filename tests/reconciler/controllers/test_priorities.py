@@ -8,9 +8,9 @@ import pytest
 
 from cluster.actions import Patch
 from reconciler.controllers.priorities import PrioritiesController
-from reconciler.core.watched import by_kind
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import by_kind
 from scheduling.objects.priority import PriorityClasses
 from tests.merging import merged
 from tests.reconciler.driver import Driver

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reconciler.controllers.queue_events import QueueEvents
 from reconciler.core.records import Records
-from reconciler.core.watched import by_kind
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import by_kind
 from scheduling.objects.queue_settings import CohortSettings
 from tests.reconciler.two_queues import NOW, world
 

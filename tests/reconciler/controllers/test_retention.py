@@ -8,10 +8,10 @@ import pytest
 
 from cluster.actions import Delete
 from reconciler.controllers.retention import Retention, RetentionController
-from reconciler.core.watched import by_kind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import by_kind
 from scheduling.objects.times import SECOND, parse
 from tests.reconciler.driver import Driver
 from tests.scheduling.manifests import condition, manifest

@@ -11,8 +11,8 @@ from policies.dialects.kueue_flavor import Flavor
 from policies.model.pools import Terms
 from reconciler.controllers.local_usage import admission_share
 from reconciler.controllers.usage import UsageController
-from reconciler.core.watched import by_kind
 from reconciler.jobs.step import JobInputs
+from reconciler.objects.watched import by_kind
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND, parse
 from scheduling.queues.consumption import Consumption, ConsumptionRecord, UsageDecay

@@ -11,10 +11,10 @@ import pytest
 from cluster.errors import Unreachable
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WATCHED_KINDS, WatchedResource
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.observed import Listed, Observed
 from reconciler.objects.outcomes import Failed, Outcome
+from reconciler.objects.watched import WATCHED_KINDS, WatchedResource
 from reconciler.shell.loop import Loop
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND

@@ -9,10 +9,10 @@ from cluster.errors import ApiError
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.state import ClusterState
 from reconciler.core.waits import Waits
-from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import by_kind
 from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND
 from tests.reconciler.checked import Asks, loop, without_events

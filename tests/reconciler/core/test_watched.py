@@ -25,11 +25,11 @@ from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
 from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained, TimePassed
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedKind, WatchedResource, by_resource
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import WatchedKind, WatchedResource, by_resource
 from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell.reflectors import follow
 from tests.builders import Manifest

@@ -19,12 +19,12 @@ from reconciler.controllers.jobs.controller import JobsController
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import WaitFor, WakeAt
 from reconciler.core.waits import Waits
-from reconciler.core.watched import by_kind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
+from reconciler.objects.watched import by_kind
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload

@@ -11,11 +11,11 @@ from policies.configuration.settings import KueueSettings
 from policies.mutation.kueue_pod_defaults import held_pod
 from policies.mutation.patching import patched
 from reconciler.controllers.pods import PodsController, watched_pods
-from reconciler.core.watched import by_kind
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import by_kind
 from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload

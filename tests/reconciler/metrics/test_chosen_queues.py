@@ -9,11 +9,11 @@ import pytest
 from policies.configuration.kueue.reading import read
 from policies.model.errors import BadConfiguration
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import by_kind
 from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.registry import ChosenRegistry
+from reconciler.objects.watched import by_kind
 from scheduling.world.world import World
 from tests.builders import kueue
 from tests.reconciler.two_queues import NOW, world

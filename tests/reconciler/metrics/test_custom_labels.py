@@ -8,7 +8,6 @@ from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import CustomLabel
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import by_kind
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.custom_labels import UNTRACKED, CustomLabels
 from reconciler.metrics.observer import KueueObserver
@@ -16,6 +15,7 @@ from reconciler.metrics.occasions import CycleDecided
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
+from reconciler.objects.watched import by_kind
 from scheduling.quota.state import Options
 from scheduling.world.world import World
 from tests.builders import kueue

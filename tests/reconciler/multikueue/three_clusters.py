@@ -17,13 +17,13 @@ from reconciler.controllers.jobs.watched_jobs import watched_jobs
 from reconciler.controllers.placement import PlacementController
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kind import JobKind
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.remote import remote_kinds
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.watched import WatchedKind
 from reconciler.objects.workers import FromWorker, Source, WorkerActivity, WorkerConnection
 from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND

@@ -14,10 +14,10 @@ from cluster.actions import Action, Patch
 from cluster.client import ObjectListing
 from cluster.errors import NotFound
 from cluster.retry import RandomBackoff
-from reconciler.core.watched import CLUSTER_QUEUES, WatchedResource, by_kind
 from reconciler.objects.observed import Listed
 from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.watched import CLUSTER_QUEUES, WatchedResource, by_kind
 from reconciler.shell.writer import Writer
 
 KEY = ("Workload", "ns/a")

@@ -19,9 +19,9 @@ from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained, LeadershipLost
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WatchedKind, by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.objects.watched import WatchedKind, by_kind
 from scheduling.objects.times import written
 from tests.builders import Manifest
 from tests.copies import copied

@@ -14,9 +14,9 @@ from reconciler.core.commands import Command, ReadObject, Relist, WriteCommand
 from reconciler.core.core import Core
 from reconciler.core.events import LeadershipGained
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.objects.watched import by_kind
 from scheduling.objects.times import SECOND, written
 from scheduling.volcano_queues.queue_object import OPERATION
 from tests.builders import Manifest, manifest, pod_group, queue

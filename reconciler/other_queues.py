@@ -21,7 +21,7 @@ def controllers_of_others(
 ) -> Iterator[Controller]:
     """`observes`: nothing is written, and what others do is compared."""
     if Dialect.VOLCANO in dialects:
-        yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), configuration)
+        yield VolcanoQueuesController(lambda name: state.records.detail((QUEUE.kind, name)), configuration)
     yield from _at_gates(dialects, configuration, state, observes)
 
 

@@ -38,6 +38,7 @@ from reconciler.managed_jobs import ManagedJobs
 from reconciler.multikueue.assembly import MultiKueueRunner, MultiKueueSettings
 from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
 from reconciler.objects.watched import WatchedKind
 from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.parts.claims import DEFAULT
@@ -130,7 +131,7 @@ def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Contr
     yield WaitingJobsController(stored, state.world, state.partition.away)
 
 
-def _jobs_of_workers(settings: DecisionSettings) -> tuple[WatchedKind, ...]:
+def _jobs_of_workers(settings: DecisionSettings) -> tuple[WatchedKind[Packed], ...]:
     return watched_jobs(settings.kinds, every=settings.jobs.without_queue)
 
 
@@ -191,7 +192,7 @@ class Reconciler:
         self._cluster = cluster
         self._permit = lease or Alone()
         self._ended = threading.Event()
-        self._reflectors: list[Reflector[tuple[Observed, ...]]] = []
+        self._reflectors: list[Reflector[tuple[Observed[object], ...]]] = []
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         consumption = Consumption(settings.fading) if settings.fading is not None else None
         world = World(settings.options, settings.ordering, settings.counting, consumption)
@@ -207,7 +208,7 @@ class Reconciler:
             settings.observability,
             kueue=Dialect.KUEUE in settings.dialects,
         )
-        self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.get)
+        self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.at)
         traced = _write_spans(state, spans) if spans is not None else None
         self.loop = Loop(self.core, self._writer, self._permit, self.multikueue, watching, traced, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)

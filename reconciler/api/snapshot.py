@@ -40,7 +40,7 @@ def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSetti
     """The same of objects that were read before, in the versions that the reconciler reads."""
     settings = settings or DecisionSettings()
     every = _kinds(settings)
-    found: dict[str, list[Observed]] = {each.kind: [] for each in every}
+    found: dict[str, list[Observed[object]]] = {each.kind: [] for each in every}
     kinds = {(f"{each.resource.group}/".lstrip("/") + each.resource.version, each.kind): each for each in every}
     for manifest in manifests:
         watched = kinds.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
@@ -49,7 +49,7 @@ def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSetti
     return _world((Listed(kind, tuple(objects)) for kind, objects in found.items()), settings)
 
 
-def _kinds(settings: DecisionSettings) -> tuple[WatchedKind, ...]:
+def _kinds(settings: DecisionSettings) -> tuple[WatchedKind[object], ...]:
     watched = watched_kinds(boosted=settings.ordering.boosted)
     return tuple(replace(each, detail=None) for each in watched)
 
@@ -64,7 +64,7 @@ def _core(listed: Iterable[Listed], settings: DecisionSettings) -> Core:
     return core
 
 
-def _listed(cluster: ClusterClient, watched: WatchedKind) -> Listed:
+def _listed(cluster: ClusterClient, watched: WatchedKind[object]) -> Listed:
     try:
         found = cluster.snapshot(watched.resource, watched.observed, label_selector=watched.label_selector)
     except NotFound:

@@ -17,7 +17,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import KUEUE_VERSION, WantedWrite, refer_to
-from reconciler.objects.watched import by_kind
+from reconciler.objects.watched import CHECK_VIEW
 from reconciler.objects.workers import (
     DropWorker,
     FollowWorker,
@@ -31,11 +31,10 @@ from scheduling.objects.times import SECOND
 
 K = TypeVar("K")
 T = TypeVar("T")
-CHECKS = by_kind()["AdmissionCheck"]
 
 
 class ClustersController(Controller):
-    watched = (CLUSTERS, CONFIGS, CHECKS)
+    watched = (CLUSTERS, CONFIGS, CHECK_VIEW)
 
     """`workers`: as they are connected, by name; for reading."""
 
@@ -51,24 +50,23 @@ class ClustersController(Controller):
 
     # --- what is observed
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
         if kind == CLUSTERS.kind:
-            self._see_cluster(name, observed.value)
+            self._see_cluster(name, CLUSTERS.value(observed))
         elif kind == CONFIGS.kind:
-            keep(self.configs, name, observed.value)
-        elif observed.value is None or observed.value.controller != MULTIKUEUE:
-            self.checks.pop(name, None)
+            keep(self.configs, name, CONFIGS.value(observed))
         else:
-            self.checks[name] = observed.value
+            check = CHECK_VIEW.value(observed)
+            keep(self.checks, name, check if check is not None and check.controller == MULTIKUEUE else None)
         if observed.value is None:
             self._stored.pop(observed.key, None)
         else:
-            if isinstance(observed.detail, Stored):
-                self._stored[observed.key] = observed.detail
+            if observed.stored is not None:
+                self._stored[observed.key] = observed.stored
             self._dirty[observed.key] = None
-        if kind != CHECKS.kind:
-            self._dirty.update(dict.fromkeys((CHECKS.kind, check) for check in self.checks))
+        if kind != CHECK_VIEW.kind:
+            self._dirty.update(dict.fromkeys((CHECK_VIEW.kind, check) for check in self.checks))
 
     def _see_cluster(self, name: str, cluster: MultiKueueCluster | None) -> None:
         before = self.clusters.get(name)
@@ -118,7 +116,7 @@ class ClustersController(Controller):
         yield WantedWrite((kind, name), patch, about, *event, warning=not wanted.holds)
 
     def _wanted(self, kind: str, name: str, now: int) -> ActiveCondition | None:
-        if kind == CHECKS.kind:
+        if kind == CHECK_VIEW.kind:
             active = {each.name: each.active.holds for each in self.clusters.values()}
             check = self.checks.get(name)
             return check_condition(check.parameters, self.configs, active) if check is not None else None

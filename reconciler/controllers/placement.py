@@ -14,7 +14,7 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import metadata
 from policies.model.objects import GroupKind
-from reconciler.controllers.clusters import CHECKS, keep
+from reconciler.controllers.clusters import keep
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
@@ -27,8 +27,9 @@ from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.packed import Packed, WholeObject
 from reconciler.objects.wanted import WantedWrite, reference
-from reconciler.objects.watched import WatchedKind, by_kind
+from reconciler.objects.watched import CHECK_VIEW, WORKLOAD_VIEW, WatchedKind, by_kind
 from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
 from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming
@@ -39,7 +40,6 @@ from scheduling.placement.place import place
 from scheduling.placement.refusals import PlacementRefusal
 from scheduling.placement.settings import PlacementSettings
 
-_WORKLOAD = by_kind()["Workload"]
 _WAITING_EVERY = 2 * SECOND
 """At most so often all that wait are looked at again because a queue on a worker changed."""
 
@@ -50,7 +50,7 @@ class PlacementController(Controller):
     def __init__(
         self,
         stored: Lookup,
-        jobs: Iterable[tuple[JobKind, WatchedKind]],
+        jobs: Iterable[tuple[JobKind, WatchedKind[Packed]]],
         placing: PlacementSettings | None = None,
         *,
         pods: bool = False,
@@ -58,15 +58,16 @@ class PlacementController(Controller):
         pairs = list(jobs)
         self.placing = placing or PlacementSettings()
         self.kinds = {kind.name: kind for kind, _ in pairs}
-        theirs = [watched for _, watched in pairs]
+        self._jobs = {watched.kind: watched for _, watched in pairs}
         naming = Naming(self.placing.annotated, self.placing.short)
         here, there = ([watched_pods(naming)], [REMOTE_PODS]) if pods else ([], [])
-        self.watched: tuple[WatchedKind, ...] = (CLUSTERS, CONFIGS, CHECKS, *theirs, *here)
-        self._remote = by_kind((_WORKLOAD, *theirs, *there))
+        self.watched: tuple[WatchedKind[object], ...] = (CLUSTERS, CONFIGS, CHECK_VIEW, *self._jobs.values(), *here)
+        remote: Mapping[str, WatchedKind[WholeObject]] = {**self._jobs, **{view.kind: view for view in there}}
+        self._remote = by_kind((WORKLOAD_VIEW, *remote.values()))
         self._pods = pods
         self._stored = stored
         self._writes = RemoteWrites(lambda key: self._followed(self._workload_of(key)))
-        self.snapshot = PlacementSnapshot(self.placing, self.kinds, self._writes)
+        self.snapshot = PlacementSnapshot(self.placing, self.kinds, self._writes, remote)
         self._steps = PlacementSteps(self.kinds, self.placing, self.snapshot, self._writes)
         self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
         self._of_job: dict[Key, str] = {}
@@ -92,26 +93,27 @@ class PlacementController(Controller):
 
     # --- what is observed here
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
         if kind in self.kinds:
-            keep(self.snapshot.jobs, observed.key, observed if observed.value is not None else None)
+            keep(self.snapshot.jobs, observed.key, self._jobs[kind].value(observed))
             if observed.key in self._of_job:
                 self._dirty[self._of_job[observed.key]] = None
             return
         if kind == WATCHED_PODS.kind:
-            for workload in self.snapshot.pods.observe(observed) & self._here.keys():
+            for workload in self.snapshot.pods.observe(name, WATCHED_PODS.value(observed)) & self._here.keys():
                 self._dirty[workload] = None
             return
         if kind == CONFIGS.kind:
-            keep(self.snapshot.configs, name, observed.value)
+            keep(self.snapshot.configs, name, CONFIGS.value(observed))
         elif kind == CLUSTERS.kind:
-            before = self.snapshot.clusters.get(name)
-            keep(self.snapshot.clusters, name, observed.value)
-            if before is not None and observed.value is not None and before.labels == observed.value.labels:
+            before, cluster = self.snapshot.clusters.get(name), CLUSTERS.value(observed)
+            keep(self.snapshot.clusters, name, cluster)
+            if before is not None and cluster is not None and before.labels == cluster.labels:
                 return  # the connection reports conditions
-        elif kind == CHECKS.kind:
-            mine = observed.value if observed.value is not None and observed.value.controller == MULTIKUEUE else None
+        elif kind == CHECK_VIEW.kind:
+            check = CHECK_VIEW.value(observed)
+            mine = check if check is not None and check.controller == MULTIKUEUE else None
             if self.snapshot.checks.get(name) == mine:
                 return
             keep(self.snapshot.checks, name, mine)
@@ -125,7 +127,7 @@ class PlacementController(Controller):
         if observed is None:
             self._forget(workload)
             return
-        local: Workload = observed.value
+        local = observed.value
         self._all[workload] = None
         ours = self.snapshot.state(local) is not None
         if ours and local.reserved and not local.cluster and not local.finished:
@@ -227,7 +229,7 @@ class PlacementController(Controller):
         elif not self._all_waiting_at:
             self._all_waiting_at = self._writes.now + _WAITING_EVERY
 
-    def _answer(self, outcome: Written, cache: WorkerCache) -> Observed | None:
+    def _answer(self, outcome: Written, cache: WorkerCache) -> Observed[object] | None:
         """The object as it is now on the worker; what is deleted and waits for nothing is gone."""
         key, meta = outcome.key, metadata(outcome.manifest)
         if isinstance(outcome.action, Delete) and key[0] == REMOTE_PODS.kind:
@@ -235,7 +237,7 @@ class PlacementController(Controller):
         if isinstance(outcome.action, Delete) and not (meta.get("deletionTimestamp") and meta.get("finalizers")):
             return Observed(key, "", None)
         watched = self._remote.get(key[0])
-        return watched.observed(outcome.manifest, cache.get) if watched is not None and meta else None
+        return watched.observed(outcome.manifest, cache.at) if watched is not None and meta else None
 
     def _workload_of(self, key: Key) -> str:
         return key[1] if key[0] == WORKLOAD else self.snapshot.pods.workload_of(key) or self._of_job.get(key, key[1])

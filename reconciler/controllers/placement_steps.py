@@ -45,7 +45,7 @@ class WorkloadAndJob(NamedTuple):
     """A Workload here with its job, as they are looked at; `name` is that of the Workload."""
 
     name: str
-    observed: Observed | None
+    observed: Observed[Workload] | None
     owner: Key | None
     job: Packed | None
     now: int

@@ -32,25 +32,23 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
-from reconciler.objects.watched import WatchedKind, ignore
+from reconciler.objects.watched import WatchedKind
 from reconciler.parts.partition import WORK_AT
 from scheduling.objects.naming import NAMING, Naming, workload_names
 from scheduling.objects.workload import JOB_UID, OF_GROUP, ORIGIN, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
-WATCHED_PODS = WatchedKind(
+WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
     _KIND,
     PODS,
     read_member,
-    ignore,
-    ignore,
     label_selector=f"{MANAGED}=true",
     relist=True,
     selects=lambda member: member.marked,
 )
 
 
-def watched_pods(naming: Naming) -> WatchedKind:
+def watched_pods(naming: Naming) -> WatchedKind[GroupPod]:
     """`naming`: how Pods name their group or Workload."""
     return replace(WATCHED_PODS, read=partial(read_member, naming=naming))
 
@@ -75,27 +73,27 @@ class PodsController(Controller):
         self._loose: dict[str, None] = {}
         self._errors = InternalErrors()
 
-    def observe(self, observed: Observed) -> None:
-        name, known = observed.key[1], self._known(observed.key[1])
-        if observed.value is not None:
-            self._show(name, known, observed.value)
+    def observe(self, observed: Observed[object]) -> None:
+        name, known, member = observed.key[1], self._known(observed.key[1]), WATCHED_PODS.value(observed)
+        if member is not None:
+            self._show(name, known, member)
         elif known is not None and (known.may_run or known.finalized):
             self._sight.seek(name, known.uid)
         else:
             self._end(name)
 
-    def found(self, observed: Observed) -> None:
+    def found(self, observed: Observed[object]) -> None:
         """What a watch has shown since is newer."""
-        name = observed.key[1]
-        if self._sight.sought(name) and self._sight.answers(name):
-            self._show(name, self._known(name), observed.value)
+        name, member = observed.key[1], WATCHED_PODS.value(observed)
+        if member is not None and self._sight.sought(name) and self._sight.answers(name):
+            self._show(name, self._known(name), member)
 
-    def written(self, action: Action, observed: Observed) -> None:
+    def written(self, action: Action, observed: Observed[object]) -> None:
         """No watch tells what becomes of a Pod without the label, and that of one with it may come late."""
         del action
-        name, member = observed.key[1], observed.value
-        known = self._known(name) if observed.key[0] == _KIND else None
-        if known is not None and known.uid == member.uid:
+        name, member = observed.key[1], WATCHED_PODS.value(observed)
+        known = self._known(name) if member is not None else None
+        if member is not None and known is not None and known.uid == member.uid:
             if not older(member.version, known.version):
                 self._keep(name, member)
             if not member.marked:
@@ -271,8 +269,7 @@ class PodsController(Controller):
 
     def _whole(self, name: str) -> Manifest:
         found = self._stored(name)
-        whole: Manifest = found.detail.manifest() if found is not None and found.detail is not None else {}
-        return whole
+        return found.packed.manifest() if found is not None and found.packed is not None else {}
 
 
 def _of_pods(read: Workload) -> bool:

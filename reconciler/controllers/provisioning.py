@@ -14,7 +14,7 @@ from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import WantedWrite
-from reconciler.objects.watched import by_kind
+from reconciler.objects.watched import CHECK_VIEW, FLAVOR_VIEW
 from reconciler.provisioning.objects import (
     CONFIG_RESOURCE,
     CONFIGS,
@@ -27,11 +27,10 @@ from reconciler.provisioning.objects import (
 from reconciler.provisioning.steps import MANAGER, ProvisioningCase
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Workload
 from scheduling.world.world import World
 
 T = TypeVar("T")
-_CHECKS, _FLAVORS, _WORKLOAD = by_kind()["AdmissionCheck"], by_kind()["ResourceFlavor"], "Workload"
+_WORKLOAD = "Workload"
 _AGAIN = 10 * SECOND
 """So much later, in nanoseconds, what was to be deleted and is still there is deleted again."""
 
@@ -43,7 +42,7 @@ class ProvisioningController(Controller):
     earlier reservation.
     """
 
-    watched = (CONFIGS, REQUESTS, TEMPLATES, _CHECKS, _FLAVORS)
+    watched = (CONFIGS, REQUESTS, TEMPLATES, CHECK_VIEW, FLAVOR_VIEW)
 
     def __init__(self, stored: Lookup, world: World, *, cleanup: bool = True) -> None:
         self._stored = stored
@@ -61,29 +60,29 @@ class ProvisioningController(Controller):
 
     # --- what is observed
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         kind, name = observed.key
         if kind == CONFIGS.kind:
-            _keep(self._configs, name, observed.value)
+            _keep(self._configs, name, CONFIGS.value(observed))
             self._look_at_checks(check for check in self._checks.values() if _names(check, name))
-        elif kind == _CHECKS.kind:
+        elif kind == CHECK_VIEW.kind:
             self._see_check(name, observed)
         elif kind == REQUESTS.kind:
-            before, after = self._requests.get(name), observed.value
+            before, after = self._requests.get(name), REQUESTS.value(observed)
             _keep(self._requests, name, after)
             self._see(observed.key, before.meta if before is not None else None, after.meta if after else None)
         elif kind == TEMPLATES.kind:
-            gone = self._templates.get(name)
-            _keep(self._templates, name, observed.value)
-            self._see(observed.key, gone, observed.value)
+            was, is_now = self._templates.get(name), TEMPLATES.value(observed)
+            _keep(self._templates, name, is_now)
+            self._see(observed.key, was, is_now)
         else:
             self._wake_those_who_need(observed.key)
 
-    def _see_check(self, name: str, observed: Observed) -> None:
-        before = self._checks.get(name)
-        mine = observed.value if observed.value is not None and observed.value.controller == PROVISIONING else None
+    def _see_check(self, name: str, observed: Observed[object]) -> None:
+        before, check = self._checks.get(name), CHECK_VIEW.value(observed)
+        mine = check if check is not None and check.controller == PROVISIONING else None
         _keep(self._checks, name, mine)
-        _keep(self._statuses, name, observed.detail if mine is not None else None)
+        _keep(self._statuses, name, observed.stored if mine is not None else None)
         if mine is not None:
             self._dirty[observed.key] = None
         if (mine is None) != (before is None) or (mine and before and mine.parameters != before.parameters):
@@ -91,7 +90,7 @@ class ProvisioningController(Controller):
 
     def _look_at_checks(self, checks: Iterator[CheckSettings]) -> None:
         names = {check.name for check in checks}
-        self._dirty.update(dict.fromkeys((_CHECKS.kind, name) for name in names))
+        self._dirty.update(dict.fromkeys((CHECK_VIEW.kind, name) for name in names))
         self._look_at_workloads(names)
 
     def _look_at_workloads(self, checks: set[str]) -> None:
@@ -141,7 +140,7 @@ class ProvisioningController(Controller):
         for item in dirty:
             if busy(*item):
                 yield WaitFor(item, item)
-            elif item[0] == _CHECKS.kind:
+            elif item[0] == CHECK_VIEW.kind:
                 yield from self._activity(item, whole_second(now))
             else:
                 yield from self._steps(item, busy, now)
@@ -153,7 +152,7 @@ class ProvisioningController(Controller):
         fault = parameters_fault(check.parameters, PROVISIONING_REQUEST_CONFIG, CONFIG_RESOURCE.plural, self._configs)
         wanted = CHECK_ACTIVE if fault is None else ActiveCondition(False, "BadParametersRef", fault)
         if not same(stored, wanted):
-            yield WantedWrite(item, active_patch(_CHECKS.resource, item[1], stored, wanted, now, MANAGER))
+            yield WantedWrite(item, active_patch(CHECK_VIEW.resource, item[1], stored, wanted, now, MANAGER))
             yield WaitFor(item, item)
 
     def _steps(self, item: Key, busy: Busy, now: int) -> Iterator[Wanted]:
@@ -182,7 +181,7 @@ class ProvisioningController(Controller):
         observed = self._stored(name)
         if observed is None:
             return None
-        workload: Workload = observed.value
+        workload = observed.value
         configs = {each.name: self._config(each.name) for each in workload.checks if each.name in self._checks}
         belonging = self._of_workload.get(name, {})
         if not configs and not belonging:

@@ -81,14 +81,14 @@ class RetentionController(Controller):
                 self._set(name, now + _AGAIN)
             yield from [write for write in deletions if not (busy(*write.key) or busy("Workload", name))]
 
-    def _deletions(self, observed: Observed) -> Iterator[WantedWrite]:
+    def _deletions(self, observed: Observed[Workload]) -> Iterator[WantedWrite]:
         """Of the Workload where it is finished, and of its job where it is deactivated.
 
         A Workload without a job that is known stays: the controller of that job would make it anew, and active.
         """
-        workload: Workload = observed.value
+        workload = observed.value
         if not workload.finished:
-            yield from self._jobs(workload, observed.detail.manifest())
+            yield from self._jobs(workload, observed.manifest())
             return
         action = Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
         message = "Deleted workload: it finished, and is kept no longer"

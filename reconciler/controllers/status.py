@@ -58,7 +58,7 @@ class StatusController(Controller):
         self._rests: dict[tuple[Touch, bool], int] = {}
         self._under_way: list[Touch] = []
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         """What is on its way out may go as soon as a ClusterQueue no longer names it."""
         key = observed.key
         self._later[key] = None
@@ -66,7 +66,7 @@ class StatusController(Controller):
             self._line.forget(key)
             for is_status in (False, True):
                 self._rests.pop((key, is_status), None)
-        if key[0] in GUARDED and observed.value is not None and observed.detail.deleting:
+        if key[0] in GUARDED and observed.stored is not None and observed.stored.deleting:
             self._leaving[key] = None
         else:
             self._leaving.pop(key, None)
@@ -76,14 +76,15 @@ class StatusController(Controller):
     def wake(self, item: Key) -> None:
         self._later[item] = None
 
-    def written(self, action: Action, observed: Observed) -> None:
+    def written(self, action: Action, observed: Observed[object]) -> None:
         """A Cohort that has no conditions after they were written is of Kueue's definition, which prunes them.
 
         From then on Cohorts are written without them, or each look would find them missing again; Events say what they
         would have, and so do the conditions of the ClusterQueues below. Ours, installed later, counts after a restart.
         """
         status = action.body.get("status", {}) if isinstance(action, Patch) else {}
-        if observed.key[0] == COHORT and status.get("conditions") and not observed.detail.status.get("conditions"):
+        shown = observed.stored.status if observed.stored is not None else {}
+        if observed.key[0] == COHORT and status.get("conditions") and not shown.get("conditions"):
             if not self.prunes_cohorts:
                 log.warning("the installed definition of Cohorts has no status.conditions; they are not written")
             self.prunes_cohorts = True

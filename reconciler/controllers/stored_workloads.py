@@ -20,7 +20,7 @@ class StoredWorkloads:
 
     def manifest(self, name: str) -> Manifest | None:
         found = self._lookup(name)
-        return found.detail.manifest() if found is not None and found.detail is not None else None
+        return found.packed.manifest() if found is not None and found.packed is not None else None
 
     def controller(self, name: str) -> str:
         """The uid of the object that controls it; empty where none does, or where there is no such Workload."""

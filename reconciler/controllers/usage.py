@@ -12,18 +12,15 @@ from reconciler.controllers.local_usage import begin, followed, remember, sample
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.stored import Stored
-from reconciler.objects.watched import by_kind
+from reconciler.objects.watched import LOCAL_QUEUE_VIEW
 from reconciler.parts.partition import WORK_AT
 from scheduling.world.world import World
-
-LOCAL_QUEUE = by_kind()["LocalQueue"]
 
 
 class UsageController(Controller):
     """`now` in nanoseconds, as everywhere."""
 
-    watched = (LOCAL_QUEUE,)
+    watched = (LOCAL_QUEUE_VIEW,)
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -31,14 +28,14 @@ class UsageController(Controller):
         self._sampled: set[str] = set()
         self._begun: set[str] = set()
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         key = observed.key[1]
         if observed.value is None:
             self._sampled.discard(key)
             self._begun.discard(key)
             return
-        if isinstance(observed.detail, Stored):
-            remember(self._world, key, observed.detail.status)
+        if observed.stored is not None:
+            remember(self._world, key, observed.stored.status)
         if key not in self._sampled:
             self._sampled.add(key)
             heapq.heappush(self._moments, (0, key))
@@ -50,7 +47,7 @@ class UsageController(Controller):
             _, key = heapq.heappop(self._moments)
             if key in self._sampled and busy(WORK_AT, key):
                 self._begun.discard(key)  # it is read from the status, until this process decides for it
-                yield WaitFor((LOCAL_QUEUE.kind, key), (WORK_AT, key))
+                yield WaitFor((LOCAL_QUEUE_VIEW.kind, key), (WORK_AT, key))
                 continue
             if key in self._sampled and key not in self._begun and followed(self._world, key):
                 self._begun.add(key)

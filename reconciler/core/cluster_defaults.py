@@ -11,39 +11,42 @@ from policies.dialects.reading import mapping
 from policies.model.objects import parted
 from policies.model.quantity import Amounts
 from reconciler.objects.observed import Key, Observed
+from reconciler.objects.watched import LIMIT_RANGE_VIEW, PRIORITY_VIEWS, RUNTIME_CLASS_VIEW
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.world.world import World
 
 K = TypeVar("K")
+_VIEWS = {view.kind: view for view in (LIMIT_RANGE_VIEW, RUNTIME_CLASS_VIEW, *PRIORITY_VIEWS)}
 
 
 class ClusterDefaults:
     """LimitRanges, RuntimeClasses and priority classes: they are few and kept whole."""
 
-    KINDS = ("LimitRange", "RuntimeClass", "WorkloadPriorityClass", "PriorityClass")
+    KINDS = frozenset(_VIEWS)
 
     def __init__(self) -> None:
         self._ranges: dict[str, dict[str, Manifest]] = {}
         self._classes: dict[str, Manifest] = {}
         self._priorities: dict[Key, Manifest] = {}
 
-    def put(self, world: World, observed: Observed, now: int) -> bool:
+    def put(self, world: World, observed: Observed[object], now: int) -> bool:
         """Take one in, or away where its value is None, and let the world know.
 
         Whether jobs are prioritized otherwise now.
         """
         kind, key = observed.key
-        if kind == "LimitRange":
+        manifest = _VIEWS[kind].value(observed)
+        if kind == LIMIT_RANGE_VIEW.kind:
             namespace, name = parted(key)
-            _replace(self._ranges.setdefault(namespace, {}), name, observed.value)
+            _replace(self._ranges.setdefault(namespace, {}), name, manifest)
             world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
-        elif kind == "RuntimeClass":
-            _replace(self._classes, key, observed.value)
+        elif kind == RUNTIME_CLASS_VIEW.kind:
+            _replace(self._classes, key, manifest)
             world.put_overheads(self._overheads(), now)
         else:
             before = self._priorities.get(observed.key)
-            _replace(self._priorities, observed.key, observed.value)
-            return _priorities(before) != _priorities(observed.value)
+            _replace(self._priorities, observed.key, manifest)
+            return _priorities(before) != _priorities(manifest)
         return False
 
     def classes(self) -> PriorityClasses:

@@ -21,7 +21,7 @@ from scheduling.objects.workload import Workload
 
 Busy: TypeAlias = Callable[[str, str], bool]
 """Whether nothing can be written of the object (kind, `namespace/name`): a write is in flight, or it rests."""
-Lookup: TypeAlias = Callable[[str], Observed | None]
+Lookup: TypeAlias = Callable[[str], Observed[Workload] | None]
 """The Workload `namespace/name` as it is stored; None where there is none."""
 
 
@@ -50,10 +50,10 @@ class Controller:
     `watched` are the kinds that it is shown. `after_decisions`: it is asked when a round has decided, not before.
     """
 
-    watched: tuple[WatchedKind, ...] = ()
+    watched: tuple[WatchedKind[object], ...] = ()
     after_decisions = False
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         """One of its objects is new, has changed, or is gone (`value` None)."""
 
     def workload_changed(self, workload: str) -> None:
@@ -74,10 +74,10 @@ class Controller:
         del now
         return reserved
 
-    def written(self, action: Action, observed: Observed) -> None:
+    def written(self, action: Action, observed: Observed[object]) -> None:
         """A write that it wanted was answered with this object."""
 
-    def found(self, observed: Observed) -> None:
+    def found(self, observed: Observed[object]) -> None:
         """The API server was asked for one of its objects, and answered with this."""
 
     def gone(self, key: Key) -> None:

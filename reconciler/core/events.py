@@ -32,4 +32,6 @@ class Continue:
     """Go on with the turn, see `Core.in_turn`."""
 
 
-Event: TypeAlias = Observed | Listed | Outcome | FromWorker | LeadershipGained | LeadershipLost | TimePassed | Continue
+Event: TypeAlias = (
+    Observed[object] | Listed | Outcome | FromWorker | LeadershipGained | LeadershipLost | TimePassed | Continue
+)

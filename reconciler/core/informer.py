@@ -16,7 +16,7 @@ from reconciler.managed_jobs import ManagedJobs, NamespaceSelection
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import news
-from reconciler.objects.watched import WatchedKind, by_kind, by_resource, watched_kinds
+from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind, by_kind, by_resource, watched_kinds
 from reconciler.observer.observer import Observer
 from reconciler.parts.partition import TreePartition
 from reconciler.recorder.recorder import EventRecorder
@@ -67,18 +67,18 @@ class Informer:
         self.resources = by_resource(self.watched.values())
         self.resource_of = {kind: resource for resource in self.resources for kind in resource.kinds}
         for watched in self.watched.values():
-            records.track(watched.kind, watched.of)
+            records.track(watched.kind, watched.object_kind)
 
     # --- what is observed
 
-    def views(self, key: Key, manifest: Manifest) -> tuple[Observed, ...]:
+    def views(self, key: Key, manifest: Manifest) -> tuple[Observed[object], ...]:
         """What a request about the object brought, in the view of its key first, then in all others of the same
         watch.
         """
         views = self.resource_of[key[0]].observed(manifest, self.records.known)
         return (*(each for each in views if each.key == key), *(each for each in views if each.key != key))
 
-    def observe(self, observed: Observed, now: int) -> None:
+    def observe(self, observed: Observed[object], now: int) -> None:
         """What a watch reports."""
         self.records.progress.advance(observed.key[0], observed.version)
         self.accept(observed, now)
@@ -88,15 +88,15 @@ class Informer:
         for observed in self.records.progress.replace(listed, self.records.keys()):
             self.accept(observed, now)
 
-    def accept(self, observed: Observed, now: int) -> None:
+    def accept(self, observed: Observed[object], now: int) -> None:
         """Take an object in, unless a newer one is known."""
         if self.store(observed, now):
             self._take_in(observed, whole_second(now), now)
 
-    def store(self, observed: Observed, now: int) -> bool:
+    def store(self, observed: Observed[object], now: int) -> bool:
         """Keep it; False if nothing has changed. The world does not know of it yet."""
         key = observed.key
-        before = self.records.get(key)
+        before = self.records.at(key)
         if not news(before, observed):
             return False
         self.records.keep(observed)
@@ -104,14 +104,15 @@ class Informer:
             moment = whole_second(now)
             self._observer.changing(before, observed, moment)
             self.end_rest(key, now)
-            if key[0] == WORKLOAD and before is not None and observed.value is not None and self._tells_of(key):
-                self._recorder.workload_changed(before.value, observed.value, moment)
+            self._tell_of_change(before, observed, moment)
         return True
 
-    def _tells_of(self, key: Key) -> bool:
-        return self.records_events and not self.partition.away(*key)
+    def _tell_of_change(self, before: Observed[object] | None, after: Observed[object], moment: int) -> None:
+        old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
+        if old is not None and new is not None and self.records_events and not self.partition.away(*after.key):
+            self._recorder.workload_changed(old, new, moment)
 
-    def _take_in(self, observed: Observed, moment: int, now: int) -> None:
+    def _take_in(self, observed: Observed[object], moment: int, now: int) -> None:
         kind, name = observed.key
         if kind == WORKLOAD:
             self.enter(name, now)
@@ -123,27 +124,24 @@ class Informer:
             controller.observe(observed)
         self._observer.changed(moment)
 
-    def shown(self, observed: Observed) -> bool:
+    def shown(self, observed: Observed[object]) -> bool:
         """Whether the watch of its kind shows such an object at all."""
-        return observed.value is None or self.watched[observed.key[0]].selects(observed.value)
+        return self.watched[observed.key[0]].shown(observed)
 
     def missed(self, key: Key) -> None:
         """The API server was asked, and says that there is no such object."""
         for controller in self._shown.get(key[0], ()):
             controller.gone(key)
 
-    def found(self, observed: Observed) -> None:
+    def found(self, observed: Observed[object]) -> None:
         """The API server was asked, and this is the object, whether a watch shows it or not."""
         for controller in self._shown.get(observed.key[0], ()):
             controller.found(observed)
 
-    def _change_world(self, watched: WatchedKind, observed: Observed, moment: int) -> None:
+    def _change_world(self, watched: WatchedKind[object], observed: Observed[object], moment: int) -> None:
         kind, name = observed.key
         flavor, before = self.world.state.flavors.get(name), self.partition.behind(name)
-        if observed.value is None:
-            watched.drop(self.world, name, moment)
-        else:
-            watched.put(self.world, observed.value, moment)
+        watched.change(self.world, observed, moment)
         self._inputs_outdated |= self._selection.outdated(name) or flavor != self.world.state.flavors.get(name)
         if kind in (CLUSTER_QUEUE, COHORT):
             self.partition.observe(observed)
@@ -151,7 +149,7 @@ class Informer:
             self.dirty[workload.key] = None
         self._part_may_change(observed, before)
 
-    def _part_may_change(self, observed: Observed, before: str) -> None:
+    def _part_may_change(self, observed: Observed[object], before: str) -> None:
         """Another part may look after the work of a LocalQueue by now, or of a ClusterQueue that is gone. `before`: the
         ClusterQueue of the LocalQueue until now.
         """
@@ -256,7 +254,7 @@ class Informer:
 
 def watched_by(
     controllers: Sequence[Controller], *, boosted: bool = False, kueue: bool = True
-) -> dict[str, WatchedKind]:
+) -> dict[str, WatchedKind[object]]:
     """All kinds that are watched; of one that the core watches anyway, the core's reading holds.
 
     `boosted`: see `watched_kinds`. `kueue`: Kueue's kinds are watched.

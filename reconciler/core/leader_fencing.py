@@ -14,6 +14,7 @@ from reconciler.core.writes import PendingWrites, fence
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
 from reconciler.parts.partition import TreePartition
+from scheduling.objects.workload import Workload
 from scheduling.world.room import may_fit
 from scheduling.world.world import World
 
@@ -27,7 +28,7 @@ class LeaderFencing:
         self._records = records
         self._writes = writes
         self._late_writes = False
-        self._open: dict[Key, Observed] | None = {}
+        self._open: dict[Key, Observed[Workload]] | None = {}
         self._sent: set[Key] = set()
 
     def begin(self, late_writes: bool) -> None:
@@ -45,7 +46,7 @@ class LeaderFencing:
             record = self._records.find(key)
             if record is not None and record.in_flight is not None:
                 continue
-            if key in self._sent or self._records.get(key) is not stored:
+            if key in self._sent or self._records.at(key) is not stored:
                 del self._open[key]
             else:
                 self._fence(key, stored)
@@ -56,13 +57,13 @@ class LeaderFencing:
         flights = (self._records.record(key).in_flight for key in self._records.in_flight)
         return any(flight is not None and flight.decided is not None for flight in flights)
 
-    def _endangered(self) -> dict[Key, Observed]:
+    def _endangered(self) -> dict[Key, Observed[Workload]]:
         """The Workloads that a late write of this part could give quota."""
         waiting = may_fit(self._world) if self._late_writes else ()
         ours = (each for each in waiting if self._partition.holds(self._partition.queue_of(each)))
         found = (self._records.workload(each.key) for each in ours)
         return {stored.key: stored for stored in found if stored is not None}
 
-    def _fence(self, key: Key, stored: Observed) -> None:
+    def _fence(self, key: Key, stored: Observed[Workload]) -> None:
         self._writes.start(WantedWrite(key, fence(stored)))
         self._sent.add(key)

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from cluster.retry import RandomBackoff
 from reconciler.core.commands import ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.progress import ListProgress
+from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.world.decisions import Wait
 
-WORKLOAD = "Workload"
+T = TypeVar("T")
+WORKLOAD = WORKLOAD_VIEW.kind
 FIRST_REST, LONGEST_REST = 0.2, 30.0
 """Seconds between two attempts to write an object."""
 _REMEMBERED = 600 * SECOND
@@ -79,11 +82,11 @@ class Records:
         self.in_flight: dict[Key, None] = {}
         self.resting: dict[Key, None] = {}
         self._tracked: set[str] = set()
-        self._stored: dict[Key, Observed] = {}
+        self._stored: dict[Key, Observed[object]] = {}
         self._records: dict[Key, ObjectRecord] = {}
         self._kind_of: dict[str, str] = {}
         self._views_of: dict[str, list[str]] = {}
-        self._early: dict[Key, Observed] = {}
+        self._early: dict[Key, Observed[object]] = {}
 
     def track(self, view: str, kind: str = "") -> None:
         """Nothing may be concluded before all objects of this view are known. `kind`: that of the objects, where the
@@ -115,11 +118,15 @@ class Records:
 
     # --- what is stored
 
-    def get(self, key: Key) -> Observed | None:
+    def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
         """The object in this view."""
+        return view.find(self._stored, name)
+
+    def at(self, key: Key) -> Observed[object] | None:
+        """The object in the view that the key names."""
         return self._stored.get(key)
 
-    def keep(self, observed: Observed) -> None:
+    def keep(self, observed: Observed[object]) -> None:
         """This is stored now, or nothing where its value is None."""
         if observed.value is None:
             self._stored.pop(observed.key, None)
@@ -132,24 +139,24 @@ class Records:
             if view in self._stored and self._stored[view].version == version:
                 del self._stored[view]
 
-    def note(self, observed: Observed) -> Observed:
+    def note(self, observed: Observed[object]) -> Observed[object]:
         """A thread has read this: who takes in the answer of a write about the object need not read the same again."""
         if self.object_of(observed.key) in self.in_flight:
             self._early[observed.key] = observed
         return observed
 
-    def known(self, key: Key) -> Observed | None:
+    def known(self, key: Key) -> Observed[object] | None:
         """What was read of the object already, stored or not; it may be of any version."""
-        return self._early.get(key) or self.get(key)
+        return self._early.get(key) or self._stored.get(key)
 
-    def detail(self, key: Key) -> Any:
-        """What is kept of the object for writes; None where there is no such object."""
-        observed = self.get(key)
-        return observed.detail if observed is not None else None
+    def detail(self, key: Key) -> Stored | None:
+        """What is kept of the object for writes of its status; None where there is no such object."""
+        observed = self._stored.get(key)
+        return observed.stored if observed is not None else None
 
-    def workload(self, name: str) -> Observed | None:
+    def workload(self, name: str) -> Observed[Workload] | None:
         """The Workload `namespace/name` as it is stored."""
-        return self._stored.get((WORKLOAD, name))
+        return WORKLOAD_VIEW.find(self._stored, name)
 
     def keys(self) -> Iterable[Key]:
         """Of all objects that are stored, in each view."""

@@ -26,6 +26,7 @@ from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.patches import ADMISSION_MANAGER, alike, patch, patched, spec_patch, status_patch
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
+from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.recorder.journal import followed
 from reconciler.recorder.recorder import REFUSED, EventRecorder, concerning
 from scheduling.objects.workload import Workload
@@ -76,24 +77,22 @@ class PendingWrites:
         Whether there is anything to write. Where the Workload may not be written, the decision counts until it may.
         """
         key = (WORKLOAD, after.key)
-        record, stored = self._records.record(key), self._records.get(key)
+        record, stored = self._records.record(key), self._records.workload(after.key)
         record.decided = after
         if record.in_flight is not None and record.in_flight.decided is not None:
             return True
         if stored is None or self._records.busy(key, now):
             return False  # what comes of that is decided on anew
-        before: Workload = stored.value
-        patch = _change(before, after)
+        patch = _change(stored.value, after)
         if patch is not None:
             self._send(key, InFlight(WriteCommand(key, patch), decided=after))
         return patch is not None
 
     def give_back(self, after: Workload) -> None:
         """Have a Workload written that holds its quota no more. Nobody else gets that before it is stored."""
-        key = (WORKLOAD, after.key)
-        stored = self._records.get(key)
+        stored = self._records.workload(after.key)
         if stored is not None:
-            self.start(WantedWrite(key, _change(stored.value, after)))
+            self.start(WantedWrite(stored.key, _change(stored.value, after)))
 
     def emit(self, event: Create) -> None:
         """Have an Event written; one that is lost is no loss, since conditions say the same."""
@@ -115,7 +114,7 @@ class PendingWrites:
         for key in self._records.in_flight:
             flight = self._in_flight(key)
             if flight is not None and flight.held and _changes(flight.request):
-                stored = self._records.get(key) if key[0] == WORKLOAD else None
+                stored = self._records.workload(key[1]) if key[0] == WORKLOAD else None
                 read = self._request(flight.request.key)
                 flight.request = WriteCommand(key, fence(stored)) if stored is not None else read
 
@@ -144,7 +143,7 @@ class PendingWrites:
         if not self._followed_up(views[0], now):
             self.answered(key, views, now)
 
-    def _show_writer(self, observed: Observed, outcome: Written) -> None:
+    def _show_writer(self, observed: Observed[object], outcome: Written) -> None:
         """The controller that wanted the write sees what came of it."""
         flight = self._in_flight(outcome.key)
         if flight is not None and flight.controller is not None:
@@ -157,28 +156,28 @@ class PendingWrites:
             views = self._informer.views(key, outcome.manifest)
             self._show_writer(views[0], outcome)
             for observed in views:
-                if self._records.get(observed.key) is not None and self._informer.shown(observed):
+                if self._records.at(observed.key) is not None and self._informer.shown(observed):
                     self._informer.accept(observed, now)
         self._finish(key, now)
 
-    def _followed_up(self, observed: Observed, now: int) -> bool:
+    def _followed_up(self, observed: Observed[object], now: int) -> bool:
         """Whether a decision was made meanwhile that can be written at once, since the object is as it was decided."""
-        record, stored = self._records.find(observed.key), self._records.get(observed.key)
+        record, stored = self._records.find(observed.key), self._records.at(observed.key)
         if record is None or record.in_flight is None or stored is None:
             return False
-        expected, wanted = record.in_flight.decided, record.decided
+        expected, wanted, found = record.in_flight.decided, record.decided, WORKLOAD_VIEW.value(observed)
         if expected is None or wanted is None or wanted is expected or older(observed.version, stored.version):
             return False
-        if not alike(observed.value, expected):
+        if found is None or not alike(found, expected):
             return False
         self._informer.store(observed, now)
         self._records.land(observed.key)
         return self.decide(wanted, now)
 
-    def answered(self, key: Key, views: Iterable[Observed], now: int) -> None:
+    def answered(self, key: Key, views: Iterable[Observed[object]], now: int) -> None:
         """What a request brought, unless a watch is past it: that knows that the object is gone."""
         for observed in views:
-            known = self._records.get(observed.key) is not None
+            known = self._records.at(observed.key) is not None
             if self._informer.shown(observed) and (known or not self._records.progress.passed(observed)):
                 self._informer.accept(observed, now)
         self._finish(key, now)
@@ -232,14 +231,14 @@ class PendingWrites:
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
         """It is gone, unless it is known by now to have come back; a watch that hangs may not report that for long."""
-        stored = self._records.get(key)
+        stored = self._records.at(key)
         bound = action.resource_version if isinstance(action, Patch) else ""
         newer = stored is not None and bound not in ("", stored.version)
         if bound and not newer:
             self._records.lose(key, bound)
         if not newer:
             self._informer.rest(key, now)
-        if self._records.get(key) is None:
+        if self._records.at(key) is None:
             self._informer.missed(key)
         self._finish(key, now)
 
@@ -275,10 +274,11 @@ class PendingWrites:
 
     def _about(self, key: Key) -> ObjectReference | None:
         """The object that an Event is about where something is wrong with a write."""
-        flight, stored = self._in_flight(key), self._records.get(key)
+        flight = self._in_flight(key)
         if flight is not None and flight.wanted is not None and flight.wanted.about is not None:
             return concerning(flight.wanted.about, self.concerned(flight.wanted))
-        return reference(stored.value) if stored is not None and key[0] == WORKLOAD else None
+        stored = self._records.workload(key[1]) if key[0] == WORKLOAD else None
+        return reference(stored.value) if stored is not None else None
 
     def concerned(self, wanted: WantedWrite) -> Workload | None:
         """The Workload that is written, or whose job or Pod is."""
@@ -302,7 +302,7 @@ class PendingWrites:
         self._records.tidy(key)
 
 
-def fence(stored: Observed) -> Patch:
+def fence(stored: Observed[Workload]) -> Patch:
     """A write of a Workload that says nothing, but that what was sent by this version cannot come after."""
     body = {"metadata": {"annotations": {MARK: stored.version}}}
     return patch(stored.value, body, ADMISSION_MANAGER)
@@ -316,7 +316,7 @@ def _changes(request: WriteCommand | ReadObject) -> bool:
     return isinstance(request, WriteCommand) and isinstance(request.action, Patch)
 
 
-def _without_effect(outcome: Written, observed: Observed) -> bool:
+def _without_effect(outcome: Written, observed: Observed[object]) -> bool:
     """Whether the API server accepted a patch and stored nothing of it."""
     action = outcome.action
     return isinstance(action, Patch) and observed.version == action.resource_version and not _gone(outcome)

@@ -13,7 +13,6 @@ from prometheus_client.metrics_core import Metric
 from policies.dialects.selectors import LabelSelector, read_label_selector
 from reconciler.metrics.kueue import LOCAL_QUEUE
 from reconciler.objects.observed import Observed
-from reconciler.objects.stored import Stored
 
 _LOCAL = "kueue_local_queue_"
 
@@ -25,12 +24,12 @@ class ChosenQueues:
         self._selector = read_label_selector(selector) or LabelSelector()
         self._left_out: set[str] = set()
 
-    def put(self, observed: Observed) -> None:
+    def put(self, observed: Observed[object]) -> None:
         """A LocalQueue is stored so now, or is gone."""
         kind, name = observed.key
         if kind != "LocalQueue":
             return
-        if isinstance(observed.detail, Stored) and not self._selector.matches(observed.detail.labels):
+        if observed.stored is not None and not self._selector.matches(observed.stored.labels):
             self._left_out.add(name)
         else:
             self._left_out.discard(name)

@@ -16,9 +16,7 @@ from policies.configuration.kueue.values import CustomLabel
 from policies.dialects.reading import metadata, texts
 from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.packed import Packed
-from reconciler.objects.stored import Stored
-from scheduling.objects.workload import Workload
+from reconciler.objects.watched import WORKLOAD_VIEW
 
 UNTRACKED = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
 """Stands for all values that are not in the list of those that are tracked."""
@@ -43,7 +41,7 @@ class CustomLabels:
         self._known: dict[Key, Texts] = {}
         self._admitted = _Admitted()
 
-    def put(self, observed: Observed) -> None:
+    def put(self, observed: Observed[object]) -> None:
         """An object is stored so now, or is gone."""
         kind, name = observed.key
         if kind == "Workload" and self._of_workloads:
@@ -53,8 +51,8 @@ class CustomLabels:
         labels = self._of_kind.get(kind)
         if labels is None:
             return
-        if isinstance(observed.detail, Stored) and observed.value is not None:
-            stored = observed.detail
+        stored = observed.stored
+        if stored is not None and observed.value is not None:
             self._known[observed.key] = _values(labels, stored.labels, stored.annotations)
         else:
             self._known.pop(observed.key, None)
@@ -84,10 +82,10 @@ class CustomLabels:
         for values, count in {**none, **self._admitted.of(sample.labels[CLUSTER_QUEUE])}.items():
             yield sample._replace(value=count, labels={**sample.labels, **dict(zip(names, values, strict=True))})
 
-    def _place(self, observed: Observed) -> tuple[str, Values] | None:
+    def _place(self, observed: Observed[object]) -> tuple[str, Values] | None:
         """Where an admitted Workload counts: its ClusterQueue and what it says; None where it counts nowhere."""
-        workload, whole = observed.value, observed.detail
-        if not (isinstance(workload, Workload) and isinstance(whole, Packed)) or workload.admission is None:
+        workload, whole = WORKLOAD_VIEW.value(observed), observed.packed
+        if workload is None or whole is None or workload.admission is None:
             return None
         if not (workload.admitted and workload.counts):
             return None

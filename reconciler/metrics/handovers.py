@@ -9,12 +9,13 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import metadata, text
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
-from reconciler.controllers.jobs.started_pods import StartedPod
+from reconciler.controllers.jobs.started_pods import STARTED_PODS
+from reconciler.controllers.pods import WATCHED_PODS
 from reconciler.core.state import ClusterState
-from reconciler.jobs.pod_member import GroupPod
 from reconciler.metrics.kueue import seconds_between
 from reconciler.metrics.occasions import GateRemoved, WorkloadCreated
 from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
 from scheduling.objects import times
 from scheduling.objects.workload import ADMITTED, Owner, Workload
 
@@ -50,13 +51,14 @@ class Handovers:
             if made is not None and made.generation <= _FIRST:
                 yield WorkloadCreated(owner.kind, seconds_between(made.at, workload.created))
 
-    def let_go(self, before: Observed, after: Observed, now: int) -> Iterator[GateRemoved]:
+    def let_go(self, before: Observed[object] | None, after: Observed[object], now: int) -> Iterator[GateRemoved]:
         """A Pod has changed."""
-        match before.value, after.value:
-            case GroupPod(gated=True), GroupPod(gated=False) as member:
-                yield from self._removed(GATE, member.workload, now, in_group=bool(member.group))
-            case StartedPod(gates=gates), StartedPod(gates=()) as pod if gates:
-                yield from self._removed(ELASTIC_GATE, self._last_slice.get(pod.workload, pod.workload), now)
+        was, member = WATCHED_PODS.value(before), WATCHED_PODS.value(after)
+        if was is not None and member is not None and was.gated and not member.gated:
+            yield from self._removed(GATE, member.workload, now, in_group=bool(member.group))
+        started, pod = STARTED_PODS.value(before), STARTED_PODS.value(after)
+        if started is not None and pod is not None and started.gates and not pod.gates:
+            yield from self._removed(ELASTIC_GATE, self._last_slice.get(pod.workload, pod.workload), now)
 
     def _removed(self, gate: str, key: str, now: int, *, in_group: bool = False) -> Iterator[GateRemoved]:
         workload = self._state.world.workloads.get(key)
@@ -67,17 +69,19 @@ class Handovers:
     def _made(self, namespace: str, owner: Owner) -> _Made | None:
         group = owner.api_version.rpartition("/")[0]
         for kind in (f"{owner.kind}.{group}", owner.kind):
-            found = self._state.records.get((kind, f"{namespace}/{owner.name}"))
-            if found is not None and found.value is not None:
+            found = self._state.records.at((kind, f"{namespace}/{owner.name}"))
+            if found is not None:
                 return _read(found, owner)
         return None
 
 
-def _read(found: Observed, owner: Owner) -> _Made | None:
-    if isinstance(found.value, GroupPod):
-        member, kind = found.value, POD.kind
-        return _Made(times.parse(member.created), _FIRST) if (member.uid, owner.kind) == (owner.uid, kind) else None
-    meta = metadata(found.value.manifest())
+def _read(found: Observed[object], owner: Owner) -> _Made | None:
+    """An owner is a Pod, or a job that is kept packed."""
+    member = WATCHED_PODS.value(found)
+    if member is not None:
+        found_it = (member.uid, owner.kind) == (owner.uid, POD.kind)
+        return _Made(times.parse(member.created), _FIRST) if found_it else None
+    meta = metadata(found.value.manifest()) if isinstance(found.value, Packed) else {}
     generation = meta.get("generation")
     if text(meta.get("uid")) != owner.uid:
         return None

@@ -32,6 +32,7 @@ from reconciler.metrics.occasions import (
 )
 from reconciler.metrics.standing import StandingWork
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.observer.comparison import PATIENCE, Comparison, ComparisonResult, DecisionDifference
 from reconciler.observer.observer import Observer, Observers
 from scheduling.world.decisions import Decision
@@ -104,13 +105,14 @@ class KueueObserver:
         self._instruments = Instruments(registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided)
         registry.register(Scraped(StandingWork, lambda read: read(self._standing), role=self._role))
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         kind, name = after.key
         self._labels.put(after)
         self._queues.put(after)
         if kind == WORKLOAD:
-            self._standing.put(name, after.value)
-            self._handovers.follow(name, after.value)
+            workload = WORKLOAD_VIEW.value(after)
+            self._standing.put(name, workload)
+            self._handovers.follow(name, workload)
         elif after.value is None:
             self._instruments.forget(kind, name)
         if after.value is not None and self._leads() and not self._state.partition.away(kind, name):
@@ -127,14 +129,15 @@ class KueueObserver:
     def passed(self, now: int, seconds: float) -> None:
         """Time alone changes nothing here."""
 
-    def _occasions(self, before: Observed | None, after: Observed, now: int) -> Iterator[object]:
+    def _occasions(self, before: Observed[object] | None, after: Observed[object], now: int) -> Iterator[object]:
         """What a change comes to. What is known only since all objects are listed was not made just now."""
-        if after.key[0] != WORKLOAD:
-            yield from self._handovers.let_go(before, after, now) if before is not None else ()
-        elif before is not None:
-            yield WorkloadChange(before.value, after.value, self._cohorts_above, now)
+        was, workload = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
+        if workload is None:
+            yield from self._handovers.let_go(before, after, now)
+        elif was is not None:
+            yield WorkloadChange(was, workload, self._cohorts_above, now)
         elif self._state.complete:
-            yield from self._handovers.created(after.value)
+            yield from self._handovers.created(workload)
 
     def _role(self) -> str:
         return LEADER if self._leads() else FOLLOWER

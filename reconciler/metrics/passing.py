@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry
 
@@ -13,10 +13,16 @@ from reconciler.metrics.catalogue import register_other_queues
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.occasions import PodPassed
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WatchedKind
 from reconciler.observer.observer import NullObserver
+from scheduling.volcano.gates.gated_pod import VolcanoGatedPod
+from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod
 
-_GATES = {yunikorn.GATED_POD.kind: Dialect.YUNIKORN, volcano.GATED_POD.kind: Dialect.VOLCANO}
-"""By the kind as which a Pod is observed. Where both are kept, each Pod is observed as both."""
+_GATES: Mapping[str, tuple[WatchedKind[YuniKornGatedPod | VolcanoGatedPod], Dialect]] = {
+    yunikorn.GATED_POD.kind: (yunikorn.GATED_POD, Dialect.YUNIKORN),
+    volcano.GATED_POD.kind: (volcano.GATED_POD, Dialect.VOLCANO),
+}
+"""The views of Pods, by kind. Where both are kept, each Pod is observed in both."""
 
 
 class PassingObserver(NullObserver):
@@ -27,20 +33,20 @@ class PassingObserver(NullObserver):
         register_other_queues()
         self._instruments = Instruments(registry, PodPassed)
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:  # noqa: ARG002
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:  # noqa: ARG002
         kind, name = after.key
         if kind == yunikorn.NAMESPACE.kind and after.value is None:
             self._instruments.forget(kind, name)
-        elif kind in _GATES and _passes(before, after) and self._leads():
-            self._instruments.count(PodPassed(_GATES[kind], after.value.namespace))
+        elif kind in _GATES:
+            view, dialect = _GATES[kind]
+            was, pod = view.value(before), view.value(after)
+            if was is not None and pod is not None and _passes(was, pod) and self._leads():
+                self._instruments.count(PodPassed(dialect, pod.namespace))
 
 
-def _passes(before: Observed | None, after: Observed) -> bool:
+def _passes(was: YuniKornGatedPod | VolcanoGatedPod, pod: YuniKornGatedPod | VolcanoGatedPod) -> bool:
     """Whether it had the gate and has it no longer; one that somebody else let through has not passed.
 
     It passed for the dialect for whose quota it is marked.
     """
-    if before is None or before.value is None or after.value is None:
-        return False
-    pod = after.value
-    return before.value.gated and not pod.gated and pod.marked and bool(pod.admitted)
+    return was.gated and not pod.gated and pod.marked and bool(pod.admitted)

@@ -39,7 +39,7 @@ class MultiKueueRunner:
         settings: MultiKueueSettings,
         post: Callable[[Call | FromWorker], None],
         may_write: Callable[[], bool],
-        watched: Iterable[WatchedKind],
+        watched: Iterable[WatchedKind[object]],
     ) -> None:
         kinds = remote_kinds(settings.placing.origin, watched)
         self.connections = Connections(post, post, kinds, may_write, settings.pulse)

@@ -13,7 +13,7 @@ from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from reconciler.objects.activity import ACTIVE
 from reconciler.objects.stored import read_stored
-from reconciler.objects.watched import VERSION, WatchedKind, ignore
+from reconciler.objects.watched import VERSION, WatchedKind
 from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, Source, WorkerActivity
 from scheduling.objects import times
 
@@ -76,8 +76,8 @@ def _source(spec: Mapping[str, object]) -> Source | None:
 
 MULTIKUEUE_CLUSTERS = Resource(GROUP, VERSION, "multikueueclusters", namespaced=False)
 MULTIKUEUE_CONFIGS = Resource(GROUP, VERSION, "multikueueconfigs", namespaced=False)
-CLUSTERS = WatchedKind(
-    "MultiKueueCluster", MULTIKUEUE_CLUSTERS, read_multikueue_cluster, ignore, ignore, detail=read_stored
+CLUSTERS: WatchedKind[MultiKueueCluster] = WatchedKind(
+    "MultiKueueCluster", MULTIKUEUE_CLUSTERS, read_multikueue_cluster, detail=read_stored
 )
-CONFIGS = WatchedKind("MultiKueueConfig", MULTIKUEUE_CONFIGS, read_multikueue_config, ignore, ignore)
+CONFIGS: WatchedKind[MultiKueueConfig] = WatchedKind("MultiKueueConfig", MULTIKUEUE_CONFIGS, read_multikueue_config)
 """What controllers watch of the manager's own cluster."""

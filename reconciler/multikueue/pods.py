@@ -26,11 +26,11 @@ from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
 from reconciler.multikueue.copies import copied, made_for
 from reconciler.multikueue.worker_cache import WorkerCache
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import differences
 from reconciler.objects.wanted import WantedWrite
-from reconciler.objects.watched import WatchedKind, ignore
+from reconciler.objects.watched import WatchedKind
 from scheduling.objects.workload import ORIGIN, Workload
 from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
@@ -108,7 +108,7 @@ def read_remote_pod(manifest: Manifest) -> RemotePod:
     )
 
 
-REMOTE_PODS = WatchedKind(KIND, PODS, read_remote_pod, ignore, ignore)
+REMOTE_PODS: WatchedKind[RemotePod] = WatchedKind(KIND, PODS, read_remote_pod)
 
 
 class _Here(NamedTuple):
@@ -123,10 +123,9 @@ class PodUnits:
         self._units: dict[str, dict[str, _Here]] = {}
         self._unit_of: dict[str, str] = {}
 
-    def observe(self, observed: Observed) -> set[str]:
-        """Take one in; the Workloads that this is news of."""
-        name = observed.key[1]
-        member = observed.value if observed.value is not None and observed.value.queued else None
+    def observe(self, name: str, pod: GroupPod | None) -> set[str]:
+        """`namespace/name` is this Pod now, None where it is gone. The Workloads that this is news of."""
+        member = pod if pod is not None and pod.queued else None
         before = self._unit_of.pop(name, None)
         if before is not None:
             del self._units[before][name]
@@ -250,7 +249,7 @@ def _roles(members: Mapping[str, GroupPod], local: Workload | None) -> Mapping[s
 
 
 def _pods(cache: WorkerCache, workload: str) -> dict[str, RemotePod]:
-    found = (cache.get(key) for key in cache.jobs.get(workload, {}) if key[0] == KIND)
+    found = (cache.get(REMOTE_PODS, name) for kind, name in cache.jobs.get(workload, {}) if kind == KIND)
     return {observed.key[1]: observed.value for observed in found if observed is not None}
 
 

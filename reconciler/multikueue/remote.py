@@ -7,39 +7,42 @@ from dataclasses import dataclass, field, replace
 
 from cluster.resource import NAMESPACES
 from reconciler.multikueue.remote_objects import (
+    RemoteClusterQueue,
+    RemoteLocalQueue,
     read_remote_cluster_queue,
     read_remote_local_queue,
     read_remote_namespace,
 )
-from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES, WatchedKind, by_kind
-from scheduling.objects.queue_settings import read_cohort_settings
+from reconciler.objects.watched import CLUSTER_QUEUES, COHORTS, LOCAL_QUEUES, WORKLOAD_VIEW, WatchedKind
+from scheduling.objects.queue_settings import CohortSettings, read_cohort_settings
 from scheduling.objects.workload import ORIGIN
+
+REMOTE_COHORTS: WatchedKind[CohortSettings] = WatchedKind("Cohort", COHORTS, read_cohort_settings)
+REMOTE_CLUSTER_QUEUES: WatchedKind[RemoteClusterQueue] = WatchedKind(
+    "ClusterQueue", CLUSTER_QUEUES, read_remote_cluster_queue
+)
+REMOTE_LOCAL_QUEUES: WatchedKind[RemoteLocalQueue] = WatchedKind("LocalQueue", LOCAL_QUEUES, read_remote_local_queue)
+REMOTE_NAMESPACES: WatchedKind[str] = WatchedKind("Namespace", NAMESPACES, read_remote_namespace)
+"""Views of a worker's queues: they change nothing in the manager's world."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteKinds:
     """The kinds that are followed on each worker: `ours` by the origin label, `queues` all of them."""
 
-    ours: tuple[WatchedKind, ...]
-    queues: tuple[WatchedKind, ...] = field(default=())
+    ours: tuple[WatchedKind[object], ...]
+    queues: tuple[WatchedKind[object], ...] = field(default=())
 
     @property
-    def kinds(self) -> tuple[WatchedKind, ...]:
+    def kinds(self) -> tuple[WatchedKind[object], ...]:
         return (*self.queues, *self.ours)
 
 
-def remote_kinds(origin: str, jobs: Iterable[WatchedKind]) -> RemoteKinds:
+def remote_kinds(origin: str, jobs: Iterable[WatchedKind[object]]) -> RemoteKinds:
     """What to watch on a worker: Workloads and jobs that this manager made, and queues with their reasons."""
     label = f"{ORIGIN}={origin}"
-    ours = (by_kind()["Workload"], *jobs)
-    queues = (
-        WatchedKind("Cohort", COHORTS, read_cohort_settings, _nothing, _nothing),
-        WatchedKind("ClusterQueue", CLUSTER_QUEUES, read_remote_cluster_queue, _nothing, _nothing),
-        WatchedKind("LocalQueue", LOCAL_QUEUES, read_remote_local_queue, _nothing, _nothing),
-        WatchedKind("Namespace", NAMESPACES, read_remote_namespace, _nothing, _nothing),
+    ours = (WORKLOAD_VIEW, *jobs)
+    return RemoteKinds(
+        tuple(replace(each, label_selector=label) for each in ours),
+        (REMOTE_COHORTS, REMOTE_CLUSTER_QUEUES, REMOTE_LOCAL_QUEUES, REMOTE_NAMESPACES),
     )
-    return RemoteKinds(tuple(replace(each, label_selector=label) for each in ours), queues)
-
-
-def _nothing(*_: object) -> None:
-    """Objects of workers are none of the manager's world."""

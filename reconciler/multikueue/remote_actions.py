@@ -15,6 +15,7 @@ from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCac
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS, patch, status_patch
+from reconciler.objects.watched import WORKLOAD_VIEW
 from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import (
     CreateClone,
@@ -43,7 +44,7 @@ class RemoteCase:
     """
 
     name: str
-    local: Observed | None
+    local: Observed[Workload] | None
     kind: JobKind | None
     job_key: Key | None
     job: Packed | None
@@ -56,7 +57,7 @@ def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind])
     """The object and what is written of it; None where what it needs is gone meanwhile."""
     match decision:
         case CreateClone() if case.local is not None:
-            made = clone_of(case.local.detail.manifest(), case.placing.origin, gated=case.placing.gated)
+            made = clone_of(case.local.manifest(), case.placing.origin, gated=case.placing.gated)
             return (WORKLOAD, case.name), Create(WORKLOADS, made, MANAGER)
         case CreateJob() if case.job is not None and case.kind is not None and case.job_key is not None:
             made = job_copy(case.kind, case.job.manifest(), parted(case.name)[1], case.placing)
@@ -70,17 +71,16 @@ def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind])
             kind = kinds.get(found.key[0]) if found is not None else None
             return _changed_job(found, kind, case) if found is not None and kind is not None else None
         case DeleteClone() | UpdateClone() | EvictRemote() | OpenGate():
-            observed = case.cache.get((WORKLOAD, case.name))
+            observed = case.cache.get(WORKLOAD_VIEW, case.name)
             action = _on_clone(decision, case, observed) if observed is not None else None
             return ((WORKLOAD, case.name), action) if action is not None else None
     return None
 
 
 def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[Key, Action] | None:
-    observed = case.cache.get(found.key)
-    if observed is None or case.job is None:
+    if case.job is None:
         return None
-    remote: Manifest = observed.value.manifest()
+    remote = found.whole.manifest()
     body = job_change(kind, case.job.manifest(), remote)
     return (found.key, job_patch(kind.resource, remote, {"spec": body}, manager=MANAGER)) if body else None
 
@@ -92,13 +92,13 @@ def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key
     return found.key, action
 
 
-def _on_clone(decision: Remote, case: RemoteCase, observed: Observed) -> Action | None:
-    remote: Workload = observed.value
+def _on_clone(decision: Remote, case: RemoteCase, observed: Observed[Workload]) -> Action | None:
+    remote = observed.value
     match decision:
         case DeleteClone():
-            return _deleted_clone(remote, observed.detail.manifest())
+            return _deleted_clone(remote, observed.manifest())
         case UpdateClone() if case.local is not None:
-            body = clone_change(case.local.detail.manifest(), observed.detail.manifest())
+            body = clone_change(case.local.manifest(), observed.manifest())
             return patch(remote, {"spec": body}, MANAGER) if body else None
         case EvictRemote():
             left = target_for_deactivation(remote, "EvictedOnManagerCluster", decision.message, case.now)

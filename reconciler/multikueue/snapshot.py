@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
+from policies.dialects.reading import Manifest
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_writes import KIND as POD
 from reconciler.multikueue.copies import owner_job, remote_job
@@ -15,7 +15,8 @@ from reconciler.multikueue.pods import UNIT, PodUnits
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import RemoteWrites
 from reconciler.objects.observed import Key, Observed
-from reconciler.objects.packed import Packed
+from reconciler.objects.packed import Packed, WholeObject
+from reconciler.objects.watched import WatchedKind
 from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.placement.decisions import Nominate, applied
@@ -32,26 +33,35 @@ _KEPT = 1024
 class PlacementSnapshot:
     """`kinds` are the kinds of jobs that can be taken elsewhere, `jobs` those that are here, by key.
 
+    `remote`: the views of jobs and Pods on workers, by kind.
+
     `caches` are what is known of the workers. `pods` are those here that are queued by themselves; all that share a
     Workload have one key, of the kind UNIT.
     """
 
-    def __init__(self, placing: PlacementSettings, kinds: Mapping[str, JobKind], writes: RemoteWrites) -> None:
+    def __init__(
+        self,
+        placing: PlacementSettings,
+        kinds: Mapping[str, JobKind],
+        writes: RemoteWrites,
+        remote: Mapping[str, WatchedKind[WholeObject]],
+    ) -> None:
         self.placing = placing
         self.kinds = kinds
         self.caches: dict[str, WorkerCache] = {}
         self.configs: dict[str, MultiKueueConfig] = {}
         self.clusters: dict[str, MultiKueueCluster] = {}
         self.checks: dict[str, CheckSettings] = {}
-        self.jobs: dict[Key, Observed] = {}
+        self.jobs: dict[Key, Packed] = {}
         self.pods = PodUnits()
         self.loads = Loads()
         self._writes = writes
+        self._remote = remote
         self._job_here = lru_cache(_KEPT)(self._read_job_here)
         self._job_there = lru_cache(_KEPT)(self._read_job_there)
 
     def cache(self, cluster: str) -> WorkerCache:
-        return self.caches.setdefault(cluster, WorkerCache())
+        return self.caches.setdefault(cluster, WorkerCache(self._remote))
 
     def keys(self, owner: Key | None) -> list[Key]:
         """The objects that the job is made of, here as on a worker."""
@@ -66,13 +76,14 @@ class PlacementSnapshot:
     def state(self, local: Workload) -> CheckState | None:
         return multikueue_state(local.checks, self.checks)
 
-    def group(self, name: str, observed: Observed | None, owner: Key | None, now: int) -> tuple[Group, Packed | None]:
+    def group(
+        self, name: str, observed: Observed[Workload] | None, owner: Key | None, now: int
+    ) -> tuple[Group, Packed | None]:
         """All that one placement is decided on, and its job here."""
-        local: Workload | None = observed.value if observed is not None else None
+        local = observed.value if observed is not None else None
         state = self.state(local) if local is not None else None
         config = self.configs.get(config_of(self.checks.get(state.name))) if state is not None else None
-        stored = self.jobs.get(owner) if owner is not None else None
-        job: Packed | None = stored.value if stored is not None else None
+        job = self.jobs.get(owner) if owner is not None else None
         rules = self.placing.rules_of(config.name if config is not None else "")
         group = Group(
             local,
@@ -87,9 +98,9 @@ class PlacementSnapshot:
         )
         return group, job
 
-    def nominated(self, observed: Observed, owner: Key | None, now: int) -> Workload:
+    def nominated(self, observed: Observed[Workload], owner: Key | None, now: int) -> Workload:
         """The workload with the clusters that are nominated for it as it is; all other steps are left for later."""
-        local: Workload = observed.value
+        local = observed.value
         group, _ = self.group(local.key, observed, owner, now)
         for step in place(group):
             if isinstance(step, Nominate) and group.check is not None:
@@ -129,7 +140,7 @@ class PlacementSnapshot:
         local: Workload | None,
         owner: Key | None,
         job: Packed | None,
-        config: Any,
+        config: MultiKueueConfig | None,
     ) -> WorkerCluster:
         link, jobs = cache.connection, self.keys(owner)
         rules = self.placing.rules_of(config.name if config is not None else "")
@@ -145,7 +156,7 @@ class PlacementSnapshot:
             workload=cache.workload(name),
             job=self._remote_job(cache, name, local, job),
             uncertain=any(self._writes.unsure(cluster, key) for key in jobs),
-            taken=any(cache.get(key) is None and self._writes.taken(cluster, key) for key in [(WORKLOAD, name), *jobs]),
+            taken=any(cache.at(key) is None and self._writes.taken(cluster, key) for key in [(WORKLOAD, name), *jobs]),
             namespace=local is None or cache.has_namespace(local.namespace),
             **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
             free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
@@ -164,26 +175,23 @@ class PlacementSnapshot:
         found = cache.job(name)
         if found is not None and found.key[0] == POD:
             return self.pods.remote(name, local, cache)
-        observed = cache.get(found.key) if found is not None else None
-        if found is None or observed is None:
-            return None
-        return self._job_there(found.key[0], job, observed.value)
+        return self._job_there(found.key[0], job, found.whole) if found is not None else None
 
     def _read_job_here(self, kind: str, job: Packed) -> OwnerJob:
         return owner_job(self.kinds[kind], job.manifest())
 
-    def _read_job_there(self, kind: str, job: Packed | None, there: Packed) -> RemoteJob:
+    def _read_job_there(self, kind: str, job: Packed | None, there: WholeObject) -> RemoteJob:
         return remote_job(self.kinds[kind], job.manifest() if job is not None else None, there.manifest())
 
-    def remote_manifest(self, cluster: str, name: str) -> Any:
-        cache = self.cache(cluster)
-        found = cache.job(name)
-        observed = cache.get(found.key) if found is not None else None
-        packed: Packed | None = observed.value if observed is not None else None
-        return packed.manifest() if packed is not None else None
+    def remote_manifest(self, cluster: str, name: str) -> Manifest | None:
+        """The job that was made there for the Workload; None where there is none."""
+        found = self.cache(cluster).job(name)
+        return found.whole.manifest() if found is not None else None
 
-    def refused(self, name: str, observed: Observed, owner: Key | None, now: int) -> list[tuple[str, PlacementRefusal]]:
+    def refused(
+        self, name: str, observed: Observed[Workload], owner: Key | None, now: int
+    ) -> list[tuple[str, PlacementRefusal]]:
         """Why each worker that was asked does not admit it, as far as that is known by now."""
         group, _ = self.group(name, observed, owner, now)
-        local: Workload = observed.value
+        local = observed.value
         return refusals(group, local.nominated) if not local.cluster else []

@@ -5,38 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TypeVar
 
 from policies.dialects.kueue_jobs import prebuilt_of
-from policies.dialects.reading import Manifest, metadata, text
+from policies.dialects.reading import metadata, text
 from policies.model.objects import joined, parted
-from reconciler.multikueue.remote_objects import RemoteClusterQueue, RemoteLocalQueue
+from reconciler.multikueue.remote import (
+    REMOTE_CLUSTER_QUEUES,
+    REMOTE_COHORTS,
+    REMOTE_LOCAL_QUEUES,
+    REMOTE_NAMESPACES,
+)
+from reconciler.multikueue.remote_objects import RemoteClusterQueue
 from reconciler.objects.cache import NewestObjects
 from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.packed import WholeObject
+from reconciler.objects.watched import WORKLOAD_VIEW, WatchedKind
 from reconciler.objects.workers import WorkerConnection
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
 from scheduling.placement.group import QueueState
 from scheduling.quota.tree import QuotaTree
 
-WORKLOAD = "Workload"
-_QUEUES = ("Namespace", "LocalQueue", "ClusterQueue", "Cohort")
+T = TypeVar("T")
+WORKLOAD = WORKLOAD_VIEW.kind
+_QUEUES = tuple(view.kind for view in (REMOTE_NAMESPACES, REMOTE_LOCAL_QUEUES, REMOTE_CLUSTER_QUEUES, REMOTE_COHORTS))
+_NO_JOBS: Mapping[str, WatchedKind[WholeObject]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteJobRef:
-    """A job of ours on a worker, packed. `workload` is the name of what it was made for, as `namespace/name`."""
+    """A job or a Pod of ours on a worker. `workload` is the name of what it was made for, as `namespace/name`."""
 
     key: Key
-    version: str
+    whole: WholeObject
     uid: str
     workload: str
 
 
 class WorkerCache:
-    """`jobs` by the workload that they were made for."""
+    """`jobs` by the workload that they were made for. `views` are those of jobs and Pods, by kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, views: Mapping[str, WatchedKind[WholeObject]] = _NO_JOBS) -> None:
+        self._views = views
         self.connection = WorkerConnection("connecting")
         self.jobs: dict[str, dict[Key, RemoteJobRef]] = {}
         self._job_at: dict[Key, RemoteJobRef] = {}
@@ -45,20 +56,20 @@ class WorkerCache:
 
     # --- what is observed
 
-    def take(self, observed: Observed) -> str | None:
+    def take(self, observed: Observed[object]) -> str | None:
         """The workload that this is news of; empty where it is of all that wait, None where it is no news."""
         kind = observed.key[0]
         self._of(kind).progress.advance(kind, observed.version)
         return self._keep(observed)
 
-    def _keep(self, observed: Observed) -> str | None:
+    def _keep(self, observed: Observed[object]) -> str | None:
         kind = observed.key[0]
-        before = self.get(observed.key)
+        before = self.at(observed.key)
         if not self._of(kind).take(observed):
             return None
         if kind in _QUEUES:
             self._tree = None
-            return "" if before is None or _without_usage(before.value) != _without_usage(observed.value) else None
+            return "" if before is None or _without_usage(before) != _without_usage(observed) else None
         return observed.key[1] if kind == WORKLOAD else self._take_job(observed)
 
     def replaced(self, listed: Listed) -> list[str]:
@@ -71,22 +82,23 @@ class WorkerCache:
             self._kinds[listed.kind] = before = before.afresh()
         return [name for observed in before.replaced(listed) if (name := self.take(observed)) is not None]
 
-    def answered(self, observed: Observed) -> str | None:
+    def answered(self, observed: Observed[object]) -> str | None:
         """The same of what a request of ours brought; a watch that is past it knows better.
 
         Answers overtake each other, so one says nothing of how far the watch has come.
         """
         return self._keep(observed) if self._of(observed.key[0]).is_news(observed) else None
 
-    def _take_job(self, observed: Observed) -> str:
+    def _take_job(self, observed: Observed[object]) -> str:
         before = self._job_at.pop(observed.key, None)
         if before is not None:
             self.jobs.get(before.workload, {}).pop(observed.key, None)
             if not self.jobs.get(before.workload):
                 self.jobs.pop(before.workload, None)
-        if observed.value is None:
+        whole = self._views[observed.key[0]].value(observed)
+        if whole is None:
             return before.workload if before is not None else observed.key[1]
-        found = _job_seen(observed, observed.value.manifest())
+        found = _job_seen(observed.key, whole)
         self._job_at[observed.key] = found
         self.jobs.setdefault(found.workload, {})[observed.key] = found
         return found.workload
@@ -96,36 +108,40 @@ class WorkerCache:
 
     # --- what is there
 
-    def get(self, key: Key) -> Observed | None:
+    def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
+        known = self._kinds.get(view.kind)
+        return known.get(view, name) if known is not None else None
+
+    def at(self, key: Key) -> Observed[object] | None:
+        """In the view that the key names."""
         known = self._kinds.get(key[0])
-        return known.get(key) if known is not None else None
+        return known.at(key) if known is not None else None
 
     def workload(self, name: str) -> Workload | None:
-        observed = self.get((WORKLOAD, name))
-        return observed.value if observed is not None else None
+        return self._value(WORKLOAD_VIEW, name)
 
     def job(self, workload: str) -> RemoteJobRef | None:
         return next(iter(self.jobs.get(workload, {}).values()), None)
 
     def holds(self, workload: str) -> bool:
-        return workload in self.jobs or self.get((WORKLOAD, workload)) is not None
+        return workload in self.jobs or self.get(WORKLOAD_VIEW, workload) is not None
 
     def names(self) -> Iterator[str]:
         """Of every workload that something is there of."""
         yield from self.jobs
-        yield from (observed.key[1] for observed in self._all(WORKLOAD))
+        yield from (workload.key for workload in self._all(WORKLOAD_VIEW))
 
     # --- whether it could be admitted
 
     def has_namespace(self, namespace: str) -> bool:
-        return not self._listed("Namespace") or self.get(("Namespace", namespace)) is not None
+        return not self._listed(REMOTE_NAMESPACES) or self.get(REMOTE_NAMESPACES, namespace) is not None
 
     def queues(self, workload: Workload) -> tuple[QueueState, QueueState]:
         """Its LocalQueue and ClusterQueue; what may not be read there is taken for usable."""
         name = workload.local_queue
-        if not self._listed("LocalQueue"):
+        if not self._listed(REMOTE_LOCAL_QUEUES):
             return QueueState(name), QueueState()
-        local = self._local_queue(name)
+        local = self._value(REMOTE_LOCAL_QUEUES, name)
         if local is None:
             return QueueState(name, exists=False), QueueState()
         queue = local.settings.cluster_queue
@@ -133,9 +149,9 @@ class WorkerCache:
         return own, self._queue_state(queue)
 
     def _queue_state(self, name: str) -> QueueState:
-        if not self._listed("ClusterQueue"):
+        if not self._listed(REMOTE_CLUSTER_QUEUES):
             return QueueState(name)
-        found = self._cluster_queue(name)
+        found = self._value(REMOTE_CLUSTER_QUEUES, name)
         if found is None:
             return QueueState(name, exists=False)
         return QueueState(name, True, found.activity.active, found.activity.reason)
@@ -145,8 +161,8 @@ class WorkerCache:
 
         None where nobody knows.
         """
-        local = self._local_queue(workload.local_queue)
-        queue = self._cluster_queue(local.settings.cluster_queue) if local is not None else None
+        local = self._value(REMOTE_LOCAL_QUEUES, workload.local_queue)
+        queue = self._value(REMOTE_CLUSTER_QUEUES, local.settings.cluster_queue) if local is not None else None
         if queue is None:
             return None
         shares = [self._share(queue, resource, amount) for resource, amount in _asked(workload).items()]
@@ -155,9 +171,9 @@ class WorkerCache:
     def left(self) -> Iterator[tuple[str, FlavorResource, int]]:
         """What each ClusterQueue could take more of, in base units and not below 0, by flavor and resource."""
         tree = self._quota()
-        for observed in self._all("ClusterQueue"):
-            node = tree.queues[observed.value.settings.name]
-            for pair in sorted(observed.value.settings.terms):
+        for queue in self._all(REMOTE_CLUSTER_QUEUES):
+            node = tree.queues[queue.settings.name]
+            for pair in sorted(queue.settings.terms):
                 yield node.name, pair, 0 if tree.broken(node) else max(0, node.available(pair))
 
     def _share(self, queue: RemoteClusterQueue, resource: str, amount: int) -> Fraction:
@@ -174,40 +190,37 @@ class WorkerCache:
         """The worker's tree with what is reserved in it."""
         if self._tree is None:
             self._tree = tree = QuotaTree()
-            for observed in self._all("Cohort"):
-                tree.put_cohort(observed.value.name, observed.value.parent, observed.value.terms, observed.value.weight)
-            for observed in self._all("ClusterQueue"):
-                settings = observed.value.settings
+            for cohort in self._all(REMOTE_COHORTS):
+                tree.put_cohort(cohort.name, cohort.parent, cohort.terms, cohort.weight)
+            for queue in self._all(REMOTE_CLUSTER_QUEUES):
+                settings = queue.settings
                 tree.put_queue(settings.name, settings.cohort, settings.terms, settings.weight)
-                tree.add(tree.queues[settings.name], observed.value.reserved)
+                tree.add(tree.queues[settings.name], queue.reserved)
         return self._tree
 
-    def _all(self, kind: str) -> list[Observed]:
-        known = self._kinds.get(kind)
-        return known.all() if known is not None else []
+    def _all(self, view: WatchedKind[T]) -> list[T]:
+        known = self._kinds.get(view.kind)
+        return known.all(view) if known is not None else []
 
-    def _listed(self, kind: str) -> bool:
-        return kind in self._kinds and kind in self._kinds[kind].progress.listed
+    def _listed(self, view: WatchedKind[object]) -> bool:
+        return view.kind in self._kinds and view.kind in self._kinds[view.kind].progress.listed
 
-    def _local_queue(self, name: str) -> RemoteLocalQueue | None:
-        observed = self.get(("LocalQueue", name))
-        return observed.value if observed is not None else None
-
-    def _cluster_queue(self, name: str) -> RemoteClusterQueue | None:
-        observed = self.get(("ClusterQueue", name))
+    def _value(self, view: WatchedKind[T], name: str) -> T | None:
+        observed = self.get(view, name)
         return observed.value if observed is not None else None
 
 
-def _without_usage(value: Any) -> Any:
+def _without_usage(observed: Observed[object]) -> object:
     """What says whether a queue takes workloads. Its usage changes each second, and refuses nobody."""
-    return replace(value, reserved={}) if isinstance(value, RemoteClusterQueue) else value
+    queue = REMOTE_CLUSTER_QUEUES.value(observed)
+    return replace(queue, reserved={}) if queue is not None else observed.value
 
 
-def _job_seen(observed: Observed, manifest: Manifest) -> RemoteJobRef:
-    meta = metadata(manifest)
+def _job_seen(key: Key, whole: WholeObject) -> RemoteJobRef:
+    meta = metadata(whole.manifest())
     namespace = text(meta.get("namespace")) or ""
-    made_for = prebuilt_of(meta) or parted(observed.key[1])[1]
-    return RemoteJobRef(observed.key, observed.version, text(meta.get("uid")) or "", joined(namespace, made_for))
+    made_for = prebuilt_of(meta) or parted(key[1])[1]
+    return RemoteJobRef(key, whole, text(meta.get("uid")) or "", joined(namespace, made_for))
 
 
 def _asked(workload: Workload) -> Mapping[str, int]:

@@ -65,7 +65,7 @@ class SessionBroken:
     refused: bool = False
 
 
-SessionEvent: TypeAlias = Observed | Listed | Outcome | SessionReady | SessionBroken
+SessionEvent: TypeAlias = Observed[object] | Listed | Outcome | SessionReady | SessionBroken
 
 
 class WorkerSession:
@@ -93,7 +93,7 @@ class WorkerSession:
         self._ended = threading.Event()
         self._worried = threading.Event()
         self._writer: Writer | None = None
-        self._reflectors: list[Reflector[tuple[Observed, ...]]] = []
+        self._reflectors: list[Reflector[tuple[Observed[object], ...]]] = []
         self._thread = threading.Thread(target=self._run, name=f"worker {name}", daemon=True)
 
     def start(self) -> None:
@@ -186,12 +186,12 @@ class WorkerSession:
             self._ended.wait(_GLANCE)
         return ()
 
-    def _bearable(self, reflector: Reflector[tuple[Observed, ...]], error: ClusterError) -> bool:
+    def _bearable(self, reflector: Reflector[tuple[Observed[object], ...]], error: ClusterError) -> bool:
         """Kinds that the credentials may not read may be left out, but not Workloads."""
         return isinstance(error, Forbidden) and reflector is not self._workloads
 
     @property
-    def _workloads(self) -> Reflector[tuple[Observed, ...]]:
+    def _workloads(self) -> Reflector[tuple[Observed[object], ...]]:
         plural = self._watched.ours[0].resource
         return next(each for each in self._reflectors if each.resource == plural)
 

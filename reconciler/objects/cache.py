@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.progress import ListProgress, news
+from reconciler.objects.watched import WatchedKind
+
+T = TypeVar("T")
 
 
 class NewestObjects:
@@ -13,15 +17,20 @@ class NewestObjects:
 
     def __init__(self) -> None:
         self.progress = ListProgress()
-        self._objects: dict[Key, Observed] = {}
+        self._objects: dict[Key, Observed[object]] = {}
 
-    def get(self, key: Key) -> Observed | None:
+    def get(self, view: WatchedKind[T], name: str) -> Observed[T] | None:
+        return view.find(self._objects, name)
+
+    def at(self, key: Key) -> Observed[object] | None:
+        """In the view that the key names."""
         return self._objects.get(key)
 
-    def all(self) -> list[Observed]:
-        return [*self._objects.values()]
+    def all(self, view: WatchedKind[T]) -> list[T]:
+        """What was read of each in this view."""
+        return [value for each in self._objects.values() if (value := view.value(each)) is not None]
 
-    def take(self, observed: Observed) -> bool:
+    def take(self, observed: Observed[object]) -> bool:
         """Keep it; False where it is no news."""
         if not news(self._objects.get(observed.key), observed):
             return False
@@ -31,7 +40,7 @@ class NewestObjects:
             self._objects[observed.key] = observed
         return True
 
-    def replaced(self, listed: Listed) -> list[Observed]:
+    def replaced(self, listed: Listed) -> list[Observed[object]]:
         """See `ListProgress.replace`."""
         return [*self.progress.replace(listed, self._objects)]
 
@@ -41,6 +50,6 @@ class NewestObjects:
         other._objects = {key: replace(each, version="") for key, each in self._objects.items()}
         return other
 
-    def is_news(self, observed: Observed) -> bool:
+    def is_news(self, observed: Observed[object]) -> bool:
         """Whether an answer to a request still counts: a watch that is past it knows that the object is gone."""
         return observed.key in self._objects or not self.progress.passed(observed)

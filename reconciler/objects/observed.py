@@ -4,31 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
+from cluster.stream import Manifest
 from policies.dialects.reading import text
 from policies.model.objects import joined
+from reconciler.objects.packed import Packed
+from reconciler.objects.stored import Stored
 
+T_co = TypeVar("T_co", covariant=True)
 Key: TypeAlias = tuple[str, str]
 """The kind and `namespace/name`, or the bare name of what is in no namespace."""
 
 
-def name_of(meta: Mapping[str, Any], *, namespaced: bool) -> str:
+def name_of(meta: Mapping[str, object], *, namespaced: bool) -> str:
     """The name in its key, by the metadata of an object."""
     return joined((text(meta.get("namespace")) or "") if namespaced else "", text(meta.get("name")) or "")
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
-    """An object at a resource version; `value` is what decisions go by, None where the object is gone.
+class Observed(Generic[T_co]):
+    """An object at a resource version, in the view that `key` names; `value` is what decisions go by.
 
-    `detail` is what writes need beside it: all of a Workload, the status and finalizers of a queue.
+    `Observed[Workload]` is a Workload that is stored. `Observed[Workload | None]` may be gone: its value is None then.
+    `Observed[object]` is in any view; `WatchedKind.of` says in which.
+    `detail` is what writes need beside it: all of a Workload, or the status and finalizers of a queue.
     """
 
     key: Key
     version: str
-    value: Any
-    detail: Any = None
+    value: T_co
+    detail: Stored | Packed | None = None
+
+    @property
+    def stored(self) -> Stored | None:
+        """What is kept for writes of its status and finalizers; None for a view that keeps nothing, or all."""
+        return self.detail if isinstance(self.detail, Stored) else None
+
+    @property
+    def packed(self) -> Packed | None:
+        """All of the object; None for a view that does not keep it."""
+        return self.detail if isinstance(self.detail, Packed) else None
+
+    def manifest(self) -> Manifest:
+        """All of the object, unpacked. Raises ValueError for a view that does not keep it."""
+        if not isinstance(self.detail, Packed):
+            raise ValueError(f"of {self.key[0]} {self.key[1]} not everything is kept")
+        return self.detail.manifest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +58,6 @@ class Listed:
     """All objects of a kind at a resource version. `request`: see `ListProgress.ask`; 0: nobody asked for the list."""
 
     kind: str
-    objects: tuple[Observed, ...]
+    objects: tuple[Observed[object], ...]
     version: str = ""
     request: int = 0

@@ -5,8 +5,18 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import dataclass
+from typing import Protocol
 
 from cluster.stream import Manifest
+
+
+class WholeObject(Protocol):
+    """What keeps all of an object."""
+
+    def __hash__(self) -> int: ...
+
+    def manifest(self) -> Manifest:
+        """The object as it was read."""
 
 
 @dataclass(frozen=True, slots=True)

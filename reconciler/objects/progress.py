@@ -22,7 +22,7 @@ class ListProgress:
         if not older(version, self._passed.get(kind, "")):
             self._passed[kind] = version
 
-    def passed(self, observed: Observed) -> bool:
+    def passed(self, observed: Observed[object]) -> bool:
         """Whether the watch is past this version: what it has reported of the object holds."""
         return reached(self._passed.get(observed.key[0], ""), observed.version)
 
@@ -45,7 +45,7 @@ class ListProgress:
             self.listed.discard(kind)
         return self._requests
 
-    def replace(self, listed: Listed, known: Iterable[Key]) -> Iterator[Observed]:
+    def replace(self, listed: Listed, known: Iterable[Key]) -> Iterator[Observed[object]]:
         """What a list changes: first what is gone of the `known` objects of its kind, then all that it holds.
 
         Nothing where a watch has overtaken it; the kind is listed all the same if this list was asked for. It counts as
@@ -63,7 +63,7 @@ class ListProgress:
             self.listed.add(listed.kind)
 
 
-def news(before: Observed | None, after: Observed) -> bool:
+def news(before: Observed[object] | None, after: Observed[object]) -> bool:
     """Whether `after` is neither known already nor older than what is known."""
     if before is None:
         return True

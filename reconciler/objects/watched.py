@@ -9,27 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Generic, TypeAlias, TypeVar, cast
 
 from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
-from policies.dialects.kueue_flavor import read_flavor
+from policies.dialects.kueue_flavor import Flavor, read_flavor
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import metadata, text, texts
 from reconciler.objects.observed import Key, Listed, Observed, name_of
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import WORKLOADS
-from reconciler.objects.stored import read_stored
+from reconciler.objects.stored import Stored, read_stored
 from scheduling.objects.queue_settings import (
+    CheckSettings,
+    ClusterQueueSettings,
+    CohortSettings,
+    LocalQueueSettings,
     read_check_settings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
 )
 from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Workload
 from scheduling.world.world import World
 
-K = TypeVar("K")
+T_co = TypeVar("T_co", covariant=True)
+Known: TypeAlias = Callable[[Key], Observed[object] | None]
+"""What was read of an object already."""
 VERSION = "v1beta2"
 
 
@@ -37,39 +44,82 @@ def _any(_: object) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedKind:
-    """One view of objects that are listed and watched.
+def _nothing(_: Key) -> None:
+    return None
 
-    `kind` names the view. `of`: the kind of the objects, empty where the view bears its name.
-    `read` makes of a manifest what decisions go by; `detail` makes what writes need beside it. `put` and `drop` change
-    the world (moment in nanoseconds). `label_selector` and `field_selector`: only objects with this label, with these
-    fields; `selects` says whether an object that was read is one of them. `relist`: a new leader lists the kind again
-    before it decides, since its watch may lag behind what the leader before it wrote.
+
+def _ignore(*_: object) -> None:
+    """For kinds that change nothing in the world: others keep them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedKind(Generic[T_co]):
+    """One view of objects that are listed and watched: each is read as a `T_co`.
+
+    `kind` names the view. `object_kind`: the kind of the objects, empty where the view bears its name.
+    `read` makes of a manifest what decisions go by, None where there is nothing to keep; `detail` makes what writes
+    need beside it. `put` and `drop` change the world (moment in nanoseconds). `label_selector` and `field_selector`:
+    only objects with this label, with these fields; `selects` says whether an object that was read is one of them.
+    `relist`: a new leader lists the kind again before it decides, since its watch may lag behind what the leader
+    before it wrote.
+
+    Of objects in all views (`Observed[object]`), `of`, `value` and `find` give those in this one. No other code casts
+    what was observed. `T_co` is covariant, since a view is given nothing but what was observed in it.
     """
 
     kind: str
     resource: Resource
-    read: Callable[[Manifest], Any]
-    put: Callable[[World, Any, int], None]
-    drop: Callable[[World, str, int], None]
+    read: Callable[[Manifest], T_co | None]
+    put: Callable[[World, T_co, int], None] = _ignore
+    drop: Callable[[World, str, int], None] = _ignore
     label_selector: str | None = None
-    detail: Callable[[Manifest], Any] | None = None
+    detail: Callable[[Manifest], Stored | Packed] | None = None
     relist: bool = False
-    selects: Callable[[Any], bool] = _any
+    selects: Callable[[T_co], bool] = _any
     field_selector: str | None = None
-    of: str = ""
+    object_kind: str = ""
 
-    def observed(self, manifest: Manifest, known: Callable[[Key], Observed | None] = lambda _: None) -> Observed:
+    # --- what a manifest is in this view
+
+    def observed(self, manifest: Manifest, known: Known = _nothing) -> Observed[T_co | None]:
         """The object as it was read; what is `known` at this version already is not read again."""
         meta = metadata(manifest)
         key = (self.kind, name_of(meta, namespaced=self.resource.namespaced))
         version = text(meta.get("resourceVersion")) or ""
         before = known(key)
         if before is not None and before.version == version != "":
-            return before
+            return cast("Observed[T_co | None]", before)
         detail = self.detail(manifest) if self.detail is not None else None
         return Observed(key, version, self.read(manifest), detail)
+
+    # --- what was observed in this view
+
+    def of(self, observed: Observed[object] | None) -> Observed[T_co] | None:
+        """The object in this view; None where it is gone, or was observed in another view."""
+        if observed is None or observed.key[0] != self.kind or observed.value is None:
+            return None
+        return cast("Observed[T_co]", observed)
+
+    def value(self, observed: Observed[object] | None) -> T_co | None:
+        """What was read of it; None where it is gone, or was observed in another view."""
+        if observed is None or observed.key[0] != self.kind:
+            return None
+        return cast("T_co | None", observed.value)
+
+    def find(self, objects: Mapping[Key, Observed[object]], name: str) -> Observed[T_co] | None:
+        """The object of this name among those that are there, in any view."""
+        return cast("Observed[T_co] | None", objects.get((self.kind, name)))
+
+    def shown(self, observed: Observed[object]) -> bool:
+        """Whether the watch shows such an object at all. It must be of this view."""
+        return observed.value is None or self.selects(cast("T_co", observed.value))
+
+    def change(self, world: World, observed: Observed[object], now: int) -> None:
+        """Have the world know of it (moment in nanoseconds). It must be of this view."""
+        if observed.value is None:
+            self.drop(world, observed.key[1], now)
+        else:
+            self.put(world, cast("T_co", observed.value), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +128,7 @@ class WatchedResource:
     each, at least one.
     """
 
-    views: tuple[WatchedKind, ...]
+    views: tuple[WatchedKind[object], ...]
 
     @property
     def resource(self) -> Resource:
@@ -101,15 +151,13 @@ class WatchedResource:
     def kinds(self) -> tuple[str, ...]:
         return tuple(view.kind for view in self.views)
 
-    def observed(
-        self, manifest: Manifest, known: Callable[[Key], Observed | None] = lambda _: None
-    ) -> tuple[Observed, ...]:
+    def observed(self, manifest: Manifest, known: Known = _nothing) -> tuple[Observed[object], ...]:
         """The object in each view, in their order; see `WatchedKind.observed`."""
         return tuple(view.observed(manifest, known) for view in self.views)
 
 
 def lists_of(
-    watched: WatchedResource, objects: Iterable[tuple[Observed, ...]], version: str, request: int = 0
+    watched: WatchedResource, objects: Iterable[tuple[Observed[object], ...]], version: str, request: int = 0
 ) -> Iterator[Listed]:
     """The list of each view. `objects`: each in all views. See `Listed` for the rest."""
     views = [*zip(*objects, strict=True)] or [()] * len(watched.views)
@@ -117,9 +165,9 @@ def lists_of(
         yield Listed(view.kind, found, version, request)
 
 
-def by_resource(watched: Iterable[WatchedKind]) -> tuple[WatchedResource, ...]:
+def by_resource(watched: Iterable[WatchedKind[object]]) -> tuple[WatchedResource, ...]:
     """One for each resource and selector, in the order of their first views."""
-    found: dict[tuple[Resource, str | None, str | None], list[WatchedKind]] = {}
+    found: dict[tuple[Resource, str | None, str | None], list[WatchedKind[object]]] = {}
     for each in watched:
         found.setdefault((each.resource, each.label_selector, each.field_selector), []).append(each)
     return tuple(WatchedResource(tuple(views)) for views in found.values())
@@ -138,20 +186,22 @@ PRIORITY_CLASS = "PriorityClass"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
 
-def _put_queue(world: World, value: Any, now: int) -> None:
+def _queue(manifest: Manifest) -> tuple[ClusterQueueSettings, bool]:
+    """Its settings, and whether it is being deleted."""
+    return read_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
+
+
+def _put_queue(world: World, value: tuple[ClusterQueueSettings, bool], now: int) -> None:
     settings, terminating = value
     world.put_queue(settings, now, terminating)
 
 
-def _queue(manifest: Manifest) -> Any:
-    return read_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
-
-
-def _local_queue(manifest: Manifest) -> Any:
+def _local_queue(manifest: Manifest) -> tuple[LocalQueueSettings, bool]:
+    """Its settings, and whether it is being deleted."""
     return read_local_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
 
 
-def _put_local_queue(world: World, value: Any, now: int) -> None:
+def _put_local_queue(world: World, value: tuple[LocalQueueSettings, bool], now: int) -> None:
     """One that is on its way out takes no more work: it is as good as gone."""
     settings, terminating = value
     if terminating:
@@ -160,67 +210,80 @@ def _put_local_queue(world: World, value: Any, now: int) -> None:
         world.put_local_queue(settings, now)
 
 
-def _namespace(manifest: Manifest) -> Any:
+def _namespace(manifest: Manifest) -> tuple[str, dict[str, str]]:
+    """Its name and its labels."""
     meta = metadata(manifest)
     return text(meta.get("name")) or "", dict(texts(meta.get("labels")))
-
-
-def ignore(*_: object) -> None:
-    """For kinds that change nothing in the world: others keep them."""
 
 
 def _identity(manifest: Manifest) -> Manifest:
     return manifest
 
 
-WATCHED_KINDS: tuple[WatchedKind, ...] = (
-    WatchedKind(
-        "ResourceFlavor",
-        _kueue("resourceflavors"),
-        read_flavor,
-        lambda world, flavor, _: world.put_flavor(flavor),
-        lambda world, name, _: world.drop_flavor(name),
-        detail=read_stored,
-    ),
-    WatchedKind(
-        "AdmissionCheck",
-        _kueue("admissionchecks"),
-        read_check_settings,
-        lambda world, check, _: world.put_check(check),
-        lambda world, name, _: world.drop_check(name),
-        detail=read_stored,
-    ),
-    WatchedKind("Cohort", COHORTS, read_cohort_settings, World.put_cohort, World.drop_cohort, detail=read_stored),
-    WatchedKind("ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue, detail=read_stored, relist=True),
-    WatchedKind(
-        "Namespace",
-        NAMESPACES,
-        _namespace,
-        lambda world, found, _: world.put_namespace(*found),
-        lambda world, name, _: world.drop_namespace(name),
-    ),
-    WatchedKind(
-        "LocalQueue",
-        LOCAL_QUEUES,
-        _local_queue,
-        _put_local_queue,
-        lambda world, key, _: world.drop_local_queue(key),
-        detail=read_stored,
-    ),
-    WatchedKind("LimitRange", LIMIT_RANGES, _identity, ignore, ignore),
-    WatchedKind("RuntimeClass", RUNTIME_CLASSES, _identity, ignore, ignore),
-    WatchedKind("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, ignore, ignore),
-    WatchedKind(PRIORITY_CLASS, PRIORITY_CLASSES, _identity, ignore, ignore),
-    WatchedKind("Workload", WORKLOADS, read_workload, ignore, ignore, detail=Packed.of, relist=True),
+FLAVOR_VIEW: WatchedKind[Flavor] = WatchedKind(
+    "ResourceFlavor",
+    _kueue("resourceflavors"),
+    read_flavor,
+    lambda world, flavor, _: world.put_flavor(flavor),
+    lambda world, name, _: world.drop_flavor(name),
+    detail=read_stored,
+)
+CHECK_VIEW: WatchedKind[CheckSettings] = WatchedKind(
+    "AdmissionCheck",
+    _kueue("admissionchecks"),
+    read_check_settings,
+    lambda world, check, _: world.put_check(check),
+    lambda world, name, _: world.drop_check(name),
+    detail=read_stored,
+)
+COHORT_VIEW: WatchedKind[CohortSettings] = WatchedKind(
+    "Cohort", COHORTS, read_cohort_settings, World.put_cohort, World.drop_cohort, detail=read_stored
+)
+CLUSTER_QUEUE_VIEW: WatchedKind[tuple[ClusterQueueSettings, bool]] = WatchedKind(
+    "ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue, detail=read_stored, relist=True
+)
+NAMESPACE_VIEW: WatchedKind[tuple[str, dict[str, str]]] = WatchedKind(
+    "Namespace",
+    NAMESPACES,
+    _namespace,
+    lambda world, found, _: world.put_namespace(*found),
+    lambda world, name, _: world.drop_namespace(name),
+)
+LOCAL_QUEUE_VIEW: WatchedKind[tuple[LocalQueueSettings, bool]] = WatchedKind(
+    "LocalQueue",
+    LOCAL_QUEUES,
+    _local_queue,
+    _put_local_queue,
+    lambda world, key, _: world.drop_local_queue(key),
+    detail=read_stored,
+)
+LIMIT_RANGE_VIEW: WatchedKind[Manifest] = WatchedKind("LimitRange", LIMIT_RANGES, _identity)
+RUNTIME_CLASS_VIEW: WatchedKind[Manifest] = WatchedKind("RuntimeClass", RUNTIME_CLASSES, _identity)
+PRIORITY_VIEWS: tuple[WatchedKind[Manifest], ...] = (
+    WatchedKind("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity),
+    WatchedKind(PRIORITY_CLASS, PRIORITY_CLASSES, _identity),
+)
+WORKLOAD_VIEW: WatchedKind[Workload] = WatchedKind("Workload", WORKLOADS, read_workload, detail=Packed.of, relist=True)
+WATCHED_KINDS: tuple[WatchedKind[object], ...] = (
+    FLAVOR_VIEW,
+    CHECK_VIEW,
+    COHORT_VIEW,
+    CLUSTER_QUEUE_VIEW,
+    NAMESPACE_VIEW,
+    LOCAL_QUEUE_VIEW,
+    LIMIT_RANGE_VIEW,
+    RUNTIME_CLASS_VIEW,
+    *PRIORITY_VIEWS,
+    WORKLOAD_VIEW,
 )
 """In the order in which a world is best made: what others refer to comes first."""
 
 
-def watched_kinds(*, boosted: bool) -> tuple[WatchedKind, ...]:
+def watched_kinds(*, boosted: bool) -> tuple[WatchedKind[object], ...]:
     """`boosted`: the annotation priority-boost of Workloads adds to their priority."""
     read = partial(read_workload, boosted=boosted)
-    return tuple(replace(each, read=read) if each.kind == "Workload" else each for each in WATCHED_KINDS)
+    return tuple(replace(each, read=read) if each is WORKLOAD_VIEW else each for each in WATCHED_KINDS)
 
 
-def by_kind(watched: Iterable[WatchedKind] = WATCHED_KINDS) -> Mapping[str, WatchedKind]:
+def by_kind(watched: Iterable[WatchedKind[object]] = WATCHED_KINDS) -> Mapping[str, WatchedKind[object]]:
     return {each.kind: each for each in watched}

@@ -82,7 +82,7 @@ class FromWorker:
     """
 
     cluster: str
-    news: Observed | Listed | Outcome | WorkerConnection | None
+    news: Observed[object] | Listed | Outcome | WorkerConnection | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WORKLOAD_VIEW
 from scheduling.cycle.engine import AdmissionEngine
 from scheduling.cycle.outcome import admission_of
 from scheduling.objects.requests import total_requests, usage
@@ -113,12 +114,12 @@ class Comparison:
 
     # --- what the core shows
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
-        if after.key[0] != "Workload":
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
+        if after.key[0] != WORKLOAD_VIEW.kind:
             if after.key[0] in _SURROUNDINGS and (before is None or before.value != after.value):
                 self._inputs = now
             return
-        old, new = before.value if before is not None else None, after.value
+        old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         self._change = (old, new)
         if not self._known() or old is None or new is None:
             return

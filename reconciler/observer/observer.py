@@ -12,7 +12,7 @@ from scheduling.world.decisions import Decision
 class Observer(Protocol):
     """Called in the loop's thread; must be quick and must not raise."""
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         """An object is about to go into the world, which does not know of it yet. `after.value` None: it is gone."""
 
     def changed(self, now: int) -> None:
@@ -28,7 +28,7 @@ class Observer(Protocol):
 class NullObserver:
     """Looks at nothing."""
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         """Nothing."""
 
     def changed(self, now: int) -> None:
@@ -47,7 +47,7 @@ class Observers:
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         for each in self._observers:
             each.changing(before, after, now)
 

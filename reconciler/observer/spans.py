@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from cluster.tracing.span import Attribute, Parent, SpanContext, SpanRecorder, TraceSpan
 from reconciler.objects.following import admission, queued_since
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WORKLOAD_VIEW
 from reconciler.observer.observer import NullObserver
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, Workload
 from scheduling.placement.group import placed_on
 from scheduling.world.decisions import Decision, Preempt, Reserve
 
-_WORKLOAD = "Workload"
 _LINKS = 64
 """Of one cycle: collectors keep no more than 128."""
 
@@ -61,9 +61,10 @@ class SpanObserver(NullObserver):
 
     # --- what is stored
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:  # noqa: ARG002
-        if after.key[0] == _WORKLOAD and before is not None and before.value and after.value and self._leads():
-            for span in _stored(before.value, after.value, self._clock()):
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:  # noqa: ARG002
+        old, new = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
+        if old is not None and new is not None and self._leads():
+            for span in _stored(old, new, self._clock()):
                 self._recorder.record(span)
 
 

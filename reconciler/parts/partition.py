@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
+from reconciler.objects.watched import CLUSTER_QUEUE_VIEW, COHORT_VIEW
 from reconciler.parts.claims import DEFAULT, LABEL, UNCLAIMED, TreeClaim, next_claim, read_claim
 from scheduling.objects.workload import Workload
 from scheduling.quota.node import QuotaNode, stored_below
@@ -77,19 +78,18 @@ class TreePartition:
 
     # --- what is observed
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         """A ClusterQueue or a Cohort. Most of their news is of usage, and changes nothing here."""
-        key, value = observed.key, observed.value
-        if value is None:
+        key = observed.key
+        if observed.value is None:
             self._seen.pop(key, None)
             self._labels.pop(key, None)
             self.claims.pop(key[1], None) if key[0] == CLUSTER_QUEUE else None
             self._dirty[key] = None
             return
-        detail = observed.detail if isinstance(observed.detail, Stored) else Stored()
-        is_queue = key[0] == CLUSTER_QUEUE
+        detail, is_queue = observed.stored or Stored(), key[0] == CLUSTER_QUEUE
         label, claim = detail.labels.get(LABEL, ""), read_claim(detail.status) if is_queue else UNCLAIMED
-        seen = (value[0].cohort if is_queue else value.parent, label, claim)
+        seen = (_above(observed), label, claim)
         if self._seen.get(key) == seen:
             return
         self._seen[key] = seen
@@ -292,3 +292,9 @@ class TreePartition:
         yield WORK_AT, local
         for workload in (*self._world.queues.waiting_at(local), *self._world.queues.gated_at(local)):
             yield WORKLOAD, workload.key
+
+
+def _above(observed: Observed[object]) -> str | None:
+    """The Cohort that a ClusterQueue or a Cohort names."""
+    queue, cohort = CLUSTER_QUEUE_VIEW.value(observed), COHORT_VIEW.value(observed)
+    return queue[0].cohort if queue is not None else cohort.parent if cohort is not None else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP, PROVISIONING_REQUEST_CONFIG
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from reconciler.objects.watched import VERSION, WatchedKind, ignore
+from reconciler.objects.watched import VERSION, WatchedKind
 from scheduling.objects.reading import conditions
 from scheduling.objects.workload import Condition
 
@@ -138,6 +138,10 @@ def read_controlled(manifest: Manifest) -> Controlled:
 CONFIG_RESOURCE = Resource(GROUP, VERSION, "provisioningrequestconfigs", namespaced=False)
 REQUEST_RESOURCE = Resource(AUTOSCALING, "v1", "provisioningrequests", namespaced=True)
 TEMPLATE_RESOURCE = Resource("", "v1", "podtemplates", namespaced=True)
-CONFIGS = WatchedKind(PROVISIONING_REQUEST_CONFIG.kind, CONFIG_RESOURCE, read_provisioning_config, ignore, ignore)
-REQUESTS = WatchedKind("ProvisioningRequest", REQUEST_RESOURCE, read_provisioning_request, ignore, ignore)
-TEMPLATES = WatchedKind("PodTemplate", TEMPLATE_RESOURCE, read_controlled, ignore, ignore)
+CONFIGS: WatchedKind[ProvisioningConfig] = WatchedKind(
+    PROVISIONING_REQUEST_CONFIG.kind, CONFIG_RESOURCE, read_provisioning_config
+)
+REQUESTS: WatchedKind[ProvisioningRequest] = WatchedKind(
+    "ProvisioningRequest", REQUEST_RESOURCE, read_provisioning_request
+)
+TEMPLATES: WatchedKind[Controlled] = WatchedKind("PodTemplate", TEMPLATE_RESOURCE, read_controlled)

@@ -57,7 +57,7 @@ class ProvisioningCase:
     finished.
     """
 
-    observed: Observed
+    observed: Observed[Workload]
     configs: Mapping[str, ProvisioningConfig | None]
     requests: Mapping[str, ProvisioningRequest]
     templates: Mapping[str, Controlled]
@@ -98,13 +98,11 @@ class ProvisioningCase:
 
     @property
     def workload(self) -> Workload:
-        workload: Workload = self.observed.value
-        return workload
+        return self.observed.value
 
     @cached_property
     def manifest(self) -> Manifest:
-        found: Manifest = self.observed.detail.manifest()
-        return found
+        return self.observed.manifest()
 
     @property
     def _checks(self) -> list[CheckState]:

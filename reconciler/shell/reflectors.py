@@ -10,19 +10,19 @@ from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.watched import WatchedResource, lists_of
 
 
-def _as_it_is(observed: Observed) -> Observed:
+def _as_it_is(observed: Observed[object]) -> Observed[object]:
     return observed
 
 
 def follow(
     cluster: ClusterClient,
-    report: Callable[[Observed | Listed], None],
+    report: Callable[[Observed[object] | Listed], None],
     watched: Iterable[WatchedResource],
     pacing: Pacing | None = None,
-    known: Callable[[Key], Observed | None] = lambda _: None,
+    known: Callable[[Key], Observed[object] | None] = lambda _: None,
     awaited: Callable[[str], int] = lambda _: 0,
-    note: Callable[[Observed], Observed] = _as_it_is,
-) -> list[Reflector[tuple[Observed, ...]]]:
+    note: Callable[[Observed[object]], Observed[object]] = _as_it_is,
+) -> list[Reflector[tuple[Observed[object], ...]]]:
     """One reflector for each resource, started; the caller stops them.
 
     `known`, `awaited` and `note` are called from any thread; see `WatchedKind.observed`, `ListProgress.awaited` and
@@ -36,24 +36,24 @@ def follow(
 
 def _reflector(
     cluster: ClusterClient,
-    report: Callable[[Observed | Listed], None],
+    report: Callable[[Observed[object] | Listed], None],
     watched: WatchedResource,
     pacing: Pacing | None,
-    known: Callable[[Key], Observed | None],
+    known: Callable[[Key], Observed[object] | None],
     awaited: Callable[[str], int],
-    note: Callable[[Observed], Observed],
-) -> Reflector[tuple[Observed, ...]]:
+    note: Callable[[Observed[object]], Observed[object]],
+) -> Reflector[tuple[Observed[object], ...]]:
     request = 0
 
     def begun() -> None:
         nonlocal request
         request = awaited(watched.kinds[0])
 
-    def changed(change: ChangeKind, views: tuple[Observed, ...], version: str) -> None:
+    def changed(change: ChangeKind, views: tuple[Observed[object], ...], version: str) -> None:
         for observed in views:
             report(Observed(observed.key, version, None) if change == "DELETED" else observed)
 
-    def replaced(items: tuple[tuple[Observed, ...], ...], version: str) -> None:
+    def replaced(items: tuple[tuple[Observed[object], ...], ...], version: str) -> None:
         for listed in lists_of(watched, items, version, request):
             report(listed)
 

@@ -45,7 +45,7 @@ class Writer:
         report: Callable[[Outcome | Listed], None],
         may_write: Callable[[], bool],
         writes: ClusterClient | None = None,
-        known: Callable[[Key], Observed | None] = lambda _: None,
+        known: Callable[[Key], Observed[object] | None] = lambda _: None,
     ) -> None:
         self._cluster = cluster
         self._writes = writes or cluster

@@ -14,6 +14,7 @@ from policies.dialects.yunikorn_config.configmap import read_config_map
 from reconciler.controllers.volcano.kinds import BOUND_POD, POD_GROUP, QUEUE
 from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.objects.observed import Key, Observed
+from reconciler.objects.stored import Stored
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 from scheduling.volcano.gates import gatekeeper as volcano
@@ -86,9 +87,14 @@ def _volcano(queues: int, work: int) -> tuple[float, float, float, float, float]
 def _queue_states(queues: int, work: int) -> tuple[float, float, float, float, float]:
     """`first`: every queue gets its counts. Later events are two seconds apart, so that each leads to writes."""
     names = [f"team-{team}-{member}" for team in range(queues // _TEAMS) for member in range(_MEMBERS)]
-    stored: dict[Key, Observed] = {}
+    stored: dict[Key, Observed[object]] = {}
+
+    def look(name: str) -> Stored | None:
+        found = stored.get((QUEUE.kind, name))
+        return found.stored if found is not None else None
+
     controller, start = (
-        VolcanoQueuesController(lambda name: stored.get((QUEUE.kind, name)), Configuration()),
+        VolcanoQueuesController(look, Configuration()),
         Stopwatch(),
     )
     moments = count(_NOW, 2 * SECOND)

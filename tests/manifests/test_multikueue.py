@@ -9,11 +9,11 @@ import yaml
 from cli.input.settings import read_gates
 from cluster.resource import PODS
 from reconciler.configured import DEFAULTS, read_configured
-from reconciler.controllers.clusters import CHECKS
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.multikueue.configured import KUBECONFIGS
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.remote import remote_kinds
+from reconciler.objects.watched import CHECK_VIEW
 from tests.manifests.component import MANIFESTS, OBJECTS, allowed, objects, only
 
 NAME = "quotree-reconciler-multikueue"
@@ -29,7 +29,7 @@ def test_at_home_it_may_follow_what_it_follows_and_write_statuses_alone() -> Non
     role = only("ClusterRole", NAME, MULTIKUEUE)
 
     assert allowed(role, "list") == {(each.resource.group, each.resource.plural) for each in (CLUSTERS, CONFIGS)}
-    written = (*(each.resource for each in (CLUSTERS, CHECKS)), *JOBS)
+    written = (*(each.resource for each in (CLUSTERS, CHECK_VIEW)), *JOBS)
     assert allowed(role, "patch") == {(each.group, f"{each.plural}/status") for each in written}
 
 

@@ -15,6 +15,7 @@ from policies.dialects.pod_reading import pod_reading
 from policies.dialects.reading import text
 from policies.model.objects import parted
 from reconciler.objects.observed import Observed
+from reconciler.objects.watched import WatchedKind
 from reconciler.observer.comparison import PATIENCE, ComparisonResult, DecisionDifference, DifferenceKind, Report
 from scheduling.objects.times import SECOND
 from scheduling.world.decisions import Decision
@@ -41,19 +42,27 @@ class LetIn(NamedTuple):
     verdict: GateVerdict
 
 
+class PodAtGate(Protocol):
+    """What all projects keep of a Pod."""
+
+    @property
+    def gated(self) -> bool: ...
+
+
 class Judge(Protocol):
-    """Who knows the queues of a project. `pods` is the kind of its Pods, each as if it waited at our gate until it is
+    """Who knows the queues of a project. `pods` is the view of its Pods, each as if it waited at our gate until it is
     bound."""
 
-    pods: str
+    @property
+    def pods(self) -> WatchedKind[PodAtGate]: ...
 
-    def put_pod(self, name: str, observed: Observed) -> str:
+    def put_pod(self, observed: Observed[object]) -> str:
         """The Pod has changed, or is gone. What its scheduler says of why it waits; empty where it does not."""
 
-    def take(self, before: Observed | None, after: Observed) -> str | None:
+    def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         """Any other object has changed. Of which namespace that may change the quota; None: of none."""
 
-    def let_in(self, before: Observed | None, after: Observed) -> LetIn | None:
+    def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
         """What the scheduler has let into a queue by this change of another object, which is not taken in yet."""
 
     def refresh(self) -> None:
@@ -93,9 +102,9 @@ class PodComparison:
         self._said: dict[str, str] = {}
         self._looked = 0
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         kind, name = after.key
-        if kind == self._judge.pods:
+        if kind == self._judge.pods.kind:
             self._pod(name, after, now)
             return
         self._judge.refresh()
@@ -127,15 +136,15 @@ class PodComparison:
 
     # --- what was bound
 
-    def _pod(self, name: str, observed: Observed, now: int) -> None:
+    def _pod(self, name: str, observed: Observed[object], now: int) -> None:
         self._judge.refresh()
-        verdict = self._judge.verdict(name)
-        said = self._judge.put_pod(name, observed)
+        verdict, pod = self._judge.verdict(name), self._judge.pods.value(observed)
+        said = self._judge.put_pod(observed)
         self._said.pop(name, None)
         if said:
             self._said[name] = said
         self._judge.refresh()
-        if verdict is None or observed.value is None or observed.value.gated or not self._known():
+        if verdict is None or pod is None or pod.gated or not self._known():
             return
         queue = self._judge.queue_of(name)
         self._weigh(_Suspected(now, name, name, f"bound in {queue}" if queue else "bound", verdict))

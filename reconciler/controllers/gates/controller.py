@@ -12,7 +12,7 @@ from typing import Protocol
 
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
-from reconciler.objects.observed import Key, Observed
+from reconciler.objects.observed import Key
 from reconciler.objects.wanted import WantedWrite
 from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
@@ -32,10 +32,10 @@ class GateDecider(Protocol):
 
 
 class GatesController(Controller):
-    """`records` has Pods as they are stored, as objects of the kind `pods`."""
+    """`records` has Pods as they are stored, in the view `pods`."""
 
-    def __init__(self, records: Records, keeper: GateDecider, pods: WatchedKind) -> None:
-        self._records = records
+    def __init__(self, records: Records, keeper: GateDecider, pods: WatchedKind[object]) -> None:
+        self.records = records
         self._keeper = keeper
         self._pods = pods.kind
         self._all: Key = (f"{pods.kind}s", "")
@@ -51,8 +51,8 @@ class GatesController(Controller):
         """The Pods that may pass from now on (moment in nanoseconds)."""
 
     @abstractmethod
-    def write(self, observed: Observed, now: int) -> WantedWrite | None:
-        """What is to be written of the object, a Pod or another; None for nothing."""
+    def write(self, key: Key, now: int) -> WantedWrite | None:
+        """What is to be written of the object as it is stored, a Pod or another; None for nothing."""
 
     def more(self, now: int) -> Iterator[Wanted]:
         """What else there is, before Pods are written (moment in nanoseconds)."""
@@ -85,6 +85,6 @@ class GatesController(Controller):
         for key in due:
             if busy(*key):
                 yield WaitFor(key, key)
-            elif (observed := self._records.get(key)) is not None and (write := self.write(observed, now)) is not None:
+            elif (write := self.write(key, now)) is not None:
                 yield write
                 yield WaitFor(key, key)

@@ -37,19 +37,21 @@ def about(pod: GatedPodObject) -> ObjectReference | None:
     return refer("v1", "Pod", pod.key, pod.uid)
 
 
-def passes(observed: Observed, queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
+def passes(observed: Observed[GatedPodObject], queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
     """Without the gate, and with the queue in which it counts from now on; `noted` are more annotations."""
-    pod: GatedPodObject = observed.value
+    pod = observed.value
     left = [{"name": gate} for gate in pod.gates if gate != MARK]
     notes = {ADMITTED: queue, **noted, **({WAITS: None} if pod.waits else {})}
     patch = _patch(observed, {"metadata": {"annotations": notes}, "spec": {"schedulingGates": left}})
     return WantedWrite(observed.key, patch, about(pod), "QuotaAdmitted", f"Admitted in {queue}")
 
 
-def waits(observed: Observed, reason: str, text: str, *, amounts: bool, warning: bool) -> WantedWrite | None:
+def waits(
+    observed: Observed[GatedPodObject], reason: str, text: str, *, amounts: bool, warning: bool
+) -> WantedWrite | None:
     """The Pod says why it waits; None where it says so already. `amounts`: the text has amounts after `=`, which alone
     are no news, since they change all the time."""
-    pod: GatedPodObject = observed.value
+    pod = observed.value
     said = plain(text)[:_LONGEST]
     if pod.waits == said or (amounts and places(pod.waits) == places(said)):
         return None
@@ -57,9 +59,9 @@ def waits(observed: Observed, reason: str, text: str, *, amounts: bool, warning:
     return WantedWrite(observed.key, patch, about(pod), reason, said, warning=warning)
 
 
-def preempted(observed: Observed, queue: str) -> WantedWrite:
+def preempted(observed: Observed[GatedPodObject], queue: str) -> WantedWrite:
     """It ends in its own time, for a queue that uses less than it is guaranteed."""
-    pod: GatedPodObject = observed.value
+    pod = observed.value
     namespace, name = parted(pod.key)
     delete = Delete(PODS, namespace, name, observed.version, uid=pod.uid)
     return WantedWrite(
@@ -67,8 +69,8 @@ def preempted(observed: Observed, queue: str) -> WantedWrite:
     )
 
 
-def cut_off(observed: Observed) -> WantedWrite:
-    pod: GatedPodObject = observed.value
+def cut_off(observed: Observed[GatedPodObject]) -> WantedWrite:
+    pod = observed.value
     namespace, name = parted(pod.key)
     message = f"Somebody took the scheduling gate {MARK} off; it had no quota"
     delete = Delete(PODS, namespace, name, uid=pod.uid, grace_seconds=_GRACE)
@@ -80,6 +82,6 @@ def places(said: str) -> list[str]:
     return [part.partition("=")[0] for part in said.split("; ")]
 
 
-def _patch(observed: Observed, body: Mapping[str, Any]) -> Patch:
+def _patch(observed: Observed[object], body: Mapping[str, Any]) -> Patch:
     namespace, name = parted(observed.key[1])
     return Patch(PODS, namespace, name, body, observed.version, MANAGER)

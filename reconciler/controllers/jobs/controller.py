@@ -61,7 +61,9 @@ class JobsController(Controller):
         self._kinds = {kind.name: kind for kind in kinds}
         self._described = {kind.shape.kind: kind for kind in self._kinds.values()}
         self._every = every
-        self.watched = (*watched_jobs(self._kinds.values(), every=every), STARTED_PODS)
+        views = watched_jobs(self._kinds.values(), every=every)
+        self._views = {view.kind: view for view in views}
+        self.watched = (*views, STARTED_PODS)
         self.store = JobStore(self._described)
         self._workloads = StoredWorkloads(stored)
         self._owners, self._questions, self._errors = Owners(self.store), JobQuestions(), InternalErrors()
@@ -82,12 +84,13 @@ class JobsController(Controller):
 
     # --- what happens
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         key = observed.key
         if key[0] == STARTED_PODS.kind:
             self._pod_ends(self.store.put_pod(observed))
             return
-        read = self._read(key, observed.value) if observed.value is not None else None
+        packed = self._views[key[0]].value(observed)
+        read = self._read(key, packed) if packed is not None else None
         before = self.store.shown.get(key)
         if before is not None and (read is None or read[0] != before.id):
             self._hide(before)
@@ -131,11 +134,12 @@ class JobsController(Controller):
         for each in (*self._owners.below(record), *self._owners.beside(record)):
             self.store.stale[each.id.key] = None
 
-    def found(self, observed: Observed) -> None:
-        if observed.key[0] not in self._kinds:
+    def found(self, observed: Observed[object]) -> None:
+        view = self._views.get(observed.key[0])
+        if view is None:
             return  # a Pod that was written meanwhile
         self.store.stale[observed.key] = None
-        packed: Packed | None = observed.value
+        packed = view.value(observed)
         meta = metadata(packed.manifest()) if packed is not None else {}
         for job in self._questions.answered(observed.key):
             if packed is None:

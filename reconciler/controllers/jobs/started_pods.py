@@ -14,7 +14,7 @@ from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.pod_reading import pod_reading
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
-from reconciler.objects.watched import WatchedKind, ignore
+from reconciler.objects.watched import WatchedKind
 
 
 class StartedPod(NamedTuple):
@@ -43,6 +43,6 @@ def _started_pod(pod: Manifest) -> StartedPod | None:
     return StartedPod(f"{read.namespace}/{name}", pod_set, held, read.deleting, read.bound, read.uid)
 
 
-STARTED_PODS = WatchedKind(
-    "StartedPod", PODS, _started_pod, ignore, ignore, label_selector=POD_SET, relist=True, of=POD.kind
+STARTED_PODS: WatchedKind[StartedPod] = WatchedKind(
+    "StartedPod", PODS, _started_pod, label_selector=POD_SET, relist=True, object_kind=POD.kind
 )

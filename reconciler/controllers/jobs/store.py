@@ -7,7 +7,7 @@ from itertools import islice, takewhile
 
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs.record import Event, JobId, JobRecord, ShownJob, State, WorkloadRecord
-from reconciler.controllers.jobs.started_pods import StartedPod
+from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.jobs.kind import JobKind
 from reconciler.objects.observed import Key, Observed
 from scheduling.objects.times import SECOND
@@ -190,12 +190,12 @@ class JobStore:
 
     # --- Pods
 
-    def put_pod(self, observed: Observed) -> str | None:
+    def put_pod(self, observed: Observed[object]) -> str | None:
         """A Pod has changed, or is gone; the Workload that it does not run for any more."""
-        name, pod = observed.key[1], observed.value
-        workload = pod.workload if isinstance(pod, StartedPod) else None
+        name, pod = observed.key[1], STARTED_PODS.value(observed)
+        workload = pod.workload if pod is not None else None
         before = self._workload_of_pod.pop(name, None)
-        if isinstance(pod, StartedPod):
+        if pod is not None:
             self._workload_of_pod[name] = pod.workload
             self.workload(pod.workload).pods[name] = pod
         if before is None or before == workload:

@@ -10,7 +10,7 @@ from cluster.stream import Manifest
 from policies.dialects.reading import mapping, metadata, text
 from reconciler.jobs.kind import JobKind
 from reconciler.objects.packed import Packed
-from reconciler.objects.watched import QUEUE_NAME, WatchedKind, ignore
+from reconciler.objects.watched import QUEUE_NAME, WatchedKind
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ def packed(job: Manifest) -> Packed | None:
     return Packed.of(job)
 
 
-def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[WatchedKind, ...]:
+def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[WatchedKind[Packed], ...]:
     """A new leader lists them again: what the leader before it started must not be taken for stopped.
 
     `every`: also jobs that name no queue.
     """
     label, selects = (None, _any) if every else (QUEUE_NAME, _names_a_queue)
     return tuple(
-        WatchedKind(kind.name, kind.resource, packed, ignore, ignore, label, relist=True, selects=selects)
+        WatchedKind(kind.name, kind.resource, packed, label_selector=label, relist=True, selects=selects)
         for kind in kinds
     )
 

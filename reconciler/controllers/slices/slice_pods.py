@@ -33,23 +33,24 @@ class SlicePodsController(Controller):
 
     def __init__(self, stored: Lookup) -> None:
         self._stored = stored
-        self._pods: dict[str, dict[str, Observed]] = {}
+        self._pods: dict[str, dict[str, Observed[StartedPod]]] = {}
         self._chain_of_pod: dict[str, str] = {}
         self._chains = SliceChains()
         self._dirty: dict[str, None] = {}
         self._over: dict[str, int] = {}
 
-    def observe(self, observed: Observed) -> None:
-        name, pod = observed.key[1], observed.value
+    def observe(self, observed: Observed[object]) -> None:
+        name, found = observed.key[1], STARTED_PODS.of(observed)
         before = self._chain_of_pod.pop(name, None)
         if before is not None:
             del self._pods[before][name]
             if not self._pods[before]:
                 del self._pods[before]
             self._look_at(before)
-        if isinstance(pod, StartedPod):
+        if found is not None:
+            pod = found.value
             self._chain_of_pod[name] = pod.workload
-            self._pods.setdefault(pod.workload, {})[name] = observed
+            self._pods.setdefault(pod.workload, {})[name] = found
             self._look_at(pod.workload, waits=bool(pod.gates))
 
     def _look_at(self, first: str, *, waits: bool = False) -> None:
@@ -81,7 +82,7 @@ class SlicePodsController(Controller):
                 yield from self._let_go(first, pods, busy)
             yield from self._take_back(first, pods, busy, now)
 
-    def _let_go(self, first: str, pods: dict[str, Observed], busy: Busy) -> Iterator[Wanted]:
+    def _let_go(self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy) -> Iterator[Wanted]:
         room = self._most(first, _admitted)
         waiting = []
         for name, observed in sorted(pods.items()):
@@ -98,7 +99,7 @@ class SlicePodsController(Controller):
                 yield WantedWrite(observed.key, _ungated(observed))
                 yield WaitFor((_CHAIN, first), observed.key)
 
-    def _take_back(self, first: str, pods: dict[str, Observed], busy: Busy, now: int) -> Iterator[Wanted]:
+    def _take_back(self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy, now: int) -> Iterator[Wanted]:
         """Somebody else took the gate off Pods that no slice holds quota for. The Job controller is given its time."""
         excess = []
         for each in self._excess(first, pods):
@@ -120,7 +121,7 @@ class SlicePodsController(Controller):
             yield WantedWrite(each.key, Delete(PODS, namespace, name, each.version), about, EXCESS, message, True)
             yield WaitFor((_CHAIN, first), each.key)
 
-    def _excess(self, first: str, pods: dict[str, Observed]) -> Iterator[Observed]:
+    def _excess(self, first: str, pods: dict[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
         """Beyond what is reserved for their pod set; nothing is concluded where nothing is."""
         held = self._most(first, _reserved)
         for name in sorted(pods) if held else ():
@@ -157,7 +158,7 @@ def _reserved(slice_: Workload) -> dict[str, int]:
     return {pod_set.name: pod_set.count for pod_set in slice_.pod_sets} if stays else {}
 
 
-def _ungated(observed: Observed) -> Patch:
+def _ungated(observed: Observed[StartedPod]) -> Patch:
     namespace, _, name = observed.key[1].partition("/")
     gates = [{"name": gate} for gate in observed.value.gates if gate != ELASTIC_GATE]
     return Patch(PODS, namespace, name, {"spec": {"schedulingGates": gates}}, observed.version, JOB_MANAGER)

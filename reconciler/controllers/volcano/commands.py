@@ -11,27 +11,25 @@ class Commands:
 
     def __init__(self) -> None:
         self._queue_of: dict[str, str] = {}
-        self._of: dict[str, dict[str, Observed]] = {}
+        self._of: dict[str, dict[str, Observed[CommandObject]]] = {}
 
-    def put(self, observed: Observed) -> str:
-        """It is there, or gone. The queue that it is for; empty for none."""
-        key = observed.key[1]
+    def put(self, key: str, observed: Observed[CommandObject] | None) -> str:
+        """`namespace/name` is there, or gone. The queue that it is for; empty for none."""
         before = self._queue_of.pop(key, "")
         if before:
             del self._of[before][key]
             if not self._of[before]:
                 del self._of[before]
-        value: CommandObject | None = observed.value
-        if value is None or not value.queue:
+        if observed is None or not observed.value.queue:
             return before
-        self._queue_of[key] = value.queue
-        self._of.setdefault(value.queue, {})[key] = observed
-        return value.queue
+        queue = self._queue_of[key] = observed.value.queue
+        self._of.setdefault(queue, {})[key] = observed
+        return queue
 
-    def of(self, queue: str) -> list[Observed]:
+    def of(self, queue: str) -> list[Observed[CommandObject]]:
         """The oldest first; those of one second in the order in which the API server took them."""
 
-        def order(each: Observed) -> tuple[int, int, str]:
+        def order(each: Observed[CommandObject]) -> tuple[int, int, str]:
             return each.value.created, int(each.version) if each.version.isdecimal() else 0, each.key[1]
 
         return sorted(self._of.get(queue, {}).values(), key=order)

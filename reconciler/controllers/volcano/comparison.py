@@ -41,20 +41,21 @@ class QueueComparison:
         self._actions: dict[str, dict[QueueAction, None]] = {}
         self._doubts: list[_Doubt] = []
 
-    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+    def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
         kind, key = after.key
         if kind == POD_GROUP.kind:
-            self._contents.put_group(key, after.value)
-        elif kind == COMMAND.kind and after.value is not None:
-            if after.value.action in (QueueAction.OPEN, QueueAction.CLOSE):
-                self._actions.setdefault(after.value.queue, {})[QueueAction(after.value.action)] = None
+            self._contents.put_group(key, POD_GROUP.value(after))
+        elif (command := COMMAND.value(after)) is not None:
+            if command.action in (QueueAction.OPEN, QueueAction.CLOSE):
+                self._actions.setdefault(command.queue, {})[QueueAction(command.action)] = None
         elif kind == QUEUE.kind and after.value is None:
             self._tree.drop(key)
             self._actions.pop(key, None)
-        elif kind == QUEUE.kind:
-            if before is not None and before.value is not None and before.value.state != after.value.state:
-                self._compare(before.value, after.value.state, now)
-            self._tree.put(after.value)
+        elif (queue := QUEUE.value(after)) is not None:
+            was = QUEUE.value(before)
+            if was is not None and was.state != queue.state:
+                self._compare(was, queue.state, now)
+            self._tree.put(queue)
 
     def changed(self, now: int) -> None:
         """It keeps its own tree."""

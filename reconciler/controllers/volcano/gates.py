@@ -30,20 +30,20 @@ class VolcanoGatesController(GatesController):
         super().__init__(records, self.keeper, GATED_POD)
         self._groups = GroupNews(records)
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         self.outdated = True
         kind, name = observed.key
         if kind == GATED_POD.kind:
-            self.keeper.put_pod(name, observed.value)
+            self.keeper.put_pod(name, GATED_POD.value(observed))
             self.look_at([observed.key])
         elif kind == GATED_GROUP.kind:
-            self.keeper.put_group(name, observed.value)
+            self.keeper.put_group(name, GATED_GROUP.value(observed))
             if observed.value is None:
                 self._groups.gone(name)
         elif kind == GATED_QUEUE.kind:
-            self.keeper.put_queue(name, observed.value)
+            self.keeper.put_queue(name, GATED_QUEUE.value(observed))
         elif kind == GATED_CLASS.kind:
-            self.keeper.put_class(name, observed.value)
+            self.keeper.put_class(name, GATED_CLASS.value(observed))
 
     def gone(self, key: Key) -> None:
         if key[0] == GATED_POD.kind:
@@ -57,15 +57,18 @@ class VolcanoGatesController(GatesController):
         del now
         yield from self._groups.take()
 
-    def write(self, observed: Observed, now: int) -> WantedWrite | None:
+    def write(self, key: Key, now: int) -> WantedWrite | None:
         del now
-        pod: VolcanoGatedPod = observed.value
+        observed = self.records.get(GATED_POD, key[1])
+        if observed is None:
+            return None
+        pod = observed.value
         if pod.gated and not pod.deleting:
             return self._at_gate(observed, pod)
         slipped = pod.marked and not pod.gated and not pod.admitted and not pod.ended and not pod.deleting
         return cut_off(observed) if slipped else None
 
-    def _at_gate(self, observed: Observed, pod: VolcanoGatedPod) -> WantedWrite | None:
+    def _at_gate(self, observed: Observed[VolcanoGatedPod], pod: VolcanoGatedPod) -> WantedWrite | None:
         grant, waiting = self.keeper.granted.get(pod.key), self.keeper.why(pod.key)
         if grant is not None:
             self._groups.passes(pod.group, grant.queue, grant.together.pods)

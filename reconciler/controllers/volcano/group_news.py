@@ -44,9 +44,8 @@ class GroupNews:
 
     def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
         """A PodGroup that does not exist has no Events."""
-        key = (GATED_GROUP.kind, group)
-        observed = self._records.get(key)
-        if observed is None or observed.value is None:
+        observed = self._records.get(GATED_GROUP, group)
+        if observed is None:
             return
         about = refer(_VERSION, "PodGroup", group, observed.value.uid, version=observed.version)
-        self._news.append(WantedWrite(key, None, about, reason, text, warning=warning))
+        self._news.append(WantedWrite(observed.key, None, about, reason, text, warning=warning))

@@ -13,9 +13,9 @@ from policies.dialects.volcano import GROUP
 from policies.dialects.volcano_gates import group_of
 from reconciler.controllers.volcano import MANAGER_LEASE, SCHEDULER_LEASE
 from reconciler.objects.stored import read_stored
-from reconciler.objects.watched import WatchedKind, ignore
+from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import parse
-from scheduling.volcano_queues.queue_object import OPERATION, read_queue_object
+from scheduling.volcano_queues.queue_object import OPERATION, QueueObject, read_queue_object
 
 BUS = "bus.volcano.sh"
 QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False)
@@ -92,20 +92,22 @@ def _lease(manifest: Manifest) -> LeaseObject:
     )
 
 
-QUEUE = WatchedKind("Queue", QUEUES, read_queue_object, ignore, ignore, detail=read_stored, relist=True)
-COMMAND = WatchedKind("Command", COMMANDS, _command, ignore, ignore, relist=True)
-POD_GROUP = WatchedKind("PodGroup", Resource(GROUP, "v1beta1", "podgroups", True), _pod_group, ignore, ignore)
-BOUND_POD = WatchedKind(
+QUEUE: WatchedKind[QueueObject] = WatchedKind("Queue", QUEUES, read_queue_object, detail=read_stored, relist=True)
+COMMAND: WatchedKind[CommandObject] = WatchedKind("Command", COMMANDS, _command, relist=True)
+POD_GROUP: WatchedKind[tuple[str, str]] = WatchedKind(
+    "PodGroup", Resource(GROUP, "v1beta1", "podgroups", True), _pod_group
+)
+BOUND_POD: WatchedKind[BoundPod] = WatchedKind(
     "BoundPod",
     PODS,
     _bound_pod,
-    ignore,
-    ignore,
     field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
-    of=POD.kind,
+    object_kind=POD.kind,
 )
-MANAGER = WatchedKind("VolcanoManager", LEASES, _lease, ignore, ignore, field_selector=f"metadata.name={MANAGER_LEASE}")
-SCHEDULER = WatchedKind(
-    "VolcanoScheduler", LEASES, _lease, ignore, ignore, field_selector=f"metadata.name={SCHEDULER_LEASE}"
+MANAGER: WatchedKind[LeaseObject] = WatchedKind(
+    "VolcanoManager", LEASES, _lease, field_selector=f"metadata.name={MANAGER_LEASE}"
+)
+SCHEDULER: WatchedKind[LeaseObject] = WatchedKind(
+    "VolcanoScheduler", LEASES, _lease, field_selector=f"metadata.name={SCHEDULER_LEASE}"
 )
 WATCHED = (QUEUE, POD_GROUP, COMMAND, BOUND_POD, MANAGER, SCHEDULER)

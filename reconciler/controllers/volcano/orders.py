@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reconciler.controllers.volcano.kinds import CommandObject
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
 from scheduling.volcano_queues.life import OperationRefused, WantedQueue, wanted
@@ -31,7 +32,7 @@ class NextOrder:
     """
 
     wish: WantedQueue
-    done: Observed | None = None
+    done: Observed[CommandObject] | None = None
     refused: str = ""
     again: int = 0
 
@@ -39,7 +40,7 @@ class NextOrder:
 def next_order(
     tree: VolcanoQueueTree,
     queue: QueueObject,
-    commands: Sequence[Observed],
+    commands: Sequence[Observed[CommandObject]],
     ordered: QueueAction,
     now: int,
     *,
@@ -51,7 +52,7 @@ def next_order(
     if not commands:
         return NextOrder(_obeying(queue, above, ordered, work=work))
     command = commands[0]
-    target: str = command.value.uid
+    target = command.value.uid
     if command.value.action not in (QueueAction.OPEN, QueueAction.CLOSE, QueueAction.SYNC):
         refused = f"there is no action {command.value.action}"
     elif target and queue.uid and target != queue.uid:

@@ -18,7 +18,7 @@ from reconciler.controllers.volcano.gates import reason_text
 from reconciler.controllers.volcano.kinds import POD_GROUP
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Observed
-from reconciler.objects.watched import WatchedKind, ignore
+from reconciler.objects.watched import WatchedKind
 from scheduling.volcano.gates.gated_pod import (
     ALONE,
     GatedGroup,
@@ -49,14 +49,12 @@ def read_scheduled_pod(manifest: Manifest) -> VolcanoGatedPod:
     )
 
 
-SCHEDULED_POD = WatchedKind(
+SCHEDULED_POD: WatchedKind[VolcanoGatedPod] = WatchedKind(
     "VolcanoPod",
     PODS,
     read_scheduled_pod,
-    ignore,
-    ignore,
     field_selector=f"spec.schedulerName={VOLCANO_SCHEDULER}",
-    of=POD.kind,
+    object_kind=POD.kind,
 )
 
 
@@ -73,8 +71,8 @@ def read_scheduled_group(manifest: Manifest) -> ScheduledGroup:
     return ScheduledGroup(read_gated_group(manifest), found.phase, Need((*sorted((found.minimum or {}).items()),)))
 
 
-SCHEDULED_GROUP = WatchedKind(
-    "VolcanoPodGroup", GATED_GROUP.resource, read_scheduled_group, ignore, ignore, of=POD_GROUP.kind
+SCHEDULED_GROUP: WatchedKind[ScheduledGroup] = WatchedKind(
+    "VolcanoPodGroup", GATED_GROUP.resource, read_scheduled_group, object_kind=POD_GROUP.kind
 )
 
 
@@ -89,37 +87,34 @@ class VolcanoJudge:
     is Volcano's own affair, and news of the PodGroup may come after those of its Pods.
     """
 
-    pods = SCHEDULED_POD.kind
+    pods = SCHEDULED_POD
 
     def __init__(self) -> None:
         self._keeper = VolcanoGatekeeper()
 
-    def put_pod(self, name: str, observed: Observed) -> str:
-        pod: VolcanoGatedPod | None = observed.value
-        self._keeper.put_pod(name, pod)
+    def put_pod(self, observed: Observed[object]) -> str:
+        pod = SCHEDULED_POD.value(observed)
+        self._keeper.put_pod(observed.key[1], pod)
         return pod.waits if pod is not None and pod.gated else ""
 
-    def take(self, before: Observed | None, after: Observed) -> str | None:
+    def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         """A PodGroup that names another queue, or other members, changes what its namespace may run."""
         kind, name = after.key
         if kind == GATED_QUEUE.kind:
-            self._keeper.put_queue(name, after.value)
+            self._keeper.put_queue(name, GATED_QUEUE.value(after))
             return EVERYWHERE if before is None or before.value != after.value else None
         if kind == SCHEDULED_GROUP.kind:
             was, now = _gated(before), _gated(after)
             self._keeper.put_group(name, now)
             return parted(name)[0] if was is not None and was != now else None
         if kind == GATED_CLASS.kind:
-            self._keeper.put_class(name, after.value)
+            self._keeper.put_class(name, GATED_CLASS.value(after))
         return None
 
-    def let_in(self, before: Observed | None, after: Observed) -> LetIn | None:
+    def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
         """A PodGroup goes from Pending to Inqueue. What others have reserved and do not use is not counted here."""
-        kind, name = after.key
-        if kind != SCHEDULED_GROUP.kind or before is None or before.value is None or after.value is None:
-            return None
-        now: ScheduledGroup = after.value
-        if (before.value.phase, now.phase) != ("Pending", "Inqueue"):
+        name, was, now = after.key[1], SCHEDULED_GROUP.value(before), SCHEDULED_GROUP.value(after)
+        if was is None or now is None or (was.phase, now.phase) != ("Pending", "Inqueue"):
             return None
         queue, queues = now.gated.group.queue, self._keeper.queues
         refusal = queues.refusal(queue, now.minimum)
@@ -149,5 +144,6 @@ class VolcanoJudge:
         return self._keeper.fitting()
 
 
-def _gated(observed: Observed | None) -> GatedGroup | None:
-    return observed.value.gated if observed is not None and observed.value is not None else None
+def _gated(observed: Observed[object] | None) -> GatedGroup | None:
+    group = SCHEDULED_GROUP.value(observed)
+    return group.gated if group is not None else None

@@ -66,7 +66,7 @@ def patch(name: str, body: Mapping[str, Any], version: str, subresource: str | N
     return Patch(QUEUES, None, name, body, version, FIELD_MANAGER, subresource)
 
 
-def command_gone(command: Observed) -> Delete:
+def command_gone(command: Observed[object]) -> Delete:
     namespace, name = parted(command.key[1])
     return Delete(COMMANDS, namespace, name, resource_version=command.version)
 

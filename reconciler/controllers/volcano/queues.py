@@ -8,18 +8,27 @@ queue are written at most once a second. While Volcano's own controller renews i
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from policies.configuration.settings import Configuration
 from policies.dialects.volcano import BUILT_IN
 from reconciler.controllers.volcano.commands import Commands
 from reconciler.controllers.volcano.contents import Contents
-from reconciler.controllers.volcano.kinds import BOUND_POD, COMMAND, MANAGER, POD_GROUP, QUEUE, SCHEDULER, WATCHED
+from reconciler.controllers.volcano.kinds import (
+    BOUND_POD,
+    COMMAND,
+    MANAGER,
+    POD_GROUP,
+    QUEUE,
+    SCHEDULER,
+    WATCHED,
+    CommandObject,
+)
 from reconciler.controllers.volcano.leases import Leases
 from reconciler.controllers.volcano.operating import Operating
 from reconciler.controllers.volcano.orders import WantedOperation, next_order
 from reconciler.controllers.volcano.queue_writes import command_gone, metadata_patch, status_patch
-from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
@@ -36,11 +45,13 @@ _LEASE: Key = (MANAGER.kind, "")
 
 
 class VolcanoQueuesController(Controller):
-    """`look` finds a queue as it is stored. `configuration` is what moves are judged by."""
+    """`look`: what is kept of a queue for writes; None where there is no such queue. `configuration` is what moves are
+    judged by.
+    """
 
     watched = WATCHED
 
-    def __init__(self, look: Lookup, configuration: Configuration) -> None:
+    def __init__(self, look: Callable[[str], Stored | None], configuration: Configuration) -> None:
         self.tree = VolcanoQueueTree()
         self._look = look
         self._contents = Contents(self.tree)
@@ -53,21 +64,21 @@ class VolcanoQueuesController(Controller):
 
     # --- what is observed
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         kind, key = observed.key
         if kind == QUEUE.kind:
-            self._observe_queue(key, observed.value)
+            self._observe_queue(key, QUEUE.value(observed))
         elif kind == POD_GROUP.kind:
-            self._contents.put_group(key, observed.value)
+            self._contents.put_group(key, POD_GROUP.value(observed))
         elif kind == BOUND_POD.kind:
-            self._contents.put_pod(key, observed.value)
+            self._contents.put_pod(key, BOUND_POD.value(observed))
         elif kind == COMMAND.kind:
-            if queue := self._commands.put(observed):
+            if queue := self._commands.put(key, COMMAND.of(observed)):
                 self._due.update(dict.fromkeys([queue, *self.tree.children(queue)]))
         elif kind == MANAGER.kind:
-            self._manager.observe(key, observed.value)
+            self._manager.observe(key, MANAGER.value(observed))
         elif kind == SCHEDULER.kind:
-            self._scheduler.observe(key, observed.value)
+            self._scheduler.observe(key, SCHEDULER.value(observed))
 
     def _observe_queue(self, name: str, queue: QueueObject | None) -> None:
         self._operating.observe(name, queue)
@@ -108,19 +119,19 @@ class VolcanoQueuesController(Controller):
                 orders[step.queue] = step.action
             elif busy(QUEUE.kind, step.name):
                 yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
-            elif (found := self._look(step.name)) is not None:
-                yield WantedWrite((QUEUE.kind, step.name), step.patch(found.detail))
+            elif (stored := self._look(step.name)) is not None:
+                yield WantedWrite((QUEUE.kind, step.name), step.patch(stored))
                 yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
 
     def _one(self, name: str, ordered: QueueAction, busy: Busy, now: int) -> Iterator[Wanted]:
-        found, queue = self._look(name), self.tree.queues.get(name)
+        stored, queue = self._look(name), self.tree.queues.get(name)
         commands = self._commands.of(name)
-        gone = found is None or queue is None
+        gone = stored is None or queue is None
         # The steps of an operation follow from its record; a Command for one may be seen when that is over.
         for command in commands:
             if gone or command.value.step:
                 yield from _removed(command, busy)
-        if found is None or queue is None:
+        if stored is None or queue is None:
             return
         commands = [command for command in commands if not command.value.step]
         work = bool(self.tree.pod_groups(name)) or not self.tree.settled_below(name)
@@ -129,7 +140,7 @@ class VolcanoQueuesController(Controller):
             yield from _removed(commands[0], busy, queue, order.refused)
         if order.again:
             yield WakeAt((QUEUE.kind, name), order.again)
-        wanted = [*self._writes(queue, found.detail, order.wish, now)]
+        wanted = [*self._writes(queue, stored, order.wish, now)]
         yield from wanted or (_removed(order.done, busy) if order.done is not None else ())
 
     def _opens_above(self, name: str) -> bool:
@@ -196,7 +207,9 @@ def _why(queue: QueueObject, wish: Wish) -> str:
     return f"The queue is {wish.state}"
 
 
-def _removed(command: Observed, busy: Busy, queue: QueueObject | None = None, refused: str = "") -> Iterator[Wanted]:
+def _removed(
+    command: Observed[CommandObject], busy: Busy, queue: QueueObject | None = None, refused: str = ""
+) -> Iterator[Wanted]:
     """The Command is done, or cannot be done, which an Event says."""
     if busy(*command.key):
         yield WaitFor((QUEUE.kind, command.value.queue), command.key)

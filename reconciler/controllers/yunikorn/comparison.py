@@ -15,7 +15,7 @@ from reconciler.controllers.yunikorn.kinds import MAPS, NAMESPACE, QUEUE_CONFIGS
 from reconciler.controllers.yunikorn.reasons import reason_text
 from reconciler.core.controller import Controller
 from reconciler.objects.observed import Observed
-from reconciler.objects.watched import WatchedKind, ignore
+from reconciler.objects.watched import WatchedKind
 from scheduling.yunikorn.gates.gated_pod import YuniKornGatedPod, read_gated_pod
 from scheduling.yunikorn.gates.gatekeeper import YuniKornGatekeeper
 from scheduling.yunikorn.gates.queues_in_force import QueuesInForce
@@ -40,14 +40,12 @@ def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
     )
 
 
-SCHEDULED_POD = WatchedKind(
+SCHEDULED_POD: WatchedKind[YuniKornGatedPod] = WatchedKind(
     "YuniKornPod",
     PODS,
     read_scheduled_pod,
-    ignore,
-    ignore,
     field_selector=f"spec.schedulerName={SCHEDULER}",
-    of=POD.kind,
+    object_kind=POD.kind,
 )
 
 
@@ -60,27 +58,28 @@ class YuniKornComparedPods(Controller):
 class YuniKornJudge:
     """A Judge. `namespace` is that of YuniKorn's ConfigMaps."""
 
-    pods = SCHEDULED_POD.kind
+    pods = SCHEDULED_POD
 
     def __init__(self, namespace: str) -> None:
         self._keeper = YuniKornGatekeeper(QueuesInForce(namespace))
 
-    def put_pod(self, name: str, observed: Observed) -> str:
-        pod: YuniKornGatedPod | None = observed.value
-        self._keeper.put_pod(name, pod)
+    def put_pod(self, observed: Observed[object]) -> str:
+        pod = SCHEDULED_POD.value(observed)
+        self._keeper.put_pod(observed.key[1], pod)
         return pod.waits if pod is not None and pod.gated else ""
 
-    def take(self, before: Observed | None, after: Observed) -> str | None:
+    def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
         kind, name = after.key
         if kind in MAPS:
-            self._keeper.queues.put(MAPS[kind], after.value)
+            view, map_name = MAPS[kind]
+            self._keeper.queues.put(map_name, view.value(after))
             return EVERYWHERE
         if kind != NAMESPACE.kind:
             return None
-        self._keeper.put_namespace(name, after.value)
+        self._keeper.put_namespace(name, NAMESPACE.value(after))
         return name if _annotations(before) != _annotations(after) else None
 
-    def let_in(self, before: Observed | None, after: Observed) -> LetIn | None:
+    def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
         """YuniKorn says so of Pods alone."""
         del before, after
         return None
@@ -110,5 +109,6 @@ class YuniKornJudge:
         return bool(lack.whose) or (queue is not None and queue.allocated.get(lack.resource, 0) > lack.limit)
 
 
-def _annotations(observed: Observed | None) -> Mapping[str, str]:
-    return observed.value.annotations if observed is not None and observed.value is not None else {}
+def _annotations(observed: Observed[object] | None) -> Mapping[str, str]:
+    namespace = NAMESPACE.value(observed)
+    return namespace.annotations if namespace is not None else {}

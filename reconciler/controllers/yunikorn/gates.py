@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.configuration.settings import YuniKornSettings
+from policies.dialects.core import Namespace
 from policies.model.objects import parted
 from reconciler.controllers.gates.controller import PERIOD, GatesController
 from reconciler.controllers.gates.pod_writes import cut_off, passes, preempted, waits
@@ -36,17 +37,18 @@ class QuotaGatesController(GatesController):
 
     # --- what is observed
 
-    def observe(self, observed: Observed) -> None:
+    def observe(self, observed: Observed[object]) -> None:
         self.outdated = True
         kind, name = observed.key
         if kind in MAPS:
-            self.keeper.queues.put(MAPS[kind], observed.value)
+            view, map_name = MAPS[kind]
+            self.keeper.queues.put(map_name, view.value(observed))
             return
         self.look_at([observed.key])
         if kind == NAMESPACE.kind:
-            self.keeper.put_namespace(name, observed.value)
+            self.keeper.put_namespace(name, NAMESPACE.value(observed))
         else:
-            self.keeper.put_pod(name, observed.value)
+            self.keeper.put_pod(name, GATED_POD.value(observed))
             self._used[parted(name)[0]] = None
 
     def gone(self, key: Key) -> None:
@@ -65,8 +67,13 @@ class QuotaGatesController(GatesController):
             self.look_at((GATED_POD.kind, name) for name in evictions.leaves)
         return passing
 
-    def write(self, observed: Observed, now: int) -> WantedWrite | None:
-        return self._namespace(observed, now) if observed.key[0] == NAMESPACE.kind else self._pod(observed)
+    def write(self, key: Key, now: int) -> WantedWrite | None:
+        kind, name = key
+        if kind == NAMESPACE.kind:
+            namespace = self.records.get(NAMESPACE, name)
+            return self._namespace(namespace, now) if namespace is not None else None
+        pod = self.records.get(GATED_POD, name)
+        return self._pod(pod) if pod is not None else None
 
     def more(self, now: int) -> Iterator[WakeAt]:
         yield from self._count(now)
@@ -84,8 +91,8 @@ class QuotaGatesController(GatesController):
         self.look_at((NAMESPACE.kind, name) for name in self._used)
         self._used = {}
 
-    def _pod(self, observed: Observed) -> WantedWrite | None:
-        pod: YuniKornGatedPod = observed.value
+    def _pod(self, observed: Observed[YuniKornGatedPod]) -> WantedWrite | None:
+        pod = observed.value
         if pod.gated and not pod.deleting:
             queue = self.keeper.granted.get(pod.key)
             return passes(observed, queue) if queue else self._waits(observed, pod)
@@ -94,7 +101,7 @@ class QuotaGatesController(GatesController):
         queue = self.keeper.evictions.leaves.get(pod.key) if self.keeper.evictions is not None else None
         return preempted(observed, queue) if queue and not pod.deleting and not pod.ended else None
 
-    def _waits(self, observed: Observed, pod: YuniKornGatedPod) -> WantedWrite | None:
+    def _waits(self, observed: Observed[YuniKornGatedPod], pod: YuniKornGatedPod) -> WantedWrite | None:
         waiting = self.keeper.why(pod.key)
         if waiting is None:
             return None
@@ -106,7 +113,7 @@ class QuotaGatesController(GatesController):
         unnoticed = pod.marked and not pod.gated and not pod.admitted and not pod.ended and not pod.deleting
         return unnoticed and self.keeper.spaces.has_quota(pod.namespace)
 
-    def _namespace(self, observed: Observed, now: int) -> WantedWrite | None:
+    def _namespace(self, observed: Observed[Namespace], now: int) -> WantedWrite | None:
         """What its conditions say: whether its quota can be read, and what of it is in use."""
         name = observed.key[1]
         flaw = self.keeper.spaces.flaw(name) if self.keeper.spaces.has_quota(name) else ""

@@ -29,9 +29,9 @@ class _Condition(NamedTuple):
     message: str
 
 
-def conditions(observed: Observed, flaw: str, usage: Usage | None, now: int) -> WantedWrite | None:
+def conditions(observed: Observed[object], flaw: str, usage: Usage | None, now: int) -> WantedWrite | None:
     """None: nothing is new. `flaw`: why its quota cannot be read. `usage` is None where there is none that can be."""
-    stored: Stored = observed.detail
+    stored = observed.stored or Stored()
     before = {each.get("type"): each for each in stored.status.get("conditions") or ()}
     wanted = [each for each in (_unreadable(flaw), _full(usage)) if _is_news(before.get(each.kind), each)]
     if not wanted:

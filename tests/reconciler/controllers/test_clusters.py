@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from cluster.expiry import Expiry
-from reconciler.controllers.clusters import CHECKS, ClustersController
+from reconciler.controllers.clusters import ClustersController
 from reconciler.multikueue.kubeconfigs import RefusedKubeconfig, WorkerLogin
 from reconciler.multikueue.objects import CLUSTERS
 from reconciler.multikueue.worker_session import SessionBroken, SessionReady
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.watched import CHECK_VIEW
 from reconciler.objects.workers import DropWorker, FollowWorker, PathSource, SecretSource, Source, WorkerCondition
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
@@ -222,7 +223,7 @@ def test_a_check_that_leads_to_no_config_says_so(
 def test_checks_of_others_are_left_alone(cluster: Cluster) -> None:
     cluster.put("AdmissionCheck", "budget", {"controllerName": "example.com/budget"})
     cluster.put("AdmissionCheck", "away", {"controllerName": "example.com/other"})
-    assert [write for write in cluster.write() if write.key[0] == CHECKS.kind] == []
+    assert [write for write in cluster.write() if write.key[0] == CHECK_VIEW.kind] == []
 
 
 def test_what_is_being_written_waits(cluster: Cluster) -> None:
@@ -230,7 +231,7 @@ def test_what_is_being_written_waits(cluster: Cluster) -> None:
     cluster.report()
     (check_first,) = cluster.driver.due(NOW, lambda kind, _: kind == CLUSTERS.kind)
     assert check_first.key == ("AdmissionCheck", "away")
-    (then,) = cluster.driver.due(NOW, lambda kind, _: kind == CHECKS.kind)
+    (then,) = cluster.driver.due(NOW, lambda kind, _: kind == CHECK_VIEW.kind)
     assert then.key == (CLUSTERS.kind, "one")
 
 

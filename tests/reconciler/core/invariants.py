@@ -50,7 +50,7 @@ def _decided_once(core: Core, now: int) -> Iterator[str]:
     for key, record in records.items():
         if record.decided is None:
             continue
-        stored = records.get(key)
+        stored = records.at(key)
         if key[0] != WORKLOAD:
             yield f"{key}: a decision about what is no Workload"
         elif not records.busy(key, now) and stored is not None and _differ(stored.value, record.decided):
@@ -115,7 +115,7 @@ def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
         if record.in_flight is not None and record.in_flight.held and key not in held:
             yield f"{key}: its request is held, and is never sent again"
     for key in [*records.keys()]:
-        stored, undecided = records.get(key), records.find(key)
+        stored, undecided = records.at(key), records.find(key)
         if key[0] == WORKLOAD and stored is not None and (undecided is None or undecided.decided is None):
             moment = next_moment(stored.value, informer.waiting)
             if moment is not None and moment > now and (moment, key) not in informer.alarms:

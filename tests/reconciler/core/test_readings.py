@@ -23,7 +23,7 @@ def test_what_was_read_is_known_while_a_write_is_under_way_though_it_is_not_stor
 
     assert records.note(SEEN) is SEEN
     assert records.known(KEY) is SEEN
-    assert records.get(KEY) is None
+    assert records.at(KEY) is None
 
 
 def test_it_is_not_kept_longer() -> None:

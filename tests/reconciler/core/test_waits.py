@@ -89,7 +89,7 @@ def test_the_end_of_a_rest_wakes_and_so_does_news_of_the_object() -> None:
     other.rounds(1)
     ((key, action),) = other.asked
     other.loop.inbox.put(Failed(key, action, ApiError(422, "Invalid", "a policy says no")))
-    before = other.loop.core.state.records.get(KEY)
+    before = other.loop.core.state.records.at(KEY)
     assert before is not None
     other.loop.inbox.put(Observed(KEY, "2", before.value, before.detail))
     assert other.rounds(1) == [0, 1]

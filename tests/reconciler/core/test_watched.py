@@ -76,7 +76,7 @@ def test_pods_at_both_gates_are_one_watch_of_all_pods() -> None:
 def test_all_views_of_a_resource_are_of_one_kind(observes: bool, gates: bool) -> None:
     """Else two requests could be in flight about one object."""
     resources = watched(everything(observes=observes, gates=gates))
-    of = {(view.resource, view.of or view.kind) for each in resources for view in each.views}
+    of = {(view.resource, view.object_kind or view.kind) for each in resources for view in each.views}
     leases_and_maps = {"leases", "configmaps"}
     kinds = Counter(resource for resource, _ in of if resource.plural not in leases_and_maps)
 
@@ -205,8 +205,8 @@ def test_a_pod_that_a_write_does_not_find_is_lost_in_the_views_that_show_that_ve
     core.handle([Failed(write.key, write.action, NotFound(404, "NotFound", "gone"))], 0)
 
     records = core.state.records
-    assert records.get(VOLCANO) is None
-    assert records.get(YUNIKORN) == AT_YUNIKORN.observed(at("3"))
+    assert records.at(VOLCANO) is None
+    assert records.at(YUNIKORN) == AT_YUNIKORN.observed(at("3"))
 
 
 def test_a_new_leader_lists_a_resource_once_for_all_its_views() -> None:

@@ -38,7 +38,7 @@ class Watched:
         self.observer = KueueObserver(self.state, lambda: leads, self.registry)
 
     def see(self, observed: Observed, now: int = NOW) -> None:
-        before = self.state.records.get(observed.key)
+        before = self.state.records.at(observed.key)
         self.state.records.keep(observed)
         self.observer.changing(before, observed, now)
         if isinstance(observed.value, Workload):

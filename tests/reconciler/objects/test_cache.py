@@ -13,7 +13,7 @@ def test_an_older_object_than_the_known_one_is_not_taken() -> None:
     known = NewestObjects()
     assert known.take(Observed(KEY, "10", "new"))
     assert not known.take(Observed(KEY, "9", "old"))
-    found = known.get(KEY)
+    found = known.at(KEY)
     assert found is not None
     assert found.value == "new"
 

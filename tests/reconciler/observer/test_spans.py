@@ -137,9 +137,9 @@ def test_a_standby_records_nothing_that_is_stored() -> None:
     world, kept = played()
     observer = SpanObserver(kept, lambda: False)
     world.put(("Workload", "ns/w"), workload("w", 1, "q0", 1, 0))
-    before = world.loop.core.state.records.get(("Workload", "ns/w"))
+    before = world.loop.core.state.records.at(("Workload", "ns/w"))
     world.rounds(ROUNDS)
-    after = world.loop.core.state.records.get(("Workload", "ns/w"))
+    after = world.loop.core.state.records.at(("Workload", "ns/w"))
     kept.spans.clear()
     assert after is not None
     observer.changing(before, after, 0)

@@ -98,7 +98,7 @@ class QueueCluster(Turns):
     def start(self) -> None:
         """A new process that knows nothing."""
         state = ClusterState()
-        controller = VolcanoQueuesController(lambda name: state.records.get(("Queue", name)), Configuration())
+        controller = VolcanoQueuesController(lambda name: state.records.detail(("Queue", name)), Configuration())
         self.core = Core(state, [controller], kueue=False)
         self._news = []
         for kind in KINDS:

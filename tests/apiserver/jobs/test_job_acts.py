@@ -129,4 +129,4 @@ def test_a_job_waits_for_its_check_and_obeys_it(server: ControlPlane) -> None:
         team.check("Rejected")
         eventually(lambda: team.workload()["spec"].get("active") is False)
         eventually(lambda: team.is_("Evicted", "True", "DeactivatedDueToAdmissionCheck"), lambda: str(team.workload()))
-        assert team.stands()
+        eventually(team.stands, lambda: str((server.request("GET", f"{JOBS}/work"), team.workload())))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from cli.input.documents import Place
 from cli.output import paint
 from cli.report.model import LocatedCause, Report, ReportEntry, Subject
-from policies.judging.sentence import sentence
+from policies.judging.sentence import flat, sentence
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Severity
 from policies.model.printing import plain
@@ -111,7 +111,9 @@ def rendered(place: Place) -> str:
 def consequence_lines(judged: Judged) -> Iterator[str]:
     """What goes when the finding is mended, a line each; of many the worst, and how many more there are."""
     for each in judged.consequences[:_MOST_CONSEQUENCES]:
-        yield plain(f"follows from it: {each.rule.id}: {each.finding.object}: {each.finding.field}")
+        finding, place = each.finding, f"{each.finding.object}: {each.finding.field}"
+        is_there = (finding.object, finding.field) == (judged.finding.object, judged.finding.field)
+        yield f"follows from it: {each.rule.id}: {flat(finding.message) if is_there else plain(place)}"
     if (more := len(judged.consequences) - _MOST_CONSEQUENCES) > 0:
         yield f"follows from it: {some(more, 'more finding')}"
 

@@ -116,6 +116,17 @@ def test_the_cure_of_a_broken_quotation_is_the_whole_annotation(tmp_path: Path) 
     assert finding["fix"] == f"write {QUOTA}"
 
 
+def test_a_consequence_in_the_same_place_is_told_by_its_message(tmp_path: Path) -> None:
+    tree = misspelt(tmp_path, "yunikorn", "acme-batch", QUOTA, '{"cpu": 64, "memory": 256}')
+
+    lines = [line.strip() for line in run("validate", tree).stdout.splitlines() if "follows from it" in line]
+
+    (line,) = lines
+    assert line.startswith(
+        'follows from it: quota-annotation-invalid: namespace.quota, line 1, column 23: "memory": 256 '
+    )
+
+
 def test_of_many_consequences_the_text_lists_some_and_json_all(tmp_path: Path) -> None:
     teams = [queue(f"team-{number:03}", "enginering", deserved="cpu:1") for number in range(100)]
     file = write(tmp_path / "a.yaml", queue("engineering", deserved="cpu:100"), *teams)

@@ -87,8 +87,11 @@ class ManifestReader:
         """A mapping of texts, such as annotations. The API server refuses the whole object over any other value."""
         for key, item in mapping(value).items():
             if not isinstance(item, str):
-                message = f"{json.dumps(item, default=str)} is not a string; write it in quotes"
-                self._note(Defect(fields.join(field, key), message))
+                written = json.dumps(item, default=str)
+                meant = written if isinstance(item, int) else None  # a boolean is one too
+                self._note(
+                    Defect(fields.join(field, key), f"{written} is not a string; write it in quotes", write=meant)
+                )
         return texts(value)
 
     def _note(self, defect: Defect) -> None:

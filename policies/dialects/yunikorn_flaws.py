@@ -14,7 +14,7 @@ from itertools import islice
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
-from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
+from policies.model.quantity import INT64_MAX, BadQuantity, Quantity, correction
 from policies.text.json_members import JsonMember, Scan, article, scan
 from policies.text.positions import position
 
@@ -37,7 +37,8 @@ class Flaw:
 
     `subject` distinguishes the flaws of one annotation: the key in the JSON, or empty for the text as a whole. `where`
     is the place in a JSON text. `outcome` is what YuniKorn does with it; empty means that it drops the whole
-    annotation. `follows` says that the cure of another flaw of the annotation mends this one too.
+    annotation. `follows` says that the cure of another flaw of the annotation mends this one too. `write` is the text
+    that the annotation certainly means, if that mends this flaw; it mends all others of the annotation that have one.
     """
 
     annotation: str
@@ -47,6 +48,7 @@ class Flaw:
     where: str = ""
     outcome: str = ""
     follows: bool = False
+    write: str | None = None
 
 
 def flaws(namespace: Namespace) -> Iterator[Flaw]:
@@ -58,7 +60,7 @@ def flaws(namespace: Namespace) -> Iterator[Flaw]:
     for key in (yunikorn.QUOTA, yunikorn.GUARANTEED):
         if notes.get(key):
             found = list(islice(_of_json(key, notes[key]), _LISTED + 1))
-            yield from found[:_LISTED]
+            yield from _with_cure(key, notes[key], found[:_LISTED])
             if len(found) > _LISTED:
                 yield Flaw(key, "(more)", "there are more faults than are listed here", "correct the listed ones first")
     for key, resource in yunikorn.LEGACY.items():
@@ -66,6 +68,34 @@ def flaws(namespace: Namespace) -> Iterator[Flaw]:
             yield from _of_quantity(resource, notes[key], Flaw(key, resource, "", _PLAIN))
     if text := notes.get(yunikorn.MAX_APPS):
         yield from _of_max_apps(text)
+
+
+def _with_cure(annotation: str, text: str, found: list[Flaw]) -> Iterator[Flaw]:
+    meant = _meant(text) if found and len(text) <= _WHOLE else None
+    left = {flaw.subject for flaw in _of_json(annotation, meant)} if meant else set()
+    for flaw in found:
+        yield flaw if meant is None or flaw.subject in left else replace(flaw, write=meant)
+
+
+def _meant(text: str) -> str:
+    """The annotation with every amount that is certain, as a JSON object where that is clear."""
+    found = scan(text)
+    meant = (_object(found, text) or text) if found.error else text
+    for member in reversed(scan(meant).members):
+        amount = member.source if member.kind == "number" else member.value if member.kind == "text" else None
+        written = amount if amount is None or _is_quantity(amount) else correction(amount)
+        if written is not None:
+            end = member.value_at + len(member.source)
+            meant = f"{meant[: member.value_at]}{json.dumps(written)}{meant[end:]}"
+    return meant
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        Quantity.parse(text)
+    except BadQuantity:
+        return False
+    return True
 
 
 def deciding(namespace: Namespace) -> Iterator[Flaw]:
@@ -127,7 +157,8 @@ def _of_quantity(resource: str, text: str, flaw: Flaw) -> Iterator[Flaw]:
         quantity = Quantity.parse(text)
     except BadQuantity as error:
         fault, found, fix = str(error).rpartition(", write ")
-        yield _but(flaw, fault if found else str(error), f"write {fix}" if found else "")
+        wrong = _but(flaw, fault if found else str(error), f"write {fix}" if found else "")
+        yield replace(wrong, write=correction(text)) if flaw.annotation in yunikorn.LEGACY else wrong
         return
     if quantity < Quantity.ZERO:
         yield _but(flaw, f"{shown(text)} is negative", "write an amount of 0 or more")
@@ -155,12 +186,15 @@ def _of_max_apps(text: str) -> Iterator[Flaw]:
 
 def _as_object(found: Scan, text: str) -> str:
     """The fix for a text that is not a JSON object: the object that it was meant to be, where that is clear."""
-    meant = _decoded(text) if found.kind == "text" else text.replace("'", '"')
-    if len(meant) <= _WHOLE and scan(meant).error is None:
+    if meant := _object(found, text):
         return f"write {meant}"
-    if requoted := _requoted(text):
-        return f"write {requoted}"
     return 'write one JSON object of quantities in double quotes, such as {"cpu":"4","memory":"64Gi"}'
+
+
+def _object(found: Scan, text: str) -> str:
+    """The JSON object that another text was meant to be; empty where that is not clear."""
+    meant = _decoded(text) if found.kind == "text" else text.replace("'", '"')
+    return meant if len(meant) <= _WHOLE and scan(meant).error is None else _requoted(text)
 
 
 def _requoted(text: str) -> str:

@@ -8,6 +8,7 @@ from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_flaws import Flaw, flaws
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import write
 from policies.model.findings import STRICT_ONLY, Finding
 
 
@@ -42,6 +43,7 @@ def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
                 yunikorn.field(flaw.annotation),
                 f"{yunikorn.short(flaw.annotation)}{at}: {flaw.message}; {outcome}",
                 fix=flaw.fix,
+                patch=write(yunikorn.field(flaw.annotation), flaw.write),
                 subject=flaw.subject,
                 profiles=STRICT_ONLY,
                 follows=((namespace.ref, yunikorn.field(flaw.annotation)),) if flaw.follows else (),

@@ -1,0 +1,73 @@
+"""`quotree fix` writes YuniKorn's quota annotations: the whole text, with every amount that is certain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runs import report, run
+
+KEY = "yunikorn.apache.org/namespace.quota"
+
+
+def namespace(annotation: str, key: str = KEY) -> str:
+    return f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ml\n  annotations:\n    {key}: {annotation} # quota\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("""'{"cpu": 4, "memory": "10Gb"}'""", """'{"cpu": "4", "memory": "10G"}'"""),
+        ("""'{"cpu":4,"pods":10}'""", """'{"cpu":"4","pods":"10"}'"""),
+        ("'{cpu: 4, memory: 64GiB}'", """'{"cpu": "4", "memory": "64Gi"}'"""),
+        ("""'{"cpu": "4",}'""", """'{"cpu": "4"}'"""),
+        ("""'{"cpu": "4"'""", """'{"cpu": "4"}'"""),
+        ("""'{"cpu": "4 "}'""", """'{"cpu": "4"}'"""),
+    ],
+)
+def test_the_annotation_is_written_in_whole(tmp_path: Path, wrong: str, right: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(namespace(wrong))
+    assert rules(file) == {"quota-annotation-invalid"}
+
+    run("fix", file, "--write")
+
+    assert file.read_text() == namespace(right)
+    assert rules(file) == set()
+
+
+def test_of_two_faults_the_uncertain_one_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(namespace("""'{"cpu": 4, "memory": "64K"}'"""))
+
+    shown = run("fix", file, "--write").stderr
+
+    assert file.read_text() == namespace("""'{"cpu": "4", "memory": "64K"}'""")
+    assert "1 fix in 1 file written; 1 finding has a cure that fix does not write" in shown
+
+
+@pytest.mark.parametrize(
+    "annotation", ["""'{"memory": "64K"}'""", "'four'", """'{"cpu": true}'""", """'{"cpu": "-4"}'"""]
+)
+def test_what_is_not_certain_is_left(tmp_path: Path, annotation: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(namespace(annotation))
+
+    assert run("fix", file, "--write").stderr.startswith("nothing to fix; 1 finding has a cure")
+    assert file.read_text() == namespace(annotation)
+
+
+@pytest.mark.parametrize(("value", "right"), [("5", '"5"'), ("true", '"true"')])
+def test_a_number_and_a_boolean_get_their_quotes(tmp_path: Path, value: str, right: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(namespace(value, "example.com/a"))
+    assert rules(file) == {"bad-structure"}
+
+    run("fix", file, "--write")
+
+    assert file.read_text() == namespace(right, "example.com/a")
+
+
+def rules(file: Path) -> set[str]:
+    return {each["rule"] for each in report(run("validate", file, "-o", "json"))["findings"]}

@@ -153,7 +153,8 @@ class _Work:
         """The inputs and findings after these patches. Raises NoEdit where one cannot be written, or does not help."""
         patches: dict[Ref, list[Mapping[str, object]]] = {}
         for each in wanted:
-            patches.setdefault(each.finding.object, []).extend(each.finding.edits)
+            edits = patches.setdefault(each.finding.object, [])
+            edits += [edit for edit in each.finding.edits if edit not in edits]  # one may mend several findings
         files = self.files.patched(patches)
         if len(files.inputs.repeated) > len(self.files.inputs.repeated):
             raise NoEdit(f"{files.inputs.repeated[-1].first.obj.ref} would be given twice")

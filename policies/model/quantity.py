@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from math import isfinite
@@ -61,6 +61,8 @@ class Quantity:
     format: Format = "DecimalSI"
     written: str = ""
     """The text that it was read from; empty for a computed quantity."""
+    is_number: bool = False
+    """Whether it was read from a number, not from a text."""
 
     ZERO: ClassVar[Quantity]
 
@@ -74,7 +76,7 @@ class Quantity:
                 value.bit_length() > 3321
             ):  # at most 1000 digits; asked first, because printing a huge integer takes long
                 raise BadQuantity(f"an integer of more than {MAX_LENGTH} digits is too large for a quantity")
-            return _parse(str(value))
+            return _parse_number(value)
         raise BadQuantity(_wrong_type(value))
 
     @staticmethod
@@ -86,6 +88,11 @@ class Quantity:
     def text(self) -> str:
         """The quantity as the user wrote it; the canonical text for a computed one."""
         return self.written or str(self)
+
+    @property
+    def value(self) -> str | int:
+        """The quantity as another field of the manifest should have it: a number where it was one, else a text."""
+        return int(self.text) if self.is_number else self.text
 
     def units(self) -> int:
         """Whole units, rounded away from zero (apimachinery's Value, without its overflow)."""
@@ -175,6 +182,11 @@ def _parse(text: str) -> Quantity:
     decimals = fraction or ""
     nano, kind = _magnitude(text, whole + decimals, len(decimals), suffix)
     return Quantity(-nano if sign == "-" else nano, kind, text)
+
+
+@lru_cache(maxsize=4096)
+def _parse_number(number: int) -> Quantity:
+    return replace(_parse(str(number)), is_number=True)
 
 
 _parse_short = lru_cache(maxsize=4096)(_parse)  # the quotas of a cluster repeat themselves

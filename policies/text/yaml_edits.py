@@ -121,7 +121,9 @@ class _Edit:
         return self._spliced(at, at, lines + self._newline)
 
     def _added_in_flow(self, holder: Laid, name: str, value: Any) -> str:
-        entry = f"{_json(name)}: {_json(value)}"
+        style = holder.keys[-1].style if holder.keys else '"' if self._top.flow else ""
+        is_plain = not style and not isinstance(value, Mapping | list)
+        entry = f"{_scalar(name, style)}: {_scalar(value, style) if is_plain else _json(value)}"
         if not holder.items:
             return self._spliced(holder.start + 1, holder.start + 1, entry)
         last, at = holder.keys[-1], holder.items[-1].end

@@ -57,5 +57,5 @@ def lending_exceeds_nominal(proposal: Proposal) -> Iterator[Finding]:
                     fix=f"lower lendingLimit to {nominal.text} or less, or raise nominalQuota to {lending.text}",
                     subject=flavor_resource(flavor.name, quota.name),
                     excess=(lending - nominal).nano,
-                    patch=({"op": "replace", "path": quota.pointer("lendingLimit"), "value": nominal.text},),
+                    patch=({"op": "replace", "path": quota.pointer("lendingLimit"), "value": nominal.value},),
                 )

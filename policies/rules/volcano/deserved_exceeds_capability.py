@@ -67,4 +67,4 @@ def _patch(queue: Queue, resource: str, capability: Quantity) -> tuple[dict[str,
     """Empty where the queue is guaranteed more than its capability: lowering one amount does not fix that."""
     if queue.guarantee.get(resource, capability) > capability:
         return ()
-    return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.text},)
+    return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.value},)

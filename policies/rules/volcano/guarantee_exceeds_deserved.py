@@ -73,12 +73,12 @@ def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> 
     if queue.deserved:
         if not _has_room(forest, queue, resource, guarantee):
             return ()
-        return ({"op": "add", "path": fields.pointer("spec", "deserved", resource), "value": guarantee.text},)
+        return ({"op": "add", "path": fields.pointer("spec", "deserved", resource), "value": guarantee.value},)
     if any(defect.field.startswith("spec.deserved") for defect in queue.defects):
         return ()
     if not all(_has_room(forest, queue, name, amount) for name, amount in queue.guarantee.items()):
         return ()
-    whole = {name: amount.text for name, amount in queue.guarantee.items()}
+    whole = {name: amount.value for name, amount in queue.guarantee.items()}
     return ({"op": "add", "path": "/spec/deserved", "value": whole},)
 
 

@@ -44,6 +44,43 @@ metadata: {name: other, annotations: {yunikorn.apache.org/namespace.max.cpu: 2}}
 CLEAN = LEGACY.replace(", x: *y", "").replace("cpu: 2}", 'cpu: "2"}')
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("capability: {cpu: 10}, deserved: {cpu: 14}", "capability: {cpu: 10}, deserved: {cpu: 10}"),
+        ("capability: {cpu: '10'}, deserved: {cpu: '14'}", "capability: {cpu: '10'}, deserved: {cpu: '10'}"),
+        (
+            "guarantee: {resource: {cpu: 10}}, deserved: {memory: 8Gi}",
+            "guarantee: {resource: {cpu: 10}}, deserved: {memory: 8Gi, cpu: 10}",
+        ),
+        (
+            """"guarantee": {"resource": {"cpu": "10"}}, "deserved": {"memory": "8Gi"}""",
+            """"guarantee": {"resource": {"cpu": "10"}}, "deserved": {"memory": "8Gi", "cpu": "10"}""",
+        ),
+    ],
+)
+def test_an_amount_is_written_as_the_one_that_it_follows(tmp_path: Path, wrong: str, right: str) -> None:
+    file = tmp_path / "a.yaml"
+    head = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: a}\nspec: {"
+    file.write_text(f"{head}{wrong}}}\n")
+
+    run("fix", file, "--write")
+
+    assert file.read_text() == f"{head}{right}}}\n"
+
+
+def test_one_patch_for_several_findings_is_written_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    head = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: a}\nspec:\n"
+    guarantee = "  guarantee:\n    resource:\n      cpu: 10\n      memory: 8Gi\n"
+    file.write_text(head + guarantee)
+
+    shown = run("fix", file, "--write")
+
+    assert file.read_text() == f"{head}{guarantee}  deserved:\n    cpu: 10\n    memory: 8Gi\n"
+    assert shown.stderr == "2 fixes in 1 file written\n"
+
+
 def test_the_legacy_pair_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "teams.yaml"
     file.write_text(CLEAN)
@@ -59,7 +96,7 @@ def test_the_legacy_pair_and_nothing_else(tmp_path: Path) -> None:
         '        other: &x \'kept\'\n        yunikorn.apache.org/namespace.quota: \'{"cpu":"4","memory":"64Gi"}\'\n',
     ).replace(
         '{yunikorn.apache.org/namespace.max.cpu: "2"}',
-        '{"yunikorn.apache.org/namespace.quota": "{\\"cpu\\":\\"2\\"}"}',
+        """{yunikorn.apache.org/namespace.quota: '{"cpu":"2"}'}""",
     )
 
 

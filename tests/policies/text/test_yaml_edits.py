@@ -66,7 +66,7 @@ def move(old: str, new: str) -> dict[str, Any]:
         (remove("/spec/capability/cpu"), "{cpu: '8', memory: 16Gi}", "{memory: 16Gi}"),
         (remove("/spec/capability/memory"), "{cpu: '8', memory: 16Gi}", "{cpu: '8'}"),
         (add("/spec/capability/cpu", "it's"), "{cpu: '8'", "{cpu: 'it''s'"),
-        (add("/spec/capability/pods", 3), "memory: 16Gi}", 'memory: 16Gi, "pods": 3}'),
+        (add("/spec/capability/pods", 3), "memory: 16Gi}", "memory: 16Gi, pods: 3}"),
         (
             add("/spec/more", {"a": "1", "b": {"c": True}}),
             "text\n",

@@ -100,7 +100,8 @@ class _Work:
         tried = {_lasting(each) for each, _ in self.left}
         return [
             each
-            for each in self._findings
+            for top in self._findings
+            for each in (top, *(below for below in top.consequences if _is_same_slip(below, top)))
             if each.finding.edits
             and each.severity is not Severity.INFO
             and each.exemption is None
@@ -176,6 +177,11 @@ class _Work:
         if not inputs.objects:
             return []
         return list(judge(inputs, self._context, self._configuration).verdict.findings)
+
+
+def _is_same_slip(one: Judged, other: Judged) -> bool:
+    """Whether the two name the same thing wrongly, each in its own place: no cure of one mends the other."""
+    return one.rule.id == other.rule.id and bool(one.finding.subject) and one.finding.subject == other.finding.subject
 
 
 def _every(findings: Iterable[Judged]) -> Iterator[Judged]:

@@ -25,7 +25,8 @@ def missing(
 
     unknown = proposal.unknown(kind)
     firsts: dict[str, PlaceOf] = {}  # what is missing, and where it is named first: one slip in its own name
-    for _, queue in proposal.changed(ClusterQueue):
+    queues = (queue for _, queue in proposal.changed(ClusterQueue))
+    for queue in sorted(queues, key=lambda queue: queue.ref):  # the order of the documents means nothing
         for name, field in named(queue):
             if not name or exists(name):
                 continue

@@ -24,7 +24,8 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Fix: correct the name, or apply the parent first, or in the same change set.
     """
     named: dict[Ref, Ref] = {}  # what is absent, and the first queue that names it: one slip in the name of a parent
-    for before, queue in proposal.changed(Queue):
+    queues = sorted(proposal.changed(Queue), key=lambda each: each[1].ref)  # the order of the documents means nothing
+    for before, queue in queues:
         last, absent = _first_absent(proposal, queue)
         if absent is None:
             continue

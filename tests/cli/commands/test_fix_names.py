@@ -280,6 +280,17 @@ def test_what_was_folded_under_the_slip_is_not_new(file: Path) -> None:
     assert rules() == ["workload-never-fits"]
 
 
+def test_a_name_that_is_wrong_in_many_places_is_mended_in_all(file: Path) -> None:
+    queues = [BLOCK_QUEUE.replace("name: own", f"name: q{number:02}") for number in range(25)]
+    right = HEAD + "---\n".join(queues)
+    file.write_text(right.replace('"spot"', '"sopt"'))
+
+    shown = run("fix", ".", "--write")
+
+    assert file.read_text() == right
+    assert "25 fixes in 1 file written" in shown.stderr
+
+
 def test_an_amount_is_never_guessed(file: Path) -> None:
     wrong = VOLCANO.replace("parent: parent}", "parent: parent, capability: {memory: 36m}}")
     file.write_text(wrong)

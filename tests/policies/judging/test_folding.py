@@ -9,7 +9,7 @@ from policies.judging.folding import folded
 from policies.judging.verdict import Judged, Verdict
 from policies.model.findings import Finding, PlaceOf, Severity
 from policies.rules import find
-from tests.builders import Manifest, change, cluster_queue, cohort, flavor, group, kueue, quota, world
+from tests.builders import Manifest, change, cluster_queue, cohort, flavor, group, kueue, queue, quota, world
 
 A, B, C = ((queue_ref(name), "spec.parent") for name in "abc")
 
@@ -85,20 +85,34 @@ def test_a_misspelt_flavor_is_one_finding() -> None:
     assert ids(found) == [("flavor-missing", ["borrowing-limit-unreachable"])]
 
 
+def test_what_several_name_wrongly_is_told_of_the_first_by_name_whatever_the_order() -> None:
+    """The second has the slip too, and is mended by itself; it is told below the first."""
+    flavors = [spot(name, "research", "sopt") for name in ("a", "b")]
+    parents = [queue(name, "absent") for name in ("a", "b")]
+
+    for named in ([*flavors, *parents], [*reversed(parents), *reversed(flavors)]):
+        found = evaluate(change(world(), cohort("research"), FLAVOR, *named)).findings
+
+        assert sorted((each.rule.id, each.finding.object.name) for each in found) == [
+            ("flavor-missing", "a"),
+            ("parent-missing", "a"),
+        ]
+
+
 def test_a_misspelt_field_is_one_finding_though_another_is_missing_now() -> None:
-    queue = spot("a", "research")
-    (resource,) = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    wrong = spot("a", "research")
+    (resource,) = wrong["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
     resource["nominalQouta"] = resource.pop("nominalQuota")
 
-    found = evaluate(change(world(), cohort("research"), FLAVOR, queue))
+    found = evaluate(change(world(), cohort("research"), FLAVOR, wrong))
 
     assert ids(found) == [("unknown-field", ["bad-structure"])]
 
 
 def test_a_limit_without_parent_follows_from_a_misspelt_name_of_that_field() -> None:
-    queue = spot("a", "research", borrow="4")
-    queue["spec"]["cohrtName"] = queue["spec"].pop("cohortName")
+    wrong = spot("a", "research", borrow="4")
+    wrong["spec"]["cohrtName"] = wrong["spec"].pop("cohortName")
 
-    found = evaluate(change(world(), cohort("research"), FLAVOR, queue))
+    found = evaluate(change(world(), cohort("research"), FLAVOR, wrong))
 
     assert ids(found) == [("unknown-field", ["limit-without-parent"])]

@@ -16,13 +16,8 @@ def implausible(config: Config) -> Iterator[Problem]:
 
 
 def _of_queue(queue: ConfiguredQueue) -> Iterator[Problem]:
-    yield from _odd(queue.guaranteed, f"guaranteed of {queue.path}")
-    yield from _odd(queue.maximum, f"max of {queue.path}")
-    if queue.template is not None:
-        yield from _odd(queue.template.guaranteed, f"guaranteed of the child template of {queue.path}")
-        yield from _odd(queue.template.maximum, f"max of the child template of {queue.path}")
-    for limit in queue.limits:
-        yield from _odd(limit.max_resources, f"limit {limit.name!r} of {queue.path}")
+    for declared, whose in queue.declared():
+        yield from _odd(declared, whose)
 
 
 def _odd(resources: Resources | None, whose: str) -> Iterator[Problem]:

@@ -127,6 +127,16 @@ class ConfiguredQueue:
     def at(self, *keys: str) -> str:
         return ".".join((self.field, *keys)) if self.field else ".".join(keys)
 
+    def declared(self) -> Iterator[tuple[Resources | None, str]]:
+        """All its amounts, with what they are, for messages."""
+        yield self.guaranteed, f"guaranteed of {self.path}"
+        yield self.maximum, f"max of {self.path}"
+        if self.template is not None:
+            yield self.template.guaranteed, f"guaranteed of the child template of {self.path}"
+            yield self.template.maximum, f"max of the child template of {self.path}"
+        for limit in self.limits:
+            yield limit.max_resources, f"limit {limit.name!r} of {self.path}"
+
     def walk(self) -> Iterator[ConfiguredQueue]:
         """The queue and all below it, parents first."""
         yield self

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from policies.dialects.resource_names import is_requested, meant
 from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
@@ -23,7 +24,7 @@ from policies.dialects.yunikorn_config.model import (
 )
 from policies.dialects.yunikorn_config.placement_checks import passed_over
 from policies.dialects.yunikorn_config.quotas import whole, written
-from policies.model.suggestion import certain, close
+from policies.model.suggestion import certain, close, only
 
 QUOTA_DELAY = "quota.preemption.delay"
 RESOLVERS = ("", "os", "ldap", "test")
@@ -78,6 +79,8 @@ def _ignored_of(queue: ConfiguredQueue) -> Iterator[Problem]:
     if queue.template is not None:
         yield from _properties(queue.template.properties, f"the child template of {queue.path}")
     yield from _acls(queue)
+    for declared, whose in queue.declared():
+        yield from _unrequested(declared, whose)
 
 
 def _ignored_without_preemption(queue: ConfiguredQueue) -> Iterator[Problem]:
@@ -148,15 +151,10 @@ def quota_without_effect(config: Config) -> Iterator[Problem]:
 
 def _quota_without_effect_of(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from _nothing_but_zeros(queue.maximum, queue.path)
-    for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
-        yield from _cpu(declared, f"{key} of {queue.path}")
     if queue.template is not None:
-        whose = f"the child template of {queue.path}"
-        yield from _nothing_but_zeros(queue.template.maximum, whose)
-        yield from _cpu(queue.template.guaranteed, f"guaranteed of {whose}")
-        yield from _cpu(queue.template.maximum, f"max of {whose}")
-    for limit in queue.limits:
-        yield from _cpu(limit.max_resources, f"limit {limit.name!r} of {queue.path}")
+        yield from _nothing_but_zeros(queue.template.maximum, f"the child template of {queue.path}")
+    for declared, whose in queue.declared():
+        yield from _cpu(declared, whose)
 
 
 def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Problem]:
@@ -172,7 +170,7 @@ def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Proble
 def _cpu(resources: Resources | None, whose: str) -> Iterator[Problem]:
     """The Kubernetes name of what YuniKorn calls vcore."""
     for name, amount in (resources or {}).items():
-        if name.lower() in ("cpu", "cpus", "vcores", "vcpu") or (name.lower() == "vcore" and name != "vcore"):
+        if _is_vcore(name):
             message = f"{whose} names {name}={amount.written.text}; YuniKorn calls it vcore, and no pod requests {name}"
             spelled, fix = VCORE, f"write `vcore: {amount.written.text}`"
         elif name != "memory" and name.lower() == "memory":
@@ -182,3 +180,21 @@ def _cpu(resources: Resources | None, whose: str) -> Iterator[Problem]:
             continue
         problem = _problem(amount.written, message, fix, f"{whose} {name}")
         yield replace(problem, rename=spelled if spelled not in (resources or {}) else "")
+
+
+def _is_vcore(name: str) -> bool:
+    return name.lower() in ("cpu", "cpus", "vcores", "vcpu") or (name.lower() == VCORE and name != VCORE)
+
+
+def _unrequested(resources: Resources | None, whose: str) -> Iterator[Problem]:
+    """Types that no pod requests, but for those that are another spelling of vcore and memory."""
+    for name, amount in (resources or {}).items():
+        if name == VCORE or _is_vcore(name) or name.lower() == "memory":
+            continue
+        means = meant(name).replace("cpu", VCORE) or only(name, [VCORE])
+        if not is_requested(name):
+            fix = f"did you mean {means}?" if means else "write a name that pods use, such as vcore or nvidia.com/gpu"
+            yield _problem(amount.written, f"{whose} names {name}, which no pod requests", fix, f"{whose} {name}")
+        elif "/" in means:
+            message = f"{whose} names {name}, which is nearly {means}"
+            yield _problem(amount.written, message, f"did you mean {means}?", f"{whose} {name}")

@@ -25,10 +25,10 @@ def queue_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
     """A setting of YuniKorn's configuration has no effect.
 
     Why it is reported: YuniKorn does not refuse these values; it uses its default and at most writes a debug log. The
-    rule covers queue properties that YuniKorn does not know or cannot read, invalid names in ACLs and in longer filter
-    lists, an unknown user group resolver, a quota preemption delay where the partition has quota preemption disabled,
-    and booleans and patterns of the admission controller. A change of the policy group takes effect only after a
-    restart of the scheduler.
+    rule covers queue properties that YuniKorn does not know or cannot read, resources that no pod requests, invalid
+    names in ACLs and in longer filter lists, an unknown user group resolver, a quota preemption delay where the
+    partition has quota preemption disabled, and booleans and patterns of the admission controller. A change of the
+    policy group takes effect only after a restart of the scheduler.
     Example: `preemption.delay: 30`, without a unit.
     Fix: `preemption.delay: 30s`.
     """

@@ -7,6 +7,7 @@ from itertools import islice
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
 from policies.dialects.odd_amounts import odd_in_yunikorn
+from policies.dialects.resource_names import is_requested, meant
 from policies.dialects.yunikorn_flaws import quoted, shown
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -14,9 +15,6 @@ from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.quantity import BadQuantity, Quantity
 from policies.text.json_members import scan
 
-_REQUESTED = ("cpu", "memory", "ephemeral-storage", "pods")
-_REQUESTED_PREFIXES = ("hugepages-", "attachable-volumes-")
-_MEANT = {"vcore": "cpu", "vcores": "cpu", "cpus": "cpu", "cores": "cpu", "mem": "memory", "ram": "memory"}
 _LISTED = 100
 """Findings for one Namespace; an annotation has room for 10 000 such names."""
 _SMALL = 1000
@@ -36,7 +34,8 @@ def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is reported: YuniKorn accepts each of these silently.
     - Keys are case-sensitive: it reads neither `namespace.Quota` nor `enableYunikorn`, and no label of that name.
-    - Pods request `cpu`, never `vcore`, `CPU` or `cpus`; a limit on these limits nothing.
+    - Pods request `cpu`, never `vcore`, `CPU` or `cpus`, and `nvidia.com/gpu`, never `nvidia.com/gpus`; a limit on
+      these limits nothing.
     - A quota whose amounts are all zero counts as absent: everything is allowed, not nothing.
     - `memory: 100m` is a tenth of a byte, rounded up to 1: no pod that requests memory ever fits.
     - `memory: 64` is 64 bytes, and `cpu: 9Gi` is nine thousand million cores.
@@ -159,12 +158,10 @@ def _all_zero(annotation: str) -> _Slip:
 
 
 def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] | None:
-    """Message and fix for a name that no pod can request.
-
-    Names without a domain are Kubernetes' own, and these are few.
-    """
-    if resource in _REQUESTED or resource.startswith(_REQUESTED_PREFIXES) or "/" in resource.strip("/"):
-        return None
+    """Message and fix for a name that no pod can request, or that is nearly the one of a device."""
+    means = meant(resource)
+    if is_requested(resource):
+        return (f"{quoted(resource)} is nearly {means}", f"did you mean {means}?") if "/" in means else None
     if resource == yunikorn.VCORE and beside_cpu:
         return (
             '"vcore" and "cpu" are the same to YuniKorn, and chance decides which of the two counts',
@@ -174,9 +171,7 @@ def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] 
         quantity = _quantity(text)
         amount = f": {shown(text)} is {quantity.units()}m of cpu" if quantity else ""
         return f'"vcore" counts thousandths of a core in an annotation{amount}', 'write "cpu", which counts cores'
-    lower = resource.strip().casefold().removeprefix("requests.").removeprefix("limits.")
-    meant = lower if lower in _REQUESTED else _MEANT.get(lower, "")
-    fix = f"write {quoted(meant)}" if meant else "write the name that pods use, such as cpu, memory or nvidia.com/gpu"
+    fix = f"write {quoted(means)}" if means else "write the name that pods use, such as cpu, memory or nvidia.com/gpu"
     return f"no pod requests a resource named {quoted(resource)}, so it limits nothing", fix
 
 

@@ -67,6 +67,8 @@ NAMES = [  # the JSON, a part of the message, the fix
     ('{"Memory":"4"}', 'no pod requests a resource named "Memory"', 'write "memory"'),
     ('{"cpus":"4"}', 'no pod requests a resource named "cpus"', 'write "cpu"'),
     ('{"requests.cpu":"4"}', 'no pod requests a resource named "requests.cpu"', 'write "cpu"'),
+    ('{"memry":"4Gi"}', 'no pod requests a resource named "memry"', 'write "memory"'),
+    ('{"nvidia.com/gpus":"4"}', '"nvidia.com/gpus" is nearly nvidia.com/gpu', "did you mean nvidia.com/gpu?"),
     ('{"":"4"}', 'no pod requests a resource named ""', "write the name that pods use"),
     ('{"gpu":"4"}', 'no pod requests a resource named "gpu"', "write the name that pods use"),
     ('{"cpu":1,"CPU":"4"}', 'no pod requests a resource named "CPU"', 'write "cpu"'),

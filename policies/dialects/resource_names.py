@@ -1,0 +1,46 @@
+"""Names of resources that pods request, and what a misspelt one means."""
+
+from __future__ import annotations
+
+from policies.model.suggestion import is_slip, only
+
+_OF_KUBERNETES = ("cpu", "memory", "ephemeral-storage", "pods")
+"""Of the names without a domain, pods request these and no others, but for the prefixes."""
+_LONG_NAMES = ("memory", "ephemeral-storage", "pods")
+"""Those in which a letter may be wrong: `gpu` is not meant for `cpu`."""
+_PREFIXES = ("hugepages-", "attachable-volumes-")
+_MEANT = {"vcore": "cpu", "vcores": "cpu", "cpus": "cpu", "cores": "cpu", "mem": "memory", "ram": "memory"}
+_DEVICES = (
+    "amd.com/gpu",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "google.com/tpu",
+    "habana.ai/gaudi",
+    "nvidia.com/gpu",
+)
+"""What the device plugins of large makers offer."""
+
+
+def is_requested(resource: str) -> bool:
+    """Whether pods can request a resource of this name."""
+    return resource in _OF_KUBERNETES or resource.startswith(_PREFIXES) or "/" in resource.strip("/")
+
+
+def meant(resource: str) -> str:
+    """The name that pods use where this one is a slip of it; empty where it may be right, or is like no other.
+
+    Of a device's own name only the plural, the case of letters and their order count as slips: `nvidia.com/vgpu` is
+    another device.
+    """
+    lower = resource.strip().casefold().removeprefix("requests.").removeprefix("limits.")
+    if "/" in lower:
+        return "" if resource in _DEVICES else next((each for each in _DEVICES if _is_meant(lower, each)), "")
+    return lower if lower in _OF_KUBERNETES else _MEANT.get(lower, "") or only(lower, _LONG_NAMES)
+
+
+def _is_meant(lower: str, device: str) -> bool:
+    maker, _, name = device.partition("/")
+    domain, _, bare = lower.partition("/")
+    if domain == maker:
+        return sorted(bare.removesuffix("s")) == sorted(name)
+    return bare == name and is_slip(domain, maker)

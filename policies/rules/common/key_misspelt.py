@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from policies.dialects import kueue_jobs as kueue
-from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, POD, YUNIKORN, Namespace, Pod
+from policies.dialects import yunikorn, yunikorn_gangs
+from policies.dialects.core import APP_ID, NAMESPACE, YUNIKORN, YUNIKORN_QUEUE, Namespace, Pod
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.yunikorn_work import CRON_JOB, JOB_LABELS, OtherWork
+from policies.dialects.priority_class import ALLOW_PREEMPTION
+from policies.dialects.yunikorn_work import JOB_LABELS, NO_TEMPLATE, OtherWork
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -15,6 +16,7 @@ from policies.model.cures import rename
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject
 from policies.model.suggestion import close, only
+from policies.rules.yunikorn._pod_templates import MAKERS, templates
 
 _OF_NAMESPACES = (
     yunikorn.QUOTA,
@@ -34,6 +36,26 @@ _OF_JOBS = (
     kueue.PREBUILT,
     kueue.POD_GROUP_SIZE,
 )
+_OF_YUNIKORN_PODS = (
+    APP_ID,
+    YUNIKORN_QUEUE,
+    yunikorn.USER_INFO,
+    yunikorn_gangs.TASK_GROUP,
+    yunikorn_gangs.TASK_GROUPS,
+    ALLOW_PREEMPTION,
+    *(
+        YUNIKORN + name
+        for name in (
+            "ignore-application",
+            "parentqueue",
+            "placeholder",
+            "schedulingPolicyParameters",
+            "scheduling-policy-parameters",
+            "username",
+        )
+    ),
+)
+"""Labels and annotations of pods. Source: YuniKorn 1.9, k8shim `pkg/common/constants`."""
 _NEAR = 0.9
 """The least similarity of the parts after the slash; no two keys of the projects are that similar to one of these."""
 
@@ -41,7 +63,7 @@ _NEAR = 0.9
 @rule(
     "key-misspelt",
     source="Quotree: YuniKorn and Kueue ignore keys that they do not know",
-    kinds=(NAMESPACE, POD, *kueue.KINDS, CRON_JOB),
+    kinds=(NAMESPACE, *kueue.KINDS, *MAKERS),
     default=Action.WARN,
     alone=True,
     no_cel="does no harm while the webhook is down",
@@ -51,7 +73,8 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is reported: an unknown key is ignored without a word, so the quota or the queue that it should set is not
     there. Only keys under the prefixes of the two projects are compared.
-    Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job.
+    Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job;
+    `yunikorn.apache.org/quue` on a Pod or in a pod template.
     Fix: write the key that the message suggests.
     """
     for old, namespace in proposal.changed(Namespace):
@@ -64,6 +87,14 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
     for stood, work in proposal.changed(OtherWork):
         yield from _near(work, "metadata.labels", work.labels, stood.labels if stood else {}, PREFIX, _OF_JOBS)
         yield from _near(work, JOB_LABELS, work.job_labels, stood.job_labels if stood else {}, PREFIX, _OF_JOBS)
+    for obj, earlier, written in templates(proposal):
+        then = earlier or NO_TEMPLATE
+        for part, pairs, known in (
+            ("labels", written.labels, then.labels),
+            ("annotations", written.annotations, then.annotations),
+        ):
+            where = fields.join(written.at, "metadata", part)
+            yield from _near(obj, where, pairs, known, YUNIKORN, _OF_YUNIKORN_PODS)
 
 
 def _near(
@@ -73,11 +104,12 @@ def _near(
     for key in now:
         if key in read or key in before or not key.startswith(prefix):
             continue
-        by_lower = {each.removeprefix(prefix).lower(): each for each in read}
-        near = close(key.removeprefix(prefix).lower(), by_lower, _NEAR)
-        if near is not None:
+        by_lower, wrong = {each.removeprefix(prefix).lower(): each for each in read}, key.removeprefix(prefix).lower()
+        slip = only(wrong, by_lower)
+        near = close(wrong, by_lower, _NEAR) or slip
+        if near:
             field = fields.join(where, key)
-            certain = near == only(key.removeprefix(prefix).lower(), by_lower) and by_lower[near] not in now
+            certain = near == slip and by_lower[near] not in now
             yield Finding(
                 obj.ref,
                 field,

@@ -72,6 +72,7 @@ class JobSpec:
     """`policies` are lists that are each judged by themselves: the Job's own, then each task's.
 
     `mpi` are the names of the master and the worker task that the plugin of this name looks for; empty without it.
+    `scheduler` is the one that is written, empty if none.
     `fixed` holds, for each field that may not change once the Job is stored, a hash of its value.
     """
 
@@ -81,6 +82,7 @@ class JobSpec:
     volumes: tuple[Volume, ...] = ()
     plugins: tuple[str, ...] = ()
     mpi: tuple[str, ...] = ()
+    scheduler: str = ""
     fixed: tuple[tuple[str, int], ...] = ()
 
 
@@ -97,6 +99,7 @@ def read_spec(spec: Mapping[str, Any]) -> JobSpec:
         volumes=tuple(_volumes(spec)),
         plugins=tuple(sorted(str(name) for name in mapping(spec.get("plugins")))),
         mpi=_mpi(mapping(spec.get("plugins"))),
+        scheduler=text(spec.get("schedulerName")) or "",
         fixed=tuple(_fixed(spec)),
     )
 

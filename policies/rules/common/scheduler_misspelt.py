@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
+from policies.dialects.kueue_jobs import KINDS, QueuedJob
+from policies.dialects.reading import mapping, text
+from policies.dialects.volcano import JOB, VolcanoJob
+from policies.dialects.yunikorn import SCHEDULER
+from policies.dialects.yunikorn_work import KINDS as WORK
+from policies.dialects.yunikorn_work import NO_TEMPLATE, OtherWork
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.cures import write_only
+from policies.model.findings import STRICT_ONLY, Action, Finding
+from policies.model.objects import KubeObject
+from policies.model.suggestion import KnownNames, did_you_mean
+
+_SCHEDULERS = (NO_TEMPLATE.scheduler_name, VOLCANO_SCHEDULER, SCHEDULER)
+_KNOWN = KnownNames(_SCHEDULERS)
+
+
+@rule(
+    "scheduler-misspelt",
+    source="Kubernetes: a Pod waits for the scheduler that it names",
+    kinds=(POD, JOB, *dict.fromkeys((*KINDS, *WORK))),
+    default=Action.WARN,
+    alone=True,
+    no_cel="does no harm while the webhook is down",
+)
+def scheduler_misspelt(proposal: Proposal) -> Iterator[Finding]:
+    """A schedulerName is nearly `yunikorn`, `volcano` or `default-scheduler`.
+
+    Why it is reported: Kubernetes accepts any name, and a Pod whose scheduler does not exist is Pending forever,
+    without an Event. Other names are left alone: a cluster may have schedulers of its own.
+    Example: `schedulerName: yunikrn`.
+    Fix: write the name that the message suggests.
+    """
+    for before, obj in proposal.changed(KubeObject):
+        named = _named(obj)
+        stood = _named(before) if before is not None and named else {}
+        for field, name in named.items():
+            near = [] if stood.get(field) == name else _near(name)
+            if near:
+                yield Finding(
+                    obj.ref,
+                    field,
+                    f"the scheduler {name} is nearly {near[0]}: no pod starts if there is no scheduler of that name",
+                    fix=did_you_mean(near),
+                    patch=write_only(field, near),
+                    subject=name,
+                    profiles=STRICT_ONLY,
+                )
+
+
+def _near(name: str) -> list[str]:
+    """The scheduler that is meant by a name with slips, the case of letters among them; empty for any other name."""
+    lower = name.lower()
+    if name in _SCHEDULERS:
+        return []
+    return [lower] if lower in _SCHEDULERS else _KNOWN.near(lower)
+
+
+def _named(obj: KubeObject) -> Mapping[str, str]:
+    """The schedulers that an object names for its pods, by field."""
+    if isinstance(obj, Pod):
+        return {"spec.schedulerName": obj.scheduler_name}
+    if isinstance(obj, VolcanoJob):
+        return {"spec.schedulerName": obj.spec.scheduler} if obj.spec.scheduler else {}
+    if isinstance(obj, OtherWork):
+        return {f"{obj.template.at}.spec.schedulerName": obj.template.scheduler_name}
+    if isinstance(obj, QueuedJob):
+        written = {f"{pods.at}.spec.schedulerName": mapping(pods.template.get("spec")) for pods in obj.pod_sets}
+        return {field: name for field, spec in written.items() if (name := text(spec.get("schedulerName")))}
+    return {}

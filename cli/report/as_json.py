@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cli.input.documents import Place, Unreadable
-from cli.output import json_text
 from cli.report.model import LocatedCause, Looked, Report, ReportedObject, ReportEntry
 from cli.version import VERSION
 from policies.model.findings import Severity
 
 API_VERSION = "quotree.dev/v1alpha1"
-
-
-def as_json(report: Report) -> str:
-    return json_text(report_json(report))
 
 
 def report_json(report: Report) -> dict[str, Any]:

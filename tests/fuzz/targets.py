@@ -24,7 +24,8 @@ from cli.input.migration import Origin, migrated
 from cli.input.options import EngineOptions
 from cli.input.simulation import start
 from cli.judgement import judge
-from cli.report.as_json import as_json
+from cli.output import json_text
+from cli.report.as_json import report_json
 from cli.report.as_text import as_text
 from cli.report.migration_json import migration_json
 from cli.report.migration_text import migration_text
@@ -228,7 +229,7 @@ def files(chance: random.Random, mutator: Mutator) -> Status:
         given = gather(["-"])
         context = load(Against())
         found = report(given, context, judge(given, context, Configuration()))
-    assert all(line.isprintable() for line in f"{as_text(found)}\n{as_json(found)}".split("\n"))
+    assert all(line.isprintable() for line in f"{as_text(found)}\n{json_text(report_json(found))}".split("\n"))
     return "findings" if found.entries else "clean"
 
 

@@ -1,13 +1,13 @@
-"""An audit as JSON, as YAML, as reports of the cluster, as a baseline, and as a page."""
+"""An audit as an answer for programs, as reports of the cluster, as a baseline, and as a page."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from cli.input import baseline as baselines
-from cli.output import json_text
 from cli.report.audits.audited import ShownAudit
 from cli.report.audits.text import closing_line, head_line, heading
 from cli.report.formats.yaml import document
-from cli.report.pages import page
 from cli.report.pages.page import Page, Table
 from policies.audit.as_json import findings_json
 from policies.audit.audited import TreeFindings
@@ -16,12 +16,8 @@ from policies.judging.sentence import statement
 from policies.model.findings import Severity
 
 
-def as_json(audited: ShownAudit) -> str:
-    return json_text(findings_json(audited.audit))
-
-
-def as_yaml(audited: ShownAudit) -> str:
-    return document(findings_json(audited.audit))
+def audit_answer(audited: ShownAudit) -> dict[str, Any]:
+    return findings_json(audited.audit)
 
 
 def as_reports(audited: ShownAudit) -> str:
@@ -37,19 +33,7 @@ def as_baseline(audited: ShownAudit) -> str:
     return baselines.written(baselines.entry(each.judged, each.fingerprint) for each in old)
 
 
-def as_table(audited: ShownAudit) -> str:
-    return page.table(_page(audited))
-
-
-def as_markdown(audited: ShownAudit) -> str:
-    return page.markdown(_page(audited))
-
-
-def as_html(audited: ShownAudit) -> str:
-    return page.html(_page(audited))
-
-
-def _page(audited: ShownAudit) -> Page:
+def audit_page(audited: ShownAudit) -> Page:
     return Page(closing_line(audited), head_line(audited), tuple(map(_table, audited.audit.trees)))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from cli.input.impact import Impact
-from cli.output import json_text
 from cli.report.as_json import place_json
 from policies.impact.differences import NodeChange, PairChange
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair, amount_text
@@ -16,10 +15,6 @@ from policies.model.objects import Ref
 from scheduling.simulation.trace import Evicted, Preempted
 
 API_VERSION = "quotree.dev/v1alpha1"
-
-
-def impact_json(impact: Impact) -> str:
-    return json_text(impact_answer(impact))
 
 
 def impact_answer(impact: Impact) -> dict[str, Any]:

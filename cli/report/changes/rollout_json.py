@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from cli.input.rollout import Rollout
-from cli.output import json_text
 from cli.report.as_json import place_json
 from policies.judging.sentence import statement
 from policies.judging.verdict import Judged
@@ -13,10 +12,6 @@ from policies.rollout.edits import Edit
 from policies.rollout.order import Stuck
 
 API_VERSION = "quotree.dev/v1alpha1"
-
-
-def rollout_json(rollout: Rollout) -> str:
-    return json_text(rollout_answer(rollout))
 
 
 def rollout_answer(rollout: Rollout) -> dict[str, Any]:

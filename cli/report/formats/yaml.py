@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 import yaml
-
-from cli.report.as_json import report_json
-from cli.report.model import Report
-from cli.report.suites.suite_json import suites_json
-from cli.report.suites.suite_outcomes import SuiteOutcome
 
 _WORD = re.compile(r"[A-Za-z]{2,}(-[A-Za-z]+)*")
 
@@ -37,14 +31,6 @@ def _number(dumper: _Dumper, number: Decimal) -> yaml.ScalarNode:
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(Decimal, _number)
-
-
-def render(report: Report) -> str:
-    return document(report_json(report))
-
-
-def render_suites(outcomes: Sequence[SuiteOutcome]) -> str:
-    return document(suites_json(outcomes))
 
 
 def document(answer: dict[str, Any]) -> str:

@@ -14,7 +14,6 @@ from cli.report.changes.impact_text import (
     without_followers,
     work_lines,
 )
-from cli.report.pages import page
 from cli.report.pages.page import Page, Table
 from policies.impact.differences import NodeChange, PairChange
 from policies.impact.quotas import PairQuota, amount_text
@@ -22,17 +21,13 @@ from policies.impact.quotas import PairQuota, amount_text
 _HEAD = ("node", "amount", *PairQuota._fields)
 
 
-def as_markdown(impact: Impact) -> str:
+def impact_page(impact: Impact) -> Page:
+    return _page(impact, impact.nodes)
+
+
+def short_impact_page(impact: Impact) -> Page:
     """Where thousands follow one change by their reach, a few of them stand for all."""
-    return page.markdown(_page(impact, *without_followers(impact.nodes)))
-
-
-def as_html(impact: Impact) -> str:
-    return page.html(_page(impact, impact.nodes))
-
-
-def as_table(impact: Impact) -> str:
-    return page.table(_page(impact, impact.nodes))
+    return _page(impact, *without_followers(impact.nodes))
 
 
 def _page(impact: Impact, nodes: Iterable[NodeChange], more: str = "") -> Page:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cli.input.rollout import Rollout
 from cli.report.changes.rollout_text import VERBS, head_line
-from cli.report.pages import page
 from cli.report.pages.page import Page, Table
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
@@ -14,19 +13,7 @@ from policies.rollout.edits import Edit
 from policies.rollout.order import Stuck
 
 
-def as_markdown(rollout: Rollout) -> str:
-    return page.markdown(_page(rollout))
-
-
-def as_html(rollout: Rollout) -> str:
-    return page.html(_page(rollout))
-
-
-def as_table(rollout: Rollout) -> str:
-    return page.table(_page(rollout))
-
-
-def _page(rollout: Rollout) -> Page:
+def rollout_page(rollout: Rollout) -> Page:
     order = rollout.order
     tables = (
         Table("refused", ("rule", "finding"), list(map(_refusal, rollout.refusals))),

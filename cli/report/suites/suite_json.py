@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cli.input.suites import Expected
-from cli.output import json_text
 from cli.report.as_json import API_VERSION, place_json
 from cli.report.suites.suite_outcomes import SuiteOutcome
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
-
-
-def as_json(outcomes: Sequence[SuiteOutcome]) -> str:
-    return json_text(suites_json(outcomes))
 
 
 def suites_json(outcomes: Sequence[SuiteOutcome]) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
+from cli.report import formats
 from cli.report.formats import OF_REPORTS
 from cli.version import VERSION
 from tests.cli.report.formats.reports import example
@@ -13,10 +13,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 
 def rendered(form: str) -> str:
-    module, _, function = OF_REPORTS[form].partition(":")
-    text = getattr(import_module(module), function)(example())
-    assert isinstance(text, str)
-    return text.replace(VERSION, "VERSION") + "\n"
+    return formats.rendered(OF_REPORTS[form], example()).replace(VERSION, "VERSION") + "\n"
 
 
 if __name__ == "__main__":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.report.as_json import as_json
+from cli.report.as_json import report_json
 from cli.report.as_text import head_line
 from cli.report.model import Report
 from tests.cli.report.formats.reports import many
@@ -40,5 +39,5 @@ def test_the_age_of_the_context(age: timedelta, said: str) -> None:
 
 
 def test_json_says_when() -> None:
-    assert json.loads(as_json(aged(timedelta())))["context"]["asOf"] == "2026-11-22T14:02:00Z"
-    assert "asOf" not in json.loads(as_json(many(0)))["context"]
+    assert report_json(aged(timedelta()))["context"]["asOf"] == "2026-11-22T14:02:00Z"
+    assert "asOf" not in report_json(many(0))["context"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
 
+from cli.report import formats
 from cli.report.formats import OF_REPORTS
 from cli.report.model import Report
 from tests.cli.report.formats.parsing import FORMATS, Cells, expected, markdown_cells
@@ -21,10 +21,7 @@ def random_reports() -> Iterator[Report]:
 
 
 def rendered(form: str, report: Report) -> str:
-    module, _, function = OF_REPORTS[form].partition(":")
-    text = getattr(import_module(module), function)(report)
-    assert isinstance(text, str)
-    return text
+    return formats.rendered(OF_REPORTS[form], report)
 
 
 def test_each_format_can_be_read_back_here() -> None:

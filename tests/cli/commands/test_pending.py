@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,19 @@ def test_one_queue_alone_may_be_asked_for(files: str) -> None:
     )
     assert "(number 2 of its ClusterQueue)" in run("pending", "ns/small", "--against", files).stdout
     assert "doesn't exist" in run("pending", "ns/lost", "--against", files).stdout
+
+
+def test_people_count_positions_from_1_and_kueues_fields_from_0(files: str) -> None:
+    def read(*arguments: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(run(*arguments, "--against", files, "-o", "json").stdout)
+        return found
+
+    head, tail = read("pending", "small")["queues"][0]["items"]
+
+    assert (head["positionInClusterQueue"], tail["positionInLocalQueue"]) == (0, 1)
+    assert read("why", "ns/third")["position"] == 2
+    assert "in small, number 2: " in run("why", "ns/third", "--against", files).stdout
+    assert "    2  Job ns/third" in run("pending", "small", "--against", files).stdout
 
 
 def test_a_queue_that_only_work_names_says_what_was_meant(tmp_path: Path) -> None:

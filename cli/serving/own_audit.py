@@ -18,17 +18,19 @@ from policies.audit.audited import Audit
 log = logging.getLogger(__name__)
 _PATIENCE = 3.0
 """Seconds that a page waits for the first audit."""
+_BRIEF = 1.0
+"""Seconds that a page waits for a later one. Most clusters are judged within it, and the page has no old findings."""
 
 
 class OwnAudit:
     """At most one audit runs at a time. It begins when somebody asks and the last one is old.
 
-    Until it has ended, the last one is the answer; its `judged` says when that was. `judge` reads and judges; it raises
-    OutOfReach.
+    An answer waits for it up to `brief` seconds, the first one up to `patience`. After that the last one is the answer;
+    its `judged` says when that was. `judge` reads and judges; it raises OutOfReach.
     """
 
-    def __init__(self, judge: Callable[[], Audit], patience: float = _PATIENCE) -> None:
-        self._judge, self._patience = judge, patience
+    def __init__(self, judge: Callable[[], Audit], patience: float = _PATIENCE, brief: float = _BRIEF) -> None:
+        self._judge, self._patience, self._brief = judge, patience, brief
         self._api = AuditApi(lambda: self._last, FileReviews())  # type: ignore[arg-type]
         self._last: Audit | None = None
         self._error: ClusterError | None = None
@@ -40,7 +42,8 @@ class OwnAudit:
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         """Raises ClusterError where the first audit has not ended yet, or the last one failed."""
         self._begin()
-        if self._last is None and not self._idle.wait(self._patience):
+        ended = self._idle.wait(self._patience if self._last is None else self._brief)
+        if self._last is None and not ended:
             raise Unreachable("the audit", "the first one has not ended yet", "this page shows them when it has ended")
         if self._error is not None:
             raise self._error

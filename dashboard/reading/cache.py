@@ -150,15 +150,23 @@ class CachedReader:
 
     def findings(self, params: Mapping[str, str] | None = None) -> Manifest:
         given = dict(params or {})
-        found: Manifest = self._noted(("findings", *sorted(given.items())), lambda: self.reader.findings(given))
+        what = ("findings", *sorted(given.items()))
+        found: Manifest = self._noted(what, lambda: self.reader.findings(given), behind=_nothing)
         return found
 
-    def _noted(self, what: tuple[object, ...], ask: Callable[[], Any]) -> Any:
-        read = self._cache.get(self._login, what, ask, self.reader.behind, self._enough)
+    def _noted(
+        self, what: tuple[object, ...], ask: Callable[[], Any], behind: Callable[[], float] | None = None
+    ) -> Any:
+        read = self._cache.get(self._login, what, ask, behind or self.reader.behind, self._enough)
         self.oldest = min(self.oldest or read.at, read.at)
         if read.problem and read.problem not in self.problems:
             self.problems.append(read.problem)
         return read.answer
+
+
+def _nothing() -> float:
+    """Findings say by themselves when they were judged."""
+    return 0.0
 
 
 def _passing(error: ClusterError) -> bool:

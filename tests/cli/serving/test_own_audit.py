@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -84,7 +85,7 @@ def test_a_page_waits_for_a_short_audit_and_the_answer_says_when_it_was_judged(f
 def test_what_was_found_serves_while_the_next_audit_runs_and_no_request_begins_one_of_its_own(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audit = OwnAudit(judge, patience=60.0)
+    audit = OwnAudit(judge, patience=60.0, brief=0.0)
     judge.may.release()
     first = audit.get(PATH)
     for _ in range(5):
@@ -96,6 +97,18 @@ def test_what_was_found_serves_while_the_next_audit_runs_and_no_request_begins_o
         assert audit.get(PATH) == first
     eventually(lambda: judge.begun == 2)
     assert judge.most == 1
+
+
+def test_a_page_after_a_while_waits_for_a_short_audit_instead_of_showing_the_last_one(
+    found: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = replace(found, trees=())
+    audits = [nothing, found]
+    audit = OwnAudit(lambda: audits.pop(0), patience=60.0, brief=60.0)
+    assert audit.get(PATH)["items"] == []
+
+    monkeypatch.setattr("cli.serving.own_audit.time.monotonic", lambda: 10.0**9)
+    assert audit.get(PATH)["items"] != []
 
 
 def refusing(error: Exception) -> Callable[[], Audit]:

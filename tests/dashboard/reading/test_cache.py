@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 
 from cluster.errors import ClusterError, Forbidden, Unreachable
-from dashboard.reading.backend import UserLogin
-from dashboard.reading.cache import FRESH, STALE, AnswerCache, CachedRead
+from dashboard.reading.backend import UserLogin, UserReader
+from dashboard.reading.cache import FRESH, STALE, AnswerCache, CachedRead, CachedReader
 
 ANN, BOB = UserLogin("Bearer ann"), UserLogin("Bearer bob")
 TREE = ("v1", "/v1/tree")
@@ -121,3 +123,27 @@ def test_nothing_is_kept_for_longer_than_it_can_be_shown() -> None:
     server.fails = AWAY
     with pytest.raises(Unreachable):
         server.get(ANN)
+
+
+class LongAgo:
+    """A reader of a cluster that was read 100 s ago, with findings of now."""
+
+    def ask(self, path: str, params: object = None) -> dict[str, Any]:
+        return {"nodes": []}
+
+    def findings(self, params: object = None) -> dict[str, Any]:
+        return {"items": []}
+
+    def behind(self) -> float:
+        return 100.0
+
+
+def test_findings_are_not_as_old_as_the_trees() -> None:
+    def age(read: Callable[[CachedReader], object]) -> float:
+        reader = CachedReader(AnswerCache(), ANN, cast("UserReader", LongAgo()))
+        read(reader)
+        assert reader.oldest is not None
+        return (datetime.now(UTC) - reader.oldest).total_seconds()
+
+    assert age(lambda reader: reader.findings()) < 50
+    assert age(lambda reader: reader.ask("/v1/tree")) >= 100

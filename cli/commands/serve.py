@@ -169,7 +169,7 @@ def webhook(
     metavar="NAMESPACE/NAME",
     default="quotree-system/quotree-reconciler",
     show_default=True,
-    help="The Lease for leader election; only its holder writes. That of a --part has its name at the end.",
+    help="The Lease for leader election; only its holder writes. The Lease of a --part ends in its name.",
 )
 @click.option(
     "--part",
@@ -192,7 +192,7 @@ def webhook(
     "dialects",
     type=click.Choice([dialect.value for dialect in Dialect]),
     multiple=True,
-    help="Look after the queues of this project, too, beside those of `reconciler.dialects` in --settings.",
+    help="Also manage the queues of this project, besides `reconciler.dialects` in --settings.",
 )
 @click.option(
     "--feature-gates",
@@ -254,14 +254,14 @@ def reconciler(
 @click.option("--reconciler-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
 @click.option("--audit", metavar="URL", help="The audit whose findings are shown.")
 @click.option("--audit-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
-@click.option("--api-server", metavar="URL", help="The API server. Default: that of the pod's service account.")
+@click.option("--api-server", metavar="URL", help="The API server. Default: the pod's own.")
 @click.option("--api-server-ca", metavar="FILE", type=click.Path(path_type=Path), help="The CA of its certificate.")
 @click.option(
     "--trusted-proxy",
     "proxies",
     metavar="NETWORK",
     multiple=True,
-    help="Take from the headers of a proxy at such an address who looks. Default: people sign in with a token.",
+    help="Take the user from the headers of a proxy at this address. Default: people sign in with a token.",
 )
 @click.option("--user-header", default="X-Forwarded-User", show_default=True, help="The header with the user's name.")
 @click.option("--groups-header", default="X-Forwarded-Groups", show_default=True, help="The one with the groups.")
@@ -269,7 +269,7 @@ def reconciler(
     "--token-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="With --trusted-proxy: the dashboard's own token. Default: that of the pod's service account.",
+    help="With --trusted-proxy: the dashboard's own token. Default: the token of the pod's service account.",
 )
 @click.option(
     "--session-key",

@@ -33,7 +33,7 @@ from policies.model.errors import PolicyError
 @against_of("cluster", "Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing moves.")
 @namespace
 @reconciler_options
-@click.option("--trace", is_flag=True, help="Show in which state its job is, why, and the last changes of that.")
+@click.option("--trace", is_flag=True, help="Show the state of its job, the reason, and the last changes.")
 @output
 @engine_options
 def why(

@@ -164,7 +164,7 @@ def _mounts(container: object) -> Sequence[object]:
 
 
 def part_of(deployment: Manifest | None) -> str:
-    """The part that a reconciler is started for; empty for the default part, and for what is no reconciler."""
+    """The part that a reconciler is started for; empty for the default part, and for other processes."""
     part = option(deployment, "--part") if "reconciler" in arguments(deployment) else None
     return part if part and part != DEFAULT else ""
 

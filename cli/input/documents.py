@@ -237,7 +237,7 @@ def is_object(manifest: Mapping[str, Any]) -> bool:
 
 def standard_input(stdin: TextIO | BinaryIO | None, name: str) -> Iterator[Document | Unreadable]:
     if stdin is None:
-        yield Unreadable(Place(name, 1, 1), "there is no standard input to read")
+        yield Unreadable(Place(name, 1, 1), "standard input is closed")
         return
     stream: Any = getattr(stdin, "buffer", stdin)
     try:

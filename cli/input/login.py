@@ -98,7 +98,7 @@ def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
 
 
 class _Seconds(click.ParamType[float]):
-    """As kubectl reads --request-timeout: a Go duration, or a number of seconds; 0 is no limit of its own."""
+    """As kubectl reads --request-timeout: a Go duration, or a number of seconds; 0 sets no limit."""
 
     name = "duration"
 

@@ -126,7 +126,7 @@ def engine(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def namespace(command: F) -> F:
-    return click.option("-n", "--namespace", metavar="NAMESPACE", help="The namespace. Default: that of the context.")(
+    return click.option("-n", "--namespace", metavar="NAMESPACE", help="The namespace. Default: the context's.")(
         command
     )
 

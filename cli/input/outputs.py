@@ -46,7 +46,7 @@ class OutputType(click.ParamType[Output]):
             return value
         form, equals, file = str(value).partition("=")
         if form not in self._formats:
-            self.fail(f"{form!r} is none of {', '.join(self._formats)}", param, ctx)
+            self.fail(f"{form!r} is not a format; choose from {', '.join(self._formats)}", param, ctx)
         if equals and not file:
             self.fail(f"{value!r} names no file; for standard output leave the = out", param, ctx)
         return Output(form, "" if file == "-" else file)

@@ -50,7 +50,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, reconciler=server, **others)
 
     for option in (
-        click.option("--token-file", metavar="FILE", help="A token to send instead of that of the kubeconfig."),
+        click.option("--token-file", metavar="FILE", help="A token to send instead of the kubeconfig's."),
         click.option("--server-name", metavar="NAME", help="The name in its certificate, if the URL has another."),
         click.option("--ca", metavar="FILE", help="The CA of its certificate."),
         click.option("--reconciler", metavar="URL", help="Ask the reconciler at this URL, which knows more."),

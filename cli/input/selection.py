@@ -99,7 +99,7 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             help="What of the folders is left out, as .gitignore writes it, repeatable; also in .quotreeignore.",
         ),
-        click.option("--stdin-filename", metavar="FILE", help="The file that standard input stands for, in places."),
+        click.option("--stdin-filename", metavar="FILE", help="The file name that is shown for standard input."),
     ):
         with_selection = option(with_selection)
     return inputs(with_selection)

@@ -50,7 +50,7 @@ def understood() -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:
-        raise OutOfReach("the answer is not that of a reconciler of Quotree, or of another version of it") from error
+        raise OutOfReach("the answer is not from a reconciler of Quotree, or is from another version of it") from error
 
 
 def _passed_on(cluster: ClusterClient, path: str) -> dict[str, Any]:

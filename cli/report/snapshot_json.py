@@ -46,4 +46,4 @@ def _plain(value: object) -> object:
     """Numbers of a manifest are exact; JSON's own float would not be."""
     if isinstance(value, Decimal):
         return float(value)
-    raise TypeError(f"{type(value).__name__} is no value of a manifest")
+    raise TypeError(f"{type(value).__name__} is not a value of a manifest")

@@ -16,7 +16,7 @@ OTHERS = {"/v1/volcano/tree": "Volcano", "/v1/yunikorn/tree": "YuniKorn"}
 
 
 class FileReviews:
-    """In place of `Reviews`: whoever may read the files, or has read the cluster, may see what is in there."""
+    """In place of `Reviews`: a user who has read the files or the cluster may see all of it."""
 
     def who(self, token: str) -> Caller:
         return Caller(token)

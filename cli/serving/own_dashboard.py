@@ -63,7 +63,7 @@ def run_own(
 
 
 class _OwnBackend:
-    """Whoever has the key is the one who started it."""
+    """The user with the key is the one who started it."""
 
     audited = True
 

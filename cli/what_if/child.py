@@ -1,4 +1,4 @@
-"""The process that holds a cluster for what-ifs of one login, and answers each in a copy of itself.
+"""The process that holds a cluster for what-ifs of one login, and answers each in a forked copy.
 
 Its standard input has lines of JSON: a `UserConnection`, then questions; its standard output has an answer to each. It
 has one thread, so a fork is a copy without locks that nobody opens. The copy is thrown away: the state is as before.

@@ -79,7 +79,7 @@ class Processes:
     def ask(self, login: UserLogin, sources: Mapping[str, str]) -> dict[str, Any]:
         """See `WhatIf.ask`. Rights are asked for each time, so one that is taken away ends at once."""
         if not self._most:
-            raise Unanswered("Nobody computes changes here: the dashboard runs with --what-ifs 0.")
+            raise Unanswered("This dashboard cannot compute changes: it runs with --what-ifs 0.")
         if missing := self.missing(login):
             raise MissingRights(missing)
         process = self._taken(login.digest(), self._connect(login))

@@ -17,7 +17,7 @@ from policies.dialects import core, kueue
 class Rights:
     """`missing` are the rights without which nothing can be said, as `kubectl auth can-i` has them.
 
-    `left_out` are the kinds that are served and may not be listed, but that others can be told without.
+    `left_out` are the kinds that are served and may not be listed, but that are not required.
     """
 
     readable: tuple[WatchSource, ...]

@@ -112,7 +112,7 @@ def test_a_kustomization_fetches_nothing(checkout: Path, asked: list[str], text:
 
     assert asked == []
     assert result.exit_code == 3
-    assert "would be fetched, and nothing is fetched here; render it elsewhere and pipe" in result.stderr
+    assert "would have to be downloaded, which is not done here; render it elsewhere and pipe" in result.stderr
     assert ".yaml:1:1: unreadable" not in result.stderr or text.startswith("transformers: [")
 
 

@@ -34,7 +34,7 @@ def webhook_answers(target: CheckedCluster) -> Iterator[CheckResult]:
         return
     resource, trial = _trial(target.groups)
     if resource is None:
-        yield skipped("", "neither Kueue nor Volcano is installed, so there is nothing to try")
+        yield skipped("", "neither Kueue nor Volcano is installed, so no dry run is possible")
         return
     try:
         target.cluster.create(resource.collection(), trial, dry_run=True)
@@ -60,7 +60,7 @@ def _trial(groups: frozenset[str]) -> tuple[Resource | None, dict[str, Any]]:
 def judged_answer(error: ApiError | None) -> CheckResult:
     """What the API server said to a dry run of a node that is its own parent."""
     if error is None:
-        message = "a Cohort that is its own parent passed a dry run: nobody was asked, or the rule parent-cycle is off"
+        message = "a Cohort that is its own parent passed a dry run: no webhook was called, or parent-cycle is off"
         return warning(
             "", message, "see webhook-configurations; `failurePolicy: Ignore` lets all pass while it is down"
         )

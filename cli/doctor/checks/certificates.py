@@ -46,7 +46,7 @@ def judged_configuration(subject: str, found: Manifest | None, installed: bool) 
     if found is None and not installed:
         return skipped(subject, "the webhook is not installed")
     if found is None:
-        return failure(subject, "does not exist, so nothing is checked", "kubectl apply -k manifests/base")
+        return failure(subject, "does not exist, so no change is checked", "kubectl apply -k manifests/base")
     hooks = found.get("webhooks") or []
     if not installed:
         message = "has no webhook behind it: queues cannot be changed"
@@ -60,7 +60,7 @@ def judged_configuration(subject: str, found: Manifest | None, installed: bool) 
 def ca_bundle(target: CheckedCluster) -> Iterator[CheckResult]:
     callers = dict(_callers(target))
     if not callers:
-        yield skipped("", "nobody calls the webhook")
+        yield skipped("", "no webhook configuration calls the webhook")
         return
     try:
         served = _served(target, callers.values())

@@ -44,7 +44,7 @@ def _of_dialect(target: CheckedCluster, dialect: Dialect, webhook: Configuration
         return warning(key, "is off in the webhook that the API server asks about Pods, so none waits", fix)
     why, fix = _undecided(target, dialect)
     if why and fix:
-        return failure(key, f"Pods wait at a gate, and nobody lets them pass: {why}", fix)
+        return failure(key, f"Pods wait at a gate that nothing removes: {why}", fix)
     return skipped(key, why) if why else ok(key, f"{target.names.reconciler} lets the Pods pass that have room")
 
 

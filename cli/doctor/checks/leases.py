@@ -60,7 +60,7 @@ def judged_lease(subject: str, lease: Manifest | None, now: datetime, work: Leas
         return failure(subject, "does not exist: no replica has ever led", fix)
     holder, age = holder_of(lease), age_of(lease, now)
     if not holder:
-        return failure(subject, f"nobody holds it, so {work.idle}", fix)
+        return failure(subject, f"no replica holds it, so {work.idle}", fix)
     if age is None or age > _lasts(lease) + _LENIENT:
         since = f"{age:.0f} s ago" if age is not None else "never"
         return failure(subject, f"{holder} holds it and renewed it {since}; it lasts {_lasts(lease):g} s", fix)

@@ -83,14 +83,14 @@ def _of_part(part: str, every: Sequence[PartTree], running: RunningParts) -> Che
         return ok(subject, f"runs ({holder}), and holds {len(held)} ClusterQueue{'s' * (len(held) != 1)}")
     if held:
         fix = "see reconciler-lease" if part == DEFAULT else f"{start}; it hands over what no root gives it"
-        message = f"nobody runs it, and it holds {_named(held)}: nothing is admitted there, and no other part may"
+        message = f"it does not run, and it holds {_named(held)}: nothing is admitted there, and no other part may"
         return failure(subject, message, fix)
     if part in running.deployed:
-        return failure(subject, "none of its replicas holds its Lease", "see replicas, rbac, and the logs of its Pods")
+        return failure(subject, "no replica holds its Lease", "see replicas, rbac, and the logs of its Pods")
     if part == DEFAULT:
-        return warning(subject, "nobody runs it, and it is to have what no label gives away", "see reconciler-lease")
+        return warning(subject, "it does not run, and it has all trees without a label", "see reconciler-lease")
     fix = f"{start}; or take the label off: kubectl label {_written(roots[0])} {LABEL}-"
-    message = f"nobody runs it, and it is named by {_named(roots)}: a part that holds all of such a tree goes on"
+    message = f"it does not run, and is named by {_named(roots)}: a part that holds all of such a tree goes on"
     return warning(subject, message, fix)
 
 
@@ -108,7 +108,7 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
     for each in tree.queues:
         if each.claim.part == NOBODY:
             fix = f"leave one of them: kubectl edit clusterqueue {each.name} --subresource=status"
-            message = f"its status has the conditions of two parts, so nobody decides for the tree of {tree.name}"
+            message = f"its status has the conditions of two parts, so no part decides for the tree of {tree.name}"
             yield failure(str(each), message, fix)
     wanted, holders = tree.wanted, tree.holders - {NOBODY}
     away = [each for each in tree.queues if each.claim.part not in (wanted, NOBODY)]
@@ -116,9 +116,11 @@ def _of_tree(tree: PartTree, live: Mapping[str, str], now: datetime) -> Iterator
         return
     if wanted not in live:
         if len(holders) > 1:
-            message = f"parts {' and '.join(sorted(holders))} hold it, and nobody runs {wanted}, which is to have all"
+            message = (
+                f"parts {' and '.join(sorted(holders))} hold it, and part {wanted}, which its root names, does not run"
+            )
             yield failure(
-                f"tree of {tree.name}", f"{message}: nobody decides", f"start {wanted}, or label the root anew"
+                f"tree of {tree.name}", f"{message}: no part decides", f"start {wanted}, or label the root anew"
             )
         return
     if not holders <= live.keys():
@@ -133,7 +135,7 @@ def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetim
         fix = f"look again in a minute; else see the logs of part {wanted}, and rbac"
         return warning(subject, f"part {wanted} has not asked for all that {parts} still holds of it", fix)
     if now - min(asked) > _LONG:
-        message = f"part {wanted} has asked {parts} for it since {min(asked):%Y-%m-%d %H:%M:%S} UTC: nobody decides"
+        message = f"part {wanted} has asked {parts} for it since {min(asked):%Y-%m-%d %H:%M:%S} UTC: no part decides"
         return warning(subject, message, f"see the logs of {parts}: a write about its work may be under way for ever")
     return ok(subject, f"{parts} hands it over to {wanted}")
 

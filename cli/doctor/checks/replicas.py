@@ -45,7 +45,7 @@ def images(deployment: Manifest) -> list[str]:
 
 
 def judged_versions(found: Mapping[ObjectRef, Sequence[str]], own: str = VERSION) -> CheckResult:
-    """What a tag says is up to whoever pushed the image, so it is shown beside our version and not compared with it."""
+    """A tag can say anything, so it is shown beside our version and not compared with it."""
     names = sorted({name for each in found.values() for name in each})
     if not names:
         return skipped("", f"no image of Quotree runs here; this program is {own}")

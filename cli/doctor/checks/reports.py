@@ -49,15 +49,16 @@ def judged_reports(api: ReportApi, missing: list[str], ours: str, keeper: Report
             return skipped(subject, "the audit is not installed")
         names = ",".join(f"{each}.{api.group}" for each in (api.plural, api.plural_of(namespaced=False)))
         fix = f"install the audit, or remove them: kubectl delete -A -l {_LABEL} {names}"
-        return warning(subject, f"{ours} and the like are left of an audit that is gone, and say what was then", fix)
+        return warning(subject, f"{ours} and others are left of an audit that was removed, and are out of date", fix)
     if missing:
         fix = f"install {' and '.join(missing)} as well, with the release of {api.group} that the other one is of"
         return warning(subject, f"lacks {' and '.join(missing)}, so the audit writes none of its reports", fix)
     if keeper.expired and ours:
         since = keeper.renewed or "an unknown moment"
-        return warning(subject, f"{ours} and the like are as of {since}: nobody has kept them since", "see audit-lease")
+        return warning(subject, f"{ours} and others have not been updated since {since}", "see audit-lease")
     return ok(
-        subject, "is installed; the audit keeps its reports there" if ours else "is installed, and has none of ours"
+        subject,
+        "is installed; the audit keeps its reports there" if ours else "is installed, without a report",
     )
 
 

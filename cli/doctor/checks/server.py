@@ -31,7 +31,7 @@ def judged_version(host: str, version: str, minor: str) -> CheckResult:
     return ok(host, f"Kubernetes {version}")
 
 
-@check("clock", "The clock of this machine agrees with that of the API server.")
+@check("clock", "The clock of this machine agrees with the API server's.")
 def clock(target: CheckedCluster) -> Iterator[CheckResult]:
     before = target.now()
     try:

@@ -40,7 +40,7 @@ def of_service(target: CheckedCluster, ref: ObjectRef, apply: str) -> CheckResul
 
 def judged_service(subject: str, service: Manifest | None, slices: Sequence[Manifest], apply: str) -> CheckResult:
     if service is None:
-        return failure(subject, "does not exist, so nobody reaches the process", apply)
+        return failure(subject, "does not exist, so the process cannot be reached", apply)
     ready = {address for each in slices if listing(each.get("ports")) for address in _ready(each)}
     if not ready:
         fix = "see replicas; its selector must match the labels of the Pods, and its targetPort a port of theirs"

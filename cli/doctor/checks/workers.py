@@ -29,4 +29,4 @@ def judged_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
             yield failure(subject, f"is not connected: {each['reason']}: {each['error']}", fix)
         else:
             fix = "start the reconciler with MultiKueue (manifests/with-multikueue), or delete the MultiKueueCluster"
-            yield warning(subject, "nobody has said whether it is connected", fix)
+            yield warning(subject, "its status does not say whether it is connected", fix)

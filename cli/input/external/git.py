@@ -24,7 +24,7 @@ _LISTED = 8
 """Branches and tags that a message lists."""
 _FETCH = "is the name right? what is newer than this clone comes with git fetch origin"
 _PARTIAL = (
-    "this clone is partial, and nothing is fetched here; clone without --filter (actions/checkout: without filter)"
+    "this clone is partial, and no objects are fetched; clone without --filter (actions/checkout: without filter)"
 )
 _OPTIONS = (
     "--no-pager",

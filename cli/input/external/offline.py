@@ -85,7 +85,7 @@ def fetched(folder: str) -> Iterator[Unreadable]:
             for key, field, path in _paths(document.manifest):
                 named = part.named(key, path)
                 if _REMOTE.match(path.partition("=")[2] if key == "files" and "=" in path else path):
-                    problem = f"{path} would be fetched, and nothing is fetched here; {_PIPED}"
+                    problem = f"{path} would have to be downloaded, which is not done here; {_PIPED}"
                     yield Unreadable(document.place(field), problem)
                 elif named is None:
                     continue

@@ -27,7 +27,7 @@ def paragraph(entry: ReportEntry) -> str:
 
 
 def annotated(entry: ReportEntry) -> str:
-    """The same with the kustomization, for where the place is no text."""
+    """The same with the kustomization, for a place that is not in a text."""
     return "\n".join(filter(None, [paragraph(entry), rendered(entry.place)]))
 
 

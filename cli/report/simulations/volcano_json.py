@@ -41,7 +41,7 @@ def volcano_json(simulation: VolcanoSimulation) -> dict[str, Any]:
 
 
 def why_json(simulation: VolcanoSimulation, name: str) -> dict[str, Any]:
-    """What runs and what waits of a Job, a PodGroup or a Pod; both empty where there is none of this name."""
+    """What runs and what waits of a Job, a PodGroup or a Pod; both empty if this name is unknown."""
     job = job_of(simulation, name)
     running = _running(simulation, [job]) if job is not None else []
     return {"running": running, "waiting": waiting_json(simulation, found(simulation, name))}

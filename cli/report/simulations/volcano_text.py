@@ -82,7 +82,7 @@ def shown(simulation: VolcanoSimulation, group: str) -> str:
 
 
 def why_text(simulation: VolcanoSimulation, name: str) -> str:
-    """A Job, a PodGroup or a Pod; empty where there is none of this name."""
+    """A Job, a PodGroup or a Pod; empty if this name is unknown."""
     return "\n".join([*_holding(simulation, name), *waiting_lines(simulation, found(simulation, name))])
 
 

@@ -36,7 +36,7 @@ def yunikorn_json(simulation: YuniKornSimulation) -> dict[str, Any]:
 
 
 def why_json(simulation: YuniKornSimulation, name: str) -> dict[str, Any]:
-    """What runs and what waits of a Pod, or of an application; both empty where there is none of this name."""
+    """What runs and what waits of a Pod, or of an application; both empty if this name is unknown."""
     return {"running": _running(simulation, name), "waiting": waiting_json(found(simulation, name))}
 
 
@@ -82,5 +82,5 @@ def _queue(queue: YuniKornQueue, counts: Applications) -> dict[str, Any]:
 
 
 def _amounts(amounts: Amounts | None) -> dict[str, str] | None:
-    """None for no amounts at all, which is no limit."""
+    """None if nothing is limited."""
     return None if amounts is None else {name: shown(name, amount) for name, amount in sorted(amounts.items())}

@@ -64,7 +64,7 @@ def _named(key: str) -> str:
 
 
 def why_text(simulation: YuniKornSimulation, name: str) -> str:
-    """A Pod, or an application; empty where there is none of this name."""
+    """A Pod, or an application; empty if this name is unknown."""
     return "\n".join([*_holding(simulation, name), *waiting_lines(found(simulation, name))])
 
 
@@ -119,7 +119,7 @@ def _rows(queue: YuniKornQueue, counts: Applications) -> tuple[str, list[str]]:
 
 
 def counts_notes(counts: Applications, most: int = 0) -> Iterator[str]:
-    """`most` may run; 0 is no limit."""
+    """`most` may run; 0 means without a limit."""
     if counts.running or counts.waiting or most:
         yield f"applications: {counts.running}{f' of {most}' if most else ''}"
     if counts.waiting:

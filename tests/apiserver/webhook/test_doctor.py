@@ -266,7 +266,7 @@ def test_a_part_that_stopped_while_it_holds_a_tree(installed: Installed) -> None
         )  # once the webhook has seen that it is empty
 
     assert [(each["subject"], each["state"]) for each in running] == [("part batch", "ok"), ("part default", "ok")]
-    assert "nobody runs it, and it holds vision" in gone[0]["message"]
+    assert "it does not run, and it holds vision" in gone[0]["message"]
 
 
 def test_the_audit_lost_its_rights_and_the_dashboard_needs_some(installed: Installed) -> None:

@@ -205,7 +205,7 @@ def test_another_server_there_is_told_apart(tmp_path: Path, there: FakeApi, answ
     refused = run("clusters", "--reconciler", there.url, *token(tmp_path))
 
     assert refused.exit_code == 4
-    assert "not that of a reconciler of Quotree" in refused.stderr
+    assert "not from a reconciler of Quotree" in refused.stderr
 
 
 def test_who_may_not_list_them_is_told_so(tmp_path: Path, there: FakeApi) -> None:

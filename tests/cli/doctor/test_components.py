@@ -303,7 +303,7 @@ def test_a_dashboard_that_asks_who_is_not_there_or_serves_nothing() -> None:
     container["args"] = [each for each in container["args"] if not each.startswith("--api")]
     left = {service("quotree-reconciler"): {}}
 
-    assert asked({}, dashboard=shipped) == [("failure", "does not exist, so nobody reaches the process")]
+    assert asked({}, dashboard=shipped) == [("failure", "does not exist, so the process cannot be reached")]
     assert asked(left, dashboard=shipped) == [("failure", "leads to no replica that is ready")]
     assert asked({}, dashboard=shipped, reconciler=silent) == [("failure", "the reconciler serves no /v1")]
 

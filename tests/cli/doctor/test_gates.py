@@ -88,7 +88,7 @@ def test_pods_that_nobody_lets_pass(deciding: Manifest | None, why: str) -> None
     ((state, message),) = said("volcano-gates", webhook=webhook("--gates=volcano"), reconciler=deciding)
 
     assert (state, why in message) == ("failure", True)
-    assert message.startswith("Pods wait at a gate, and nobody lets them pass: ")
+    assert message.startswith("Pods wait at a gate that nothing removes: ")
 
 
 def test_a_reconciler_of_an_older_version_that_reads_no_settings() -> None:

@@ -161,7 +161,7 @@ def test_two_trees_that_became_one_below_a_part_that_does_not_run() -> None:
         ("part night", "warning"),
         ("tree of Cohort research", "failure"),
     ]
-    assert "parts batch and default hold it, and nobody runs night" in found[3].message
+    assert "parts batch and default hold it, and part night, which its root names, does not run" in found[3].message
 
 
 def test_a_cycle_has_no_root_that_could_name_a_part() -> None:

@@ -575,7 +575,7 @@ def test_without_standard_input_a_dash_is_unreadable() -> None:
     closed = BytesIO()
     closed.close()
 
-    assert read(["-"])[1][0].message == "there is no standard input to read"
+    assert read(["-"])[1][0].message == "standard input is closed"
     assert read(["-"], closed)[1][0].message == "cannot be read: I/O operation on closed file."
 
 

@@ -47,7 +47,7 @@ def test_a_dash_is_standard_output(tmp_path: Path) -> None:
     [
         (("text", "json"), "text and json both go to standard output"),
         (("text=x", "json=x"), "text and json both go to x"),
-        (("xml",), "'xml' is none of text, table, json"),
+        (("xml",), "'xml' is not a format; choose from text, table, json"),
         (("json=",), "'json=' names no file"),
     ],
 )

@@ -194,7 +194,9 @@ def _unrequested(resources: Resources | None, whose: str) -> Iterator[Problem]:
         means = meant(name).replace("cpu", VCORE) or only(name, [VCORE])
         if not is_requested(name):
             fix = f"did you mean {means}?" if means else "write a name that pods use, such as vcore or nvidia.com/gpu"
-            yield _problem(amount.written, f"{whose} names {name}, which no pod requests", fix, f"{whose} {name}")
+            problem = _problem(amount.written, f"{whose} names {name}, which no pod requests", fix, f"{whose} {name}")
+            yield replace(problem, rename=means if means not in (resources or {}) else "")
         elif "/" in means:
             message = f"{whose} names {name}, which is nearly {means}"
-            yield _problem(amount.written, message, f"did you mean {means}?", f"{whose} {name}")
+            problem = _problem(amount.written, message, f"did you mean {means}?", f"{whose} {name}")
+            yield replace(problem, rename=means if means not in (resources or {}) else "")

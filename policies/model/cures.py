@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from policies.model import fields
 from policies.model.defect import Defect
+from policies.model.suggestion import is_slip
 
 Patch: TypeAlias = tuple[Mapping[str, Any], ...]
 _WRITE = (", write ", ": write ")
@@ -51,6 +52,6 @@ def remove(field: str) -> Patch:
     return ({"op": "remove", "path": fields.pointer(*steps)},) if steps else ()
 
 
-def write_only(field: str, near: Sequence[str]) -> Patch:
-    """The one name that is near; of several a person must choose."""
-    return write(field, near[0]) if len(near) == 1 else ()
+def write_only(field: str, wrong: str, near: Sequence[str]) -> Patch:
+    """The one name that is near; of several a person must choose, and other digits may be meant."""
+    return write(field, near[0]) if len(near) == 1 and is_slip(wrong, near[0]) else ()

@@ -51,22 +51,23 @@ def did_you_mean(near: Sequence[str]) -> str:
 
 
 class KnownNames:
-    """Names of objects, to find the one that was meant. Looks at those with the same digits and a like length."""
+    """Names of objects, to find the one that was meant. Looks at those with the same digits and a similar length."""
 
     def __init__(self, names: Iterable[str]):
+        self._names = frozenset(names)
         self._by_form: dict[tuple[str, int], list[tuple[str, frozenset[str]]]] = {}
-        for name in sorted(set(names)):
-            self._by_form.setdefault((_digits(name), len(name)), []).append((name, frozenset(name)))
+        for name in sorted(self._names):
+            self._by_form.setdefault((_digits(name), len(name)), []).append((name, frozenset(name.lower())))
 
     def nearest(self, wrong: str) -> str | None:
         """The one that differs least, and the first by name of several; None where all differ by more than slips."""
         return next(iter(self.near(wrong)), None)
 
     def near(self, wrong: str) -> list[str]:
-        """All that differ by slips only, the nearest first."""
+        """All that differ by slips only, the nearest first; if there are none, those with one 0 more or less."""
         if len(wrong) > _LONGEST:
             return []
-        digits, letters = _digits(wrong), frozenset(wrong)
+        digits, letters = _digits(wrong), frozenset(wrong.lower())
         lengths = range(len(wrong) - _SLIPS, len(wrong) + _SLIPS + 1)
         alike = (
             name
@@ -75,19 +76,22 @@ class KnownNames:
             if len(letters ^ others) <= 2 * _SLIPS  # a slip puts one letter in place of another
         )
         near = ((slips, name) for name in alike if (slips := _slips_between(wrong, name)))
-        return [name for _, name in sorted(near)]
+        return [name for _, name in sorted(near)] or _existing(_zero_slips(wrong), self._names.__contains__)
 
 
 def is_slip(wrong: str, name: str) -> bool:
     """Whether one may be written for the other: in each word a letter in four at most, and no word of two letters.
 
-    `east` and `west`, `eu` and `us`, `team-1` and `team-2` are different on purpose.
+    `east` and `west`, `eu` and `us`, `team-1` and `team-2` are different on purpose. `H100` is `h100`: Kubernetes has
+    no names with capital letters.
     """
     return _digits(wrong) == _digits(name) and _slips_between(wrong, name) > 0
 
 
 def _slips_between(wrong: str, name: str) -> int:
     """How many letters are missing, added, wrong or swapped; 0 for none, and for more than slips."""
+    if wrong.lower() == name.lower():
+        return int(wrong != name)
     ours, theirs = _words(wrong), _words(name)
     if len(ours) != len(theirs):
         slips = _distance(wrong, name, 1)
@@ -97,12 +101,17 @@ def _slips_between(wrong: str, name: str) -> int:
         if one == other:
             continue
         longer = max(map(_letters, (one, other)))
-        most = min(_SLIPS, max(1, longer // 4)) if longer >= _SHORTEST else 0
+        most = min(_SLIPS, max(1, longer // 4)) if longer >= _SHORTEST else int(_are_units(one, other))
         slips = _distance(one, other, most)
         if slips > most:
             return 0
         total += slips
     return total if total <= _SLIPS else 0
+
+
+def _are_units(one: str, other: str) -> bool:
+    """Whether both are numbers with a unit, of which one has a letter more: `80g` and `80gb`."""
+    return len(one) != len(other) and all(word[:1].isdigit() and _letters(word) for word in (one, other))
 
 
 def _words(name: str) -> list[str]:
@@ -145,17 +154,41 @@ def write_or_create(kind: str, name: str, near: Sequence[str]) -> str:
 
 
 def slips(name: str, exists: Callable[[str], bool]) -> list[str]:
-    """The names in use that are one letter away: missing, added, wrong or two swapped. Digits are never slips.
+    """The names in use that are one letter away: missing, added, wrong or two swapped. Other digits are other names.
 
     `team-1` and `team-2` are two teams. For worlds too large for `KnownNames`: costs some 60 look-ups for each
     character, however many names there are.
     """
     if len(name) > _LONGEST:
         return []
-    return [other for other in dict.fromkeys(_slips(name)) if is_slip(name, other) and exists(other)]
+    found = [other for other in dict.fromkeys(_slips(name)) if is_slip(name, other) and exists(other)]
+    return found or _existing(_zero_slips(name), exists)
+
+
+def _existing(names: Iterable[str], exists: Callable[[str], bool]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if exists(name)]
+
+
+def _zero_slips(name: str) -> Iterator[str]:
+    """The names in which a word that begins with a letter has one 0 more or less in a row: `h100-spot` for `h10-spot`.
+
+    Only where another word says what it is: `a10` and `a100` alone are different on purpose, and so are numbers.
+    """
+    words = _words(name)
+    start = 0
+    for word in words:
+        others = (other for other in words if other is not word)
+        if word[:1].isalpha() and any(_letters(other) >= _SHORTEST for other in others):
+            for at in range(start, start + len(word)):
+                if name[at] == "0":
+                    yield name[:at] + "0" + name[at:]
+                    if name[at - 1] == "0":
+                        yield name[:at] + name[at + 1 :]
+        start += len(word) + 1
 
 
 def _slips(name: str) -> Iterator[str]:
+    yield name.lower()
     for i in range(len(name)):
         head, letter, tail = name[:i], name[i], name[i + 1 :]
         if letter.isdigit():

@@ -42,7 +42,7 @@ def missing(
                 fix=write_or_create(kind.kind, name, near),
                 subject=name,
                 profiles=STRICT_ONLY,
-                patch=write_only(field, near),
+                patch=write_only(field, name, near),
                 follows=() if first == (queue.ref, field) else (first,),
                 concerns=((ref(name), ""), (ref(near[0]), "")) if near else (),
             )

@@ -37,7 +37,7 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             local.queue_field,
             f"ClusterQueue {local.queue.name} does not exist; nothing is admitted from here until it does",
             fix=_fix(local, is_new, near),
-            patch=write_only(local.queue_field, near) if is_new else (),
+            patch=write_only(local.queue_field, local.queue.name, near) if is_new else (),
             subject=local.queue.name,
             profiles=STRICT_ONLY,
             follows=((local.queue, ""),),

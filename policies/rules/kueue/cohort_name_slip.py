@@ -46,7 +46,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 fix=f"{did_you_mean(near)} Otherwise create Cohort {parent.name}",
                 subject=parent.name,
                 causes=(Cause(cohort_ref(near[0]), "metadata.name", "is nearly the same name"),),
-                patch=write_only(node.parent_field, near),
+                patch=write_only(node.parent_field, parent.name, near),
                 profiles=STRICT_ONLY,
                 concerns=((parent, ""), (cohort_ref(near[0]), "")),
             )

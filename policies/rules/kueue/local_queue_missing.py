@@ -56,7 +56,7 @@ def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
         field,
         f"LocalQueue {queue} does not exist{where}, so {each.waits} until it does{there}",
         fix=did_you_mean(near) if near else f"create LocalQueue {queue}{where}",
-        patch=write_only(field, near),
+        patch=write_only(field, queue, near),
         subject=queue,
         profiles=STRICT_ONLY,
         follows=((local_queue_ref(job.namespace, queue), ""),),

@@ -40,7 +40,7 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 "spec.parent",
                 f"parent {absent.name} does not exist",
                 fix=did_you_mean(near) if near else f"correct the name or create queue {absent.name} first",
-                patch=write_only("spec.parent", near),
+                patch=write_only("spec.parent", absent.name, near),
                 subject=absent.name,
                 profiles=BOTH if moved(before, queue) else STRICT_ONLY,
                 follows=((first, "spec.parent"),) if first != queue.ref else (),

@@ -41,7 +41,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             near = proposal.near(work.queue)
             fix = did_you_mean(near) if near else f"create queue {work.queue.name} or name another"
             finding = _finding(work, work.queue, "does not exist", fix, profiles)
-            yield replace(finding, patch=write_only(work.queue_field, near))
+            yield replace(finding, patch=write_only(work.queue_field, work.queue.name, near))
 
 
 def _profiles(work: Attached, created: bool) -> frozenset[Profile]:

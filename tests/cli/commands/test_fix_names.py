@@ -234,6 +234,17 @@ def test_a_field_of_two_names_is_left_with_both(file: Path) -> None:
     ).stderr
 
 
+def test_other_digits_are_asked_for_and_not_written(file: Path) -> None:
+    """There are a10 and a100."""
+    wrong = HEAD.replace("spot", "a100-spot") + BLOCK_QUEUE.replace("spot", "a10-spot")
+    file.write_text(wrong)
+
+    shown = run("fix", ".", "--write").stderr
+
+    assert "did you mean a100-spot? [flavor-missing]: the name is a guess; if it is right" in shown
+    assert file.read_text() == wrong
+
+
 def test_a_guess_is_left_and_said_to_be_one(file: Path) -> None:
     """A request may be for any resource, with a quota or without."""
     queue = BLOCK_QUEUE.replace("cpu", "nvidia.com/gpu")

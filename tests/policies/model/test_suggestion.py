@@ -30,10 +30,29 @@ def test_other_digits_and_other_words_are_other_names(name: str) -> None:
         ("research-", "research"),
         ("enginering.platfrom", "engineering.platform"),
         ("sopt", "spot"),
+        ("Spot", "spot"),
+        ("PRODUCTION", "production"),
+        ("a100-80g", "a100-80gb"),
+        ("a100-80gbb", "a100-80gb"),
+        ("h10-spot", "h100-spot"),
+        ("h1000-spot", "h100-spot"),
+        ("H100", "h100"),
     ],
 )
 def test_a_name_with_few_slips_is_near(wrong: str, meant: str) -> None:
-    known = KnownNames(["research", "machine-learning", "team-1", "engineering.platform", "spot", "production"])
+    known = KnownNames(
+        [
+            "h100",
+            "h100-spot",
+            "a100-80gb",
+            "research",
+            "machine-learning",
+            "team-1",
+            "engineering.platform",
+            "spot",
+            "production",
+        ]
+    )
 
     assert known.nearest(wrong) == meant
 
@@ -52,6 +71,13 @@ def test_a_name_with_few_slips_is_near(wrong: str, meant: str) -> None:
         ("batch", "bench"),
         ("h100", "a100"),
         ("m5.xlarge", "c5.xlarge"),
+        ("m5.xlarge", "m5a.xlarge"),
+        ("a10", "a100"),
+        ("a10-40gb", "a100-40gb"),
+        ("team-10", "team-100"),
+        ("team-1", "team-1b"),
+        ("h20-spot", "h200-spots"),
+        ("pool-2g", "pool-2t"),
         ("x" * 64, "x" * 65),
         ("ml", "machine-learning"),
     ],
@@ -74,6 +100,13 @@ def test_the_closest_name_is_suggested_else_all_that_are_known_unless_these_are_
 def test_an_object_that_does_not_exist_is_a_slip_or_is_still_to_be_created() -> None:
     assert write_or_create("Cohort", "reserch", ["research"]) == "did you mean research?"
     assert write_or_create("Cohort", "production", []) == "create Cohort production"
+
+
+@pytest.mark.parametrize("wrong", ["H100-spot", "h10-spot", "a100-80g"])
+def test_by_looking_up_the_same_names_are_near(wrong: str) -> None:
+    names = ["h100-spot", "a100-80gb", "h200-spot"]
+
+    assert slips(wrong, names.__contains__) == KnownNames(names).near(wrong) != []
 
 
 def test_a_name_is_never_near_itself() -> None:

@@ -6,7 +6,7 @@ The webhook, `quotree validate` and `quotree test` ask here, so that all say the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from policies.configuration.settings import Configuration
@@ -69,7 +69,7 @@ def judge_files(
     Nor has an API server dropped or refused fields that it does not know. `kept` are objects of the files that do not
     change: work among them is judged for what the change does to it.
     """
-    changes = [change(_before(state, it.object.ref), strict(it)) for it in stored(applied, state.world, configuration)]
+    changes = [_change(state, it) for it in stored(applied, state.world, configuration)]
     changes += [Change(it, None) for it in deleted]
     proposal = propose(state.world, changes, configuration, circumstances)
     own = _results(proposal)
@@ -140,6 +140,14 @@ def _worsened(proposal: Proposal, kept: Iterable[Parsed], own: _Results) -> _Res
         [each for each in after.found if each.lasting not in known],
         [each for each in after.unjudged if each not in missed],
     )
+
+
+def _change(state: Before, applied: Parsed) -> Change:
+    """An object whose name the API server chooses is a new one each time that its file is applied."""
+    before = _before(state, applied.object.ref)
+    if before is not None and applied.object.ref.is_generated:
+        return replace(change(None, strict(applied)), replaced=before.object)
+    return change(before, strict(applied))
 
 
 def _before(state: Before, ref: Ref) -> Parsed | None:

@@ -97,8 +97,9 @@ def identify(
     `faults` is what else could not be read.
 
     `known` are objects of another state of the same inputs: equal documents share their manifest, and are read once.
+    The number of an object with a generateName is only valid in its own files.
     """
-    typed = {id(each.document.manifest): each.obj for each in (known or {}).values() if not is_numbered(each.obj.ref)}
+    typed = {id(each.document.manifest): each.obj for each in (known or {}).values() if not each.obj.ref.is_generated}
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []
     repeated: list[Repeated] = []
@@ -117,11 +118,6 @@ def identify(
 def same(one: Manifest, other: Manifest) -> bool:
     """Whether both are equal, in types too: true is not 1, and 1 is not 1.0."""
     return one is other or (one == other and repr(one) == repr(other))
-
-
-def is_numbered(ref: Ref) -> bool:
-    """Whether the object has a generateName, so that its number is only valid in these files; no name has a `*`."""
-    return "*" in ref.name
 
 
 def _apart(obj: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cli.input.context import Context
 from cli.input.documents import Document, Unreadable
-from cli.input.given import NO_FILES, Given, Placed, identify, is_numbered, noted
+from cli.input.given import NO_FILES, Given, Placed, identify, noted
 from cli.input.paths import HERE, path_within
 from cli.input.queue_config import QueuesRegion
 from cli.input.selection import InputSelection
@@ -174,7 +174,7 @@ def _number(read: Sequence[_Read]) -> None:
     numbers: dict[tuple[Ref, str], int] = {}
     for each in read:
         for ref, placed in each.given.objects.items():
-            if is_numbered(ref):
+            if ref.is_generated:
                 continue  # the API server gives each a name of its own
             text = json.dumps(placed.document.manifest, sort_keys=True, default=repr)
             each.versions[ref] = numbers.setdefault((ref, text), len(numbers))

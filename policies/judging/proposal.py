@@ -122,8 +122,10 @@ class Proposal:
 
     def standing(self) -> Proposal:
         """The world before the change, to be judged with the same scope: what it finds was there already."""
-        stood = tuple(Change(change.before, change.before) for change in self.changes if change.before is not None)
-        return replace(self, after=self.before, changes=stood)
+        stood = [Change(change.before, change.before) for change in self.changes if change.before is not None]
+        replaced = [Change(None, change.replaced) for change in self.changes if change.replaced is not None]
+        after = self.before.put_all(change.object for change in replaced)
+        return replace(self, after=after, changes=(*stood, *replaced))
 
 
 def propose(

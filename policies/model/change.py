@@ -30,12 +30,14 @@ class Occasion(StrEnum):
 class Change:
     """One object before and after; one of the two may be missing, never both.
 
-    `defects` are fields that must stay as they were and do not.
+    `defects` are fields that must stay as they were and do not. `replaced` is what files had under the same
+    generateName: another object, whose faults were there before.
     """
 
     before: KubeObject | None
     after: KubeObject | None
     defects: tuple[Defect, ...] = ()
+    replaced: KubeObject | None = None
 
     @property
     def object(self) -> KubeObject:

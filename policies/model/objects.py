@@ -30,6 +30,11 @@ class Ref(NamedTuple):
     def group_kind(self) -> GroupKind:
         return GroupKind(self.group, self.kind)
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether the API server will choose the name (generateName), as no name has a `*`."""
+        return "*" in self.name
+
     def __str__(self) -> str:
         return f"{self.kind} {joined(self.namespace, self.name)}"
 

@@ -93,3 +93,27 @@ def test_an_object_without_unknown_fields_stays_what_it_is() -> None:
     for manifest in (batch_job("train", {"parallelism": 2}), cluster_queue("ml", "org")):
         found = parsed(manifest)
         assert strict(found) is found
+
+
+def generated(queue: str, **annotations: str) -> dict[str, Any]:
+    """A running Job whose name the API server chooses."""
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    meta = {"generateName": "train-", "namespace": "ns", "labels": labels, "annotations": annotations}
+    return {**batch_job("train"), "metadata": meta, "spec": {"template": {"spec": {"containers": []}}}}
+
+
+def test_an_object_whose_name_the_api_server_chooses_is_a_new_one() -> None:
+    (change,) = of_files(state(generated("main")), generated("other")).proposal.changes
+
+    assert change.before is None
+    assert errors(of_files(state(generated("main")), generated("other"))) == []
+
+
+def test_its_faults_are_spared_where_its_files_had_them_before() -> None:
+    wrong = {"kueue.x-k8s.io/job-min-parallelism": "many"}
+
+    assert errors(of_files(state(generated("main")), generated("other", **wrong))) != []
+    spared = of_files(state(generated("main", **wrong)), generated("other", **wrong))
+    assert errors(spared) == []
+    standing = [judged for judged in spared.verdict.of(Severity.WARNING) if judged.standing]
+    assert [judged.rule.id for judged in standing] == ["partial-admission-invalid"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import Manifest, integer, listing, mapping, text
 from policies.model.objects import GroupKind
 
 Step: TypeAlias = str | int
@@ -26,7 +26,7 @@ class Count:
     at_most: str = ""
 
     def of(self, holder: Manifest) -> int:
-        count, most = _whole(at(holder, self.path)), _whole(at(holder, self.at_most)) if self.at_most else None
+        count, most = integer(at(holder, self.path)), integer(at(holder, self.at_most)) if self.at_most else None
         count = 1 if count is None else max(0, count)
         return count if most is None else min(count, max(0, most))
 
@@ -238,7 +238,7 @@ def at(holder: object, path: str) -> object:
 
 def total(holder: Manifest, paths: Iterable[str]) -> int:
     """The sum of the whole numbers at these paths."""
-    return sum(_whole(found) or 0 for path in paths for found in _all(holder, path.split(".")))
+    return sum(integer(found) or 0 for path in paths for found in _all(holder, path.split(".")))
 
 
 def conditions(manifest: Manifest, status: str) -> Iterator[Mapping[str, Any]]:
@@ -268,7 +268,3 @@ def _product(numbers: Iterable[int]) -> int:
     for number in numbers:
         found *= number
     return found
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -18,7 +18,7 @@ from policies.dialects.kueue_ray import Ray, read_ray
 from policies.dialects.kueue_templates import JobPods, job_pods
 from policies.dialects.odd_amounts import OddAmount
 from policies.dialects.odd_jobs import odd_in_job
-from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, identity, integer, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, WrittenTemplate, pod_template
 from policies.model.objects import GroupKind, KubeObject
@@ -101,8 +101,8 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             labels=_ours(meta.get("labels")),
             annotations=_ours(meta.get("annotations")),
             running=_runs(manifest, framework),
-            parallelism=_whole(spec.get("parallelism")),
-            completions=_whole(spec.get("completions")),
+            parallelism=integer(spec.get("parallelism")),
+            completions=integer(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
             template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
             pod_sets=job_pods(framework, manifest),
@@ -110,8 +110,8 @@ def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             controller=controller_of(meta),
             uid=text(meta.get("uid")) or "",
             ray=read_ray(kind.kind, manifest) if kind in RAY else None,
-            replicas=1 if (replicas := _whole(spec.get("replicas"))) is None else replicas,
-            present=_whole(mapping(manifest.get("status")).get("replicas")) or 0,
+            replicas=1 if (replicas := integer(spec.get("replicas"))) is None else replicas,
+            present=integer(mapping(manifest.get("status")).get("replicas")) or 0,
             odd=tuple(odd_in_job(kind, manifest)),
         )
 
@@ -146,12 +146,8 @@ READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}
 
 def _runs(manifest: Manifest, framework: Framework) -> bool:
     if framework.suspend is None:
-        return bool(_whole(at(manifest, "status.readyReplicas")))
+        return bool(integer(at(manifest, "status.readyReplicas")))
     return at(manifest, framework.suspend.path) != framework.suspend.on
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _ours(pairs: object) -> dict[str, str]:

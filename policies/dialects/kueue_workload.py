@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 
 from policies.dialects.kueue_kinds import PREFIX, WORKLOAD, local_queue_ref
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
-from policies.dialects.reading import Manifest, ManifestReader, identity, listing, mapping, metadata, text, texts
+from policies.dialects.reading import (
+    Manifest,
+    ManifestReader,
+    identity,
+    integer,
+    listing,
+    mapping,
+    metadata,
+    text,
+    texts,
+)
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import Attached
@@ -155,20 +165,19 @@ def read_workload(manifest: Manifest) -> WrittenWorkload:
         _part(manifest, "status"),
     )
     queue, admission = text(spec.get("queueName")), status.get("admission")
-    notes = texts(metadata(manifest).get("annotations"))
     return WrittenWorkload(
         ref=ref,
         api_version=str(manifest.get("apiVersion")),
         queue=local_queue_ref(ref.namespace, queue) if queue else None,
         queue_field="spec.queueName",
         priority_class=_priority_class(spec),
-        annotations={key: value for key, value in notes.items() if key.startswith(PREFIX)},
+        annotations=of_kueue(metadata(manifest).get("annotations")),
         pod_sets=tuple(_pod_set(mapping(entry), at) for at, entry in enumerate(listing(spec.get("podSets")))),
         reserved=_holds(status, "QuotaReserved"),
         admission=_admission(mapping(admission)) if admission is not None else None,
         checks=tuple(_check(mapping(entry), at) for at, entry in enumerate(listing(status.get("admissionChecks")))),
         reclaimable=tuple(
-            ReclaimablePods(text(mapping(entry).get("name")) or _MAIN, _whole(mapping(entry).get("count")) or 0, at)
+            ReclaimablePods(name_or_main(entry), integer(mapping(entry).get("count")) or 0, at)
             for at, entry in enumerate(listing(status.get("reclaimablePods")))
         ),
         cluster=text(status.get("clusterName")),
@@ -177,12 +186,33 @@ def read_workload(manifest: Manifest) -> WrittenWorkload:
     )
 
 
+# --- what `scheduling.objects.reading` reads in the same way
+
+
+def priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
+    """The class that priorityClassRef names; None where it names none."""
+    reference = mapping(spec.get("priorityClassRef"))
+    name = text(reference.get("name"))
+    if not name:
+        return None
+    return PriorityClassReference(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
+
+
+def of_kueue(values: object) -> dict[str, str]:
+    """The labels or annotations that are Kueue's own."""
+    return {key: value for key, value in texts(values).items() if key.startswith(PREFIX)}
+
+
+def name_or_main(entry: object) -> str:
+    """The name of a pod set; Kueue calls one without a name `main`."""
+    return text(mapping(entry).get("name")) or _MAIN
+
+
+# --- the parts of a manifest
+
+
 def _part(manifest: Manifest, name: str) -> Mapping[str, Any]:
     return mapping(manifest.get(name))
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _holds(status: Mapping[str, Any], condition: str) -> bool:
@@ -192,10 +222,8 @@ def _holds(status: Mapping[str, Any], condition: str) -> bool:
 
 def _priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None:
     """priorityClassRef, or what stood for it in v1beta1."""
-    reference = mapping(spec.get("priorityClassRef"))
-    name = text(reference.get("name"))
-    if name:
-        return PriorityClassReference(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
+    if (reference := priority_class(spec)) is not None:
+        return reference
     name = text(spec.get("priorityClassName"))
     source = _PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
     return PriorityClassReference(*source, name) if name and source else None
@@ -203,19 +231,19 @@ def _priority_class(spec: Mapping[str, object]) -> PriorityClassReference | None
 
 def _pod_set(entry: Mapping[str, Any], at: int) -> WrittenPodSet:
     template, field = mapping(entry.get("template")), fields.join("spec", "podSets", at)
-    topology, count = mapping(entry.get("topologyRequest")), _whole(entry.get("count"))
+    topology, count = mapping(entry.get("topologyRequest")), integer(entry.get("count"))
     meta, under = mapping(template.get("metadata")), f"{field}.template.metadata"
     return WrittenPodSet(
-        name=text(entry.get("name")) or _MAIN,
+        name=name_or_main(entry),
         count=1 if count is None else count,
-        min_count=_whole(entry.get("minCount")),
+        min_count=integer(entry.get("minCount")),
         amounts=tuple(_pod_amounts(mapping(template.get("spec")), f"{field}.template.spec")),
         metadata_faults=(
             *label_faults(meta.get("labels"), f"{under}.labels"),
             *annotation_faults(meta.get("annotations"), f"{under}.annotations"),
         ),
         slices=_slices(topology, f"{field}.topologyRequest"),
-        sub_groups=_whole(topology.get("subGroupCount")) or 0,
+        sub_groups=integer(topology.get("subGroupCount")) or 0,
         content={"name": _MAIN, "count": 1, **entry},
         at=at,
     )
@@ -225,8 +253,8 @@ def _slices(request: Mapping[str, Any], field: str) -> TopologySlices:
     layers = map(mapping, listing(request.get("podsetSliceRequiredTopologyConstraints")))
     return TopologySlices(
         topology=text(request.get("podSetSliceRequiredTopology")) or "",
-        size=_whole(request.get("podSetSliceSize")),
-        layers=tuple((text(layer.get("topology")) or "", _whole(layer.get("size")) or 0) for layer in layers),
+        size=integer(request.get("podSetSliceSize")),
+        layers=tuple((text(layer.get("topology")) or "", integer(layer.get("size")) or 0) for layer in layers),
         field=field,
     )
 
@@ -267,8 +295,8 @@ def _admission(content: Mapping[str, Any]) -> WrittenAdmission:
 def _assignment(entry: Mapping[str, Any], at: int) -> WrittenAssignment:
     field = fields.join("status", "admission", "podSetAssignments", at, "resourceUsage")
     return WrittenAssignment(
-        name=text(entry.get("name")) or _MAIN,
-        count=_whole(entry.get("count")),
+        name=name_or_main(entry),
+        count=integer(entry.get("count")),
         usage=tuple(_amounts(entry.get("resourceUsage"), field)),
         at=at,
     )

@@ -43,6 +43,11 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def integer(value: object) -> int | None:
+    """The number; None where it is absent or not a whole number, which the schema refuses."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def texts(value: object) -> dict[str, str]:
     """A mapping of texts, such as labels; other values are left out."""
     return {key: item for key, item in mapping(value).items() if isinstance(item, str)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 from typing import Any
 
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import Manifest, integer, listing, mapping, text
 from policies.model.quantity import BadQuantity, Quantity
 
 SCHEDULER = "volcano"
@@ -93,7 +93,7 @@ def read_spec(spec: Mapping[str, Any]) -> JobSpec:
     tasks = [(f"spec.tasks[{i}]", mapping(task)) for i, task in enumerate(listing(spec.get("tasks")))]
     policies = [_policies(spec, "spec"), *(_policies(task, field) for field, task in tasks)]
     return JobSpec(
-        min_available=whole(spec.get("minAvailable")),
+        min_available=integer(spec.get("minAvailable")),
         tasks=tuple(_task(field, task, i) for i, (field, task) in enumerate(tasks)),
         policies=tuple(some for some in policies if some),
         volumes=tuple(_volumes(spec)),
@@ -117,11 +117,6 @@ def _mpi(plugins: Mapping[str, Any]) -> tuple[str, ...]:
         elif key in named and str(word).startswith("-"):
             named[key], flag = (value, "") if equals else (named[key], key)
     return named["master"], named["worker"]
-
-
-def whole(value: object) -> int | None:
-    """The number; None where it is absent, or not whole, which the schema refuses."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def task_name(task: Mapping[str, Any], index: int) -> str:
@@ -152,12 +147,12 @@ def _names_two_tiers(part: Mapping[str, Any]) -> bool:
 
 def _task(field: str, task: Mapping[str, Any], index: int) -> WrittenTask:
     partitions = mapping(task.get("partitionPolicy"))
-    total, size = whole(partitions.get("totalPartitions")), whole(partitions.get("partitionSize"))
+    total, size = integer(partitions.get("totalPartitions")), integer(partitions.get("partitionSize"))
     return WrittenTask(
         field=field,
         name=task_name(task, index),
-        replicas=whole(task.get("replicas")) or 0,
-        min_available=whole(task.get("minAvailable")),
+        replicas=integer(task.get("replicas")) or 0,
+        min_available=integer(task.get("minAvailable")),
         depends_on=tuple(name for name in listing(mapping(task.get("dependsOn")).get("name")) if isinstance(name, str)),
         partitions=None if total is None or size is None else Partitions(total, size),
         pod=_asking(mapping(mapping(task.get("template")).get("spec"))),
@@ -179,7 +174,7 @@ def _policies(part: Mapping[str, Any], field: str) -> tuple[Policy, ...]:
             field=f"{field}.policies[{i}]",
             action=text(mapping(policy).get("action")) or "",
             events=tuple(dict.fromkeys(_events(mapping(policy)))),
-            exit_code=whole(mapping(policy).get("exitCode")),
+            exit_code=integer(mapping(policy).get("exitCode")),
         )
         for i, policy in enumerate(listing(part.get("policies")))
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.configuration.settings import VolcanoResourceGroup
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, task_name, whole, with_needed
+from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, task_name, with_needed
 from policies.model import fields
 
 Patch = list[dict[str, Any]]
@@ -45,8 +45,8 @@ def complete_job(manifest: Manifest) -> Patch:
 
 def _minimum(task: Mapping[str, Any]) -> int:
     """The pods that the task needs at once: all, where it does not say."""
-    minimum = whole(task.get("minAvailable"))
-    return (whole(task.get("replicas")) or 0) if minimum is None else minimum
+    minimum = integer(task.get("minAvailable"))
+    return (integer(task.get("replicas")) or 0) if minimum is None else minimum
 
 
 def _task(task: Mapping[str, Any], index: int) -> Iterator[tuple[Any, ...]]:

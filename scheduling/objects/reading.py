@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.kueue_workload import PRIORITY_BOOST, PriorityClassReference
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.kueue_workload import PRIORITY_BOOST, name_or_main, of_kueue, priority_class
+from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
 from scheduling.objects import amounts, times
 from scheduling.objects.template import template
 from scheduling.objects.workload import (
@@ -23,23 +22,22 @@ from scheduling.objects.workload import (
     Workload,
 )
 
-_MAIN = "main"
 _INT32 = 2**31
 
 
 def read_workload(manifest: Manifest, *, boosted: bool = False) -> Workload:
     """`boosted`: the annotation priority-boost counts (Kueue's gate PriorityBoost, off by default)."""
     meta, spec, status = metadata(manifest), mapping(manifest.get("spec")), mapping(manifest.get("status"))
-    annotations = _ours(meta.get("annotations"))
+    annotations = of_kueue(meta.get("annotations"))
     return Workload(
         namespace=text(meta.get("namespace")) or "",
         name=text(meta.get("name")) or "",
         uid=text(meta.get("uid")) or "",
-        generation=_whole(meta.get("generation")) or 0,
+        generation=integer(meta.get("generation")) or 0,
         resource_version=text(meta.get("resourceVersion")) or "",
         created=times.parse(meta.get("creationTimestamp")),
         deleting=bool(meta.get("deletionTimestamp")),
-        labels=_ours(meta.get("labels")),
+        labels=of_kueue(meta.get("labels")),
         annotations=annotations,
         owners=tuple(_owner(mapping(entry)) for entry in listing(meta.get("ownerReferences"))),
         boost=(priority_boost(annotations) or 0) if boosted else 0,
@@ -64,11 +62,11 @@ def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "queue": text(spec.get("queueName")) or "",
         "pod_sets": tuple(_pod_set(mapping(entry)) for entry in listing(spec.get("podSets"))),
-        "base": _whole(spec.get("priority")) or 0,
-        "priority_class": _priority_class(mapping(spec.get("priorityClassRef"))),
+        "base": integer(spec.get("priority")) or 0,
+        "priority_class": priority_class(spec),
         "active": spec.get("active") is not False,
-        "maximum_seconds": _whole(spec.get("maximumExecutionTimeSeconds")),
-        "gates": tuple(_name(gate) for gate in listing(spec.get("preemptionGates"))),
+        "maximum_seconds": integer(spec.get("maximumExecutionTimeSeconds")),
+        "gates": tuple(name_or_main(gate) for gate in listing(spec.get("preemptionGates"))),
     }
 
 
@@ -88,17 +86,20 @@ def _status_fields(status: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield (
         "resource_requests",
         {
-            _name(entry): amounts.read(mapping(entry).get("resources"))
+            name_or_main(entry): amounts.read(mapping(entry).get("resources"))
             for entry in listing(status.get("resourceRequests"))
         },
     )
-    yield "past_seconds", _whole(status.get("accumulatedPastExecutionTimeSeconds"))
+    yield "past_seconds", integer(status.get("accumulatedPastExecutionTimeSeconds"))
     evictions = listing(mapping(status.get("schedulingStats")).get("evictions"))
     yield "evictions", tuple(_eviction(mapping(entry)) for entry in evictions)
     yield "nominated", tuple(filter(None, map(text, listing(status.get("nominatedClusterNames")))))
     yield "cluster", text(status.get("clusterName")) or ""
-    yield "unhealthy_nodes", tuple(map(_name, listing(status.get("unhealthyNodes"))))
-    yield "gate_states", {_name(entry): _gate(mapping(entry)) for entry in listing(status.get("preemptionGates"))}
+    yield "unhealthy_nodes", tuple(map(name_or_main, listing(status.get("unhealthyNodes"))))
+    yield (
+        "gate_states",
+        {name_or_main(entry): _gate(mapping(entry)) for entry in listing(status.get("preemptionGates"))},
+    )
 
 
 def conditions(entries: object) -> dict[str, Condition]:
@@ -116,7 +117,7 @@ def admission(value: object) -> Admission | None:
 
 def reclaimable(entries: object) -> dict[str, int]:
     """Pods that are done, by pod set."""
-    return {_name(entry): _whole(mapping(entry).get("count")) or 0 for entry in listing(entries)}
+    return {name_or_main(entry): integer(mapping(entry).get("count")) or 0 for entry in listing(entries)}
 
 
 def check(entry: Mapping[str, Any]) -> CheckState:
@@ -126,8 +127,8 @@ def check(entry: Mapping[str, Any]) -> CheckState:
         state=text(entry.get("state")) or "",
         message=text(entry.get("message")) or "",
         since=times.parse(entry.get("lastTransitionTime")),
-        requeue_after=_whole(entry.get("requeueAfterSeconds")),
-        retries=_whole(entry.get("retryCount")),
+        requeue_after=integer(entry.get("requeueAfterSeconds")),
+        retries=integer(entry.get("retryCount")),
         updates=tuple(map(mapping, listing(entry.get("podSetUpdates")))),
     )
 
@@ -138,39 +139,30 @@ def _condition(entry: Mapping[str, Any]) -> Condition:
         reason=text(entry.get("reason")) or "",
         message=text(entry.get("message")) or "",
         since=times.parse(entry.get("lastTransitionTime")),
-        generation=_whole(entry.get("observedGeneration")) or 0,
+        generation=integer(entry.get("observedGeneration")) or 0,
     )
 
 
 def _assignment(entry: Mapping[str, Any]) -> PodSetAdmission:
     topology = entry.get("topologyAssignment")
     return PodSetAdmission(
-        name=_name(entry),
+        name=name_or_main(entry),
         flavors=texts(entry.get("flavors")),
         usage=amounts.read(entry.get("resourceUsage")),
-        count=_whole(entry.get("count")),
+        count=integer(entry.get("count")),
         topology=mapping(topology) if topology is not None else None,
         delayed=text(entry.get("delayedTopologyRequest")) or "",
     )
 
 
 def _pod_set(entry: Mapping[str, Any]) -> PodSet:
-    count, topology = _whole(entry.get("count")), entry.get("topologyRequest")
+    count, topology = integer(entry.get("count")), entry.get("topologyRequest")
     return PodSet(
-        name=_name(entry),
+        name=name_or_main(entry),
         count=1 if count is None else max(0, count),
         template=template(mapping(entry.get("template")).get("spec")),
-        min_count=_whole(entry.get("minCount")),
+        min_count=integer(entry.get("minCount")),
         topology=mapping(topology) if topology is not None else None,
-    )
-
-
-def _priority_class(reference: Mapping[str, Any]) -> PriorityClassReference | None:
-    name = text(reference.get("name"))
-    return (
-        PriorityClassReference(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
-        if name
-        else None
     )
 
 
@@ -178,11 +170,11 @@ def _requeue(value: object) -> RequeueState | None:
     if value is None:
         return None
     content = mapping(value)
-    return RequeueState(_whole(content.get("count")), times.parse(content.get("requeueAt")))
+    return RequeueState(integer(content.get("count")), times.parse(content.get("requeueAt")))
 
 
 def _eviction(entry: Mapping[str, Any]) -> Eviction:
-    cause, count = text(entry.get("underlyingCause")) or "", _whole(entry.get("count")) or 0
+    cause, count = text(entry.get("underlyingCause")) or "", integer(entry.get("count")) or 0
     return Eviction(text(entry.get("reason")) or "", cause, count)
 
 
@@ -192,16 +184,3 @@ def _gate(entry: Mapping[str, Any]) -> PreemptionGate:
 
 def _owner(entry: Mapping[str, Any]) -> Owner:
     return Owner(*(text(entry.get(key)) or "" for key in ("apiVersion", "kind", "name", "uid")))
-
-
-def _ours(values: object) -> dict[str, str]:
-    """Kueue's labels or annotations."""
-    return {key: value for key, value in texts(values).items() if key.startswith(PREFIX)}
-
-
-def _name(entry: object) -> str:
-    return text(mapping(entry).get("name")) or _MAIN
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -8,11 +8,10 @@ from typing import Any
 from policies.amounts.requests import pod_requests
 from policies.dialects.go_booleans import FALSE
 from policies.dialects.pod_reading import PodReading, pod_reading
-from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import Requirement
 from policies.dialects.taints import read_taint, read_toleration
 from policies.dialects.volcano_gates import TASK_NAME
-from policies.dialects.volcano_job import whole
 from policies.model.quantity import Quantity
 from scheduling.objects import times
 from scheduling.queue_tree.amounts import add_to
@@ -30,8 +29,8 @@ def read_queue(manifest: Manifest) -> VolcanoQueueSettings:
     return VolcanoQueueSettings(
         name=_name(manifest),
         parent=text(spec.get("parent")) or "root",
-        priority=whole(spec.get("priority")) or 0,
-        weight=whole(spec.get("weight")) or 1,
+        priority=integer(spec.get("priority")) or 0,
+        weight=integer(spec.get("weight")) or 1,
         reclaimable=spec.get("reclaimable") is not False,
         state=text(mapping(manifest.get("status")).get("state")) or "Open",
         capability=counted(capability) if capability else None,
@@ -51,8 +50,8 @@ def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGrou
         name=_key(manifest),
         queue=text(spec.get("queue")) or "default",
         phase=text(mapping(manifest.get("status")).get("phase")) or "Pending",
-        members=whole(spec.get("minMember")) or 0,
-        members_of={role: count for role, value in members.items() if (count := whole(value)) is not None},
+        members=integer(spec.get("minMember")) or 0,
+        members_of={role: count for role, value in members.items() if (count := integer(value)) is not None},
         minimum=counted(_amounts(minimum)) if minimum is not None else None,
         priority=priorities.get(text(spec.get("priorityClassName")) or "", 0),
         created=_created(manifest),
@@ -72,7 +71,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         status=_status(read),
         node=read.node,
         nominated=text(read.status.get("nominatedNodeName")) or "",
-        priority=whole(spec.get("priority")) or 0,
+        priority=integer(spec.get("priority")) or 0,
         priority_class=text(spec.get("priorityClassName")) or "",
         preemptable=marks.get(_PREEMPTABLE) not in FALSE,
         never_preempts=spec.get("preemptionPolicy") == "Never",
@@ -103,7 +102,7 @@ def read_claim(manifest: Manifest) -> tuple[str, Devices]:
         device_class = text(exactly.get("deviceClassName"))
         if not device_class:
             continue
-        count = whole(exactly.get("count")) or 1
+        count = integer(exactly.get("count")) or 1
         add_to(devices, {_DEVICES + device_class: count})
         capacity = mapping(mapping(exactly.get("capacity")).get("requests"))
         for dimension, amount in _amounts(capacity).items():
@@ -112,7 +111,7 @@ def read_claim(manifest: Manifest) -> tuple[str, Devices]:
 
 
 def read_priorities(classes: Iterable[Manifest]) -> dict[str, int]:
-    return {_name(manifest): whole(manifest.get("value")) or 0 for manifest in classes}
+    return {_name(manifest): integer(manifest.get("value")) or 0 for manifest in classes}
 
 
 def _limits(capability: Mapping[str, Quantity]) -> Devices:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import Fault, forbidden, invalid, required
 from policies.dialects.labels import selector_faults
-from policies.dialects.reading import listing, mapping
+from policies.dialects.reading import integer, listing, mapping
 
 _SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?").fullmatch
@@ -44,13 +44,9 @@ def negative(value: object, at: str) -> Iterator[Fault]:
         yield invalid(at, f"{value} is below 0; write 0s or more")
 
 
-def whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def below(value: object, least: int, at: str) -> Iterator[Fault]:
     """Faults of a whole number that must not be below `least`; None has no fault."""
-    number = whole(value)
+    number = integer(value)
     if value is not None and (number is None or not least <= number < 2**31):
         yield invalid(at, f"{value!r} is not a number of {least} or more")
 

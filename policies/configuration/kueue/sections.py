@@ -8,9 +8,9 @@ from ipaddress import ip_address
 from policies.configuration.kueue.defaults import STRATEGIES
 from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
-from policies.configuration.kueue.grammar import below, is_service_name, negative, selector, whole
+from policies.configuration.kueue.grammar import below, is_service_name, negative, selector
 from policies.dialects.labels import is_domain
-from policies.dialects.reading import Manifest, listing, mapping
+from policies.dialects.reading import Manifest, integer, listing, mapping
 
 CHECKS = ("BlockUndeclared", "IgnoreUndeclared")
 
@@ -111,7 +111,7 @@ def visibility(configuration: Manifest) -> Iterator[Fault]:
     address, port = section.get("bindAddress"), section.get("bindPort")
     if address is not None and not _is_address(address):
         yield invalid(f"{at}.bindAddress", f"{address!r} is not a valid IP address")
-    if port is not None and not 1 <= (whole(port) or 0) <= 65535:
+    if port is not None and not 1 <= (integer(port) or 0) <= 65535:
         yield invalid(f"{at}.bindPort", f"{port!r} is not a valid port; write 1 to 65535")
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from policies.dialects.core import POD
 from policies.dialects.job_shape import Framework, PodsAt, at
-from policies.dialects.reading import Manifest, mapping
+from policies.dialects.reading import Manifest, integer, mapping
 from policies.model.objects import GroupKind
 
 _TEMPLATE = "spec.template"
@@ -38,8 +38,8 @@ def _pods(name: str, count: int, manifest: Manifest, path: str) -> Iterator[Pods
 
 
 def _count(manifest: Manifest, path: str) -> int:
-    value = at(manifest, path)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 1
+    count = integer(at(manifest, path))
+    return 1 if count is None else count
 
 
 _by_pods = partial(Framework, version="v1", default=True, by_pods=True, prebuilt=False)

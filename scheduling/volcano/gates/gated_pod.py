@@ -8,9 +8,8 @@ from typing import NamedTuple
 from policies.amounts.requests import pod_requests
 from policies.dialects.pod_reading import PodLife, PodReading, pod_reading
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
-from policies.dialects.reading import Manifest, ManifestReader, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, ManifestReader, integer, listing, mapping, metadata, text
 from policies.dialects.volcano_gates import MARKED, TASK_NAME, TOGETHER, group_in
-from policies.dialects.volcano_job import whole
 from policies.model.objects import joined, parted
 from scheduling.objects import times
 from scheduling.volcano.objects import PodGroup, VolcanoQueueSettings
@@ -113,7 +112,7 @@ def gated_pod(pod: PodReading) -> VolcanoGatedPod:
         group,
         Need(tuple((r, requests[r]) for r in asked(requests)), bool(listing(pod.spec.get("resourceClaims")))),
         notes.get(TASK_NAME, ""),
-        whole(pod.spec.get("priority")) or 0,
+        integer(pod.spec.get("priority")) or 0,
         times.parse(pod.created),
         mark,
         notes.get(ADMITTED, "") if mark == MARKED else "",
@@ -146,4 +145,4 @@ def read_gated_queue(manifest: Manifest) -> GatedQueue:
 
 def read_gated_class(manifest: Manifest) -> int:
     """The value of a PriorityClass."""
-    return whole(manifest.get("value")) or 0
+    return integer(manifest.get("value")) or 0

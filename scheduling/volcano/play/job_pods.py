@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from policies.dialects.core import VOLCANO_QUEUE
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, integer, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import GROUP_NAME, TASK_NAME
 from policies.dialects.volcano_job import WrittenTask as TaskSpec
-from policies.dialects.volcano_job import read_spec, whole
+from policies.dialects.volcano_job import read_spec
 from policies.model.errors import PolicyError
 from scheduling.objects import times
 from scheduling.queue_tree.amounts import Amounts, add_to
@@ -102,7 +102,9 @@ def _pod(
 def with_priority(task: Task, spec: Manifest, classes: Mapping[str, int]) -> Task:
     """The task with the value of its PriorityClass, which the API server writes into a Pod that it stores."""
     return (
-        task if whole(spec.get("priority")) is not None else replace(task, priority=classes.get(task.priority_class, 0))
+        task
+        if integer(spec.get("priority")) is not None
+        else replace(task, priority=classes.get(task.priority_class, 0))
     )
 
 

@@ -47,7 +47,7 @@ def scheduler_misspelt(proposal: Proposal) -> Iterator[Finding]:
                     field,
                     f"the scheduler {name} is nearly {near[0]}: no pod starts if there is no scheduler of that name",
                     fix=did_you_mean(near),
-                    patch=write_only(field, near),
+                    patch=write_only(field, name, near),
                     subject=name,
                     profiles=STRICT_ONLY,
                 )

@@ -47,7 +47,7 @@ def priority_class_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
             field,
             f"WorkloadPriorityClass {name} does not exist, so {each.waits} without a Workload until it does",
             fix=write_or_create("WorkloadPriorityClass", name, near),
-            patch=write_only(field, near),
+            patch=write_only(field, name, near),
             subject=name,
             profiles=STRICT_ONLY,
         )

@@ -122,7 +122,7 @@ def _finding(pod: Pod, placement: QueuePlacement, queues: Partition, asked: str,
         _field(pod),
         f"YuniKorn would reject {whose}{named}{lacking}: {reasons}",
         fix=did_you_mean(near) if near else label,
-        patch=write_only(_field(pod), near),
+        patch=write_only(_field(pod), asked, near),
         subject=asked,
         profiles=STRICT_ONLY,
     )

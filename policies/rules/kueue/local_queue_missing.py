@@ -2,15 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.core import NAMESPACE
 from policies.dialects.kueue import LOCAL_QUEUE, LocalQueue, local_queue_ref
 from policies.dialects.kueue_jobs import QUEUE_NAME
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.cures import write_only
+from policies.model.cures import Patch, write_only
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.suggestion import KnownNames, did_you_mean
+from policies.model.suggestion import KnownNames, did_you_mean, is_slip
 from policies.rules.kueue._submissions import LABELLED, Labelled, NamedQueues, labelled
 
 
@@ -28,7 +29,7 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     where they hold a LocalQueue at all: a repository of jobs alone says nothing of queues. A manifest in files without
     a namespace may be applied in any, so a LocalQueue of that name in another namespace is enough for it.
     Example: `kueue.x-k8s.io/queue-name: user-queu` where the LocalQueue is called `user-queue`.
-    Fix: correct the name, or create the LocalQueue in the namespace of the job.
+    Fix: correct the name or the namespace, or create the LocalQueue in the namespace of the job.
     """
     known = NamedQueues(proposal)
     for each in labelled(proposal):
@@ -48,19 +49,33 @@ def local_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
     job, field = each.ref, fields.join(each.at, QUEUE_NAME)
     where = f" in namespace {job.namespace}"
-    elsewhere = min(known.namespaces.get(queue, ()), default="") if known.of_files else ""
-    there = f"; namespace {elsewhere} has one of that name" if elsewhere else ""
+    elsewhere = known.namespaces.get(queue, []) if known.of_files else []
+    meant = [other for other in elsewhere if is_slip(job.namespace, other)]
     near = _near(known, job, queue)
+    if near:
+        fix, patch = did_you_mean(near), write_only(field, queue, near)
+    elif meant:
+        fix, patch = did_you_mean([f"namespace {other}" for other in meant]), _moved(known.proposal, job, meant)
+    else:
+        move = f"write namespace {min(elsewhere)}, or " if elsewhere else ""
+        fix, patch = f"{move}create LocalQueue {queue}{where}", ()
+    there = f"; namespace {min(meant or elsewhere)} has one of that name" if elsewhere else ""
     return Finding(
         job,
         field,
         f"LocalQueue {queue} does not exist{where}, so {each.waits} until it does{there}",
-        fix=did_you_mean(near) if near else f"create LocalQueue {queue}{where}",
-        patch=write_only(field, queue, near),
+        fix=fix,
+        patch=patch,
         subject=queue,
         profiles=STRICT_ONLY,
         follows=((local_queue_ref(job.namespace, queue), ""),),
     )
+
+
+def _moved(proposal: Proposal, job: Ref, namespaces: list[str]) -> Patch:
+    """The job in the one namespace that is meant; nothing where its own namespace is known to exist."""
+    exists = proposal.after.get(Ref(*NAMESPACE, "", job.namespace)) is not None
+    return () if exists else write_only("metadata.namespace", job.namespace, namespaces)
 
 
 def _near(known: NamedQueues, job: Ref, queue: str) -> list[str]:

@@ -302,6 +302,28 @@ def test_a_name_that_is_wrong_in_many_places_is_mended_in_all(file: Path) -> Non
     assert "25 fixes in 1 file written" in shown.stderr
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_misspelt_namespace_is_mended_unless_it_exists(file: Path, is_known: bool) -> None:
+    queue = DOOR.replace("namespace: ml", "namespace: team").replace("name: other", "name: there")
+    job = JOB.replace("namespace: ml", "namespace: team").replace("queue-name: door", "queue-name: there")
+    known = "apiVersion: v1\nkind: Namespace\nmetadata: {name: taem}\n"
+    head = HEAD + queue + "---\n" + (known + "---\n" if is_known else "")
+    file.write_text(head + job.replace("namespace: team", "namespace: taem"))
+    shown = run("validate", ".").stdout
+    assert "LocalQueue there does not exist in namespace taem, so the Job waits until it does" in shown
+    assert "fix: did you mean namespace team?" in shown
+
+    run("fix", ".", "--write")
+
+    assert (file.read_text() == head + job) is not is_known
+
+
+def test_a_queue_of_another_namespace_is_named_with_both_cures(file: Path) -> None:
+    file.write_text(HEAD + JOB.replace("namespace: ml", "namespace: web"))
+
+    assert "fix: write namespace ml, or create LocalQueue door in namespace web" in run("validate", ".").stdout
+
+
 def test_an_amount_is_never_guessed(file: Path) -> None:
     wrong = VOLCANO.replace("parent: parent}", "parent: parent, capability: {memory: 36m}}")
     file.write_text(wrong)

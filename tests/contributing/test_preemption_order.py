@@ -7,38 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.contributing.preempting_queue import QUEUES
 from tests.contributing.scratch import Scratch, copy_to
 
 pytestmark = pytest.mark.apiserver
 
 ORDER = "scheduling/preemption/candidates.py"
-QUEUES = """
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: default}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: training}
-spec:
-  namespaceSelector: {}
-  preemption: {withinClusterQueue: LowerPriority}
-  resourceGroups:
-    - coveredResources: [cpu]
-      flavors:
-        - name: default
-          resources: [{name: cpu, nominalQuota: 2}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: training, namespace: team}
-spec: {clusterQueue: training}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: WorkloadPriorityClass
-metadata: {name: high}
-value: 100
-"""
 JOB = """
 apiVersion: batch/v1
 kind: Job

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.contributing.preempting_queue import QUEUES
 from tests.contributing.scratch import Scratch, copy_to
-from tests.contributing.test_preemption_order import QUEUES
 
 pytestmark = pytest.mark.apiserver
 

@@ -21,6 +21,7 @@ from cli.input.settings import settings
 from cli.input.surveyed import contexts_of, survey_roots, together
 from cli.links import owned
 from cli.output import emit, note
+from cli.report.as_text import some
 from cli.report.fixing import Fixing, fixed
 from cli.report.replacing import replace_text
 from policies.judging.sentence import sentence
@@ -113,7 +114,7 @@ def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
     for judged in fixing.guesses:
         note(f"not fixed: {sentence(judged)} [{judged.rule.id}]: {_doubt(judged)}")
     done = len(fixing.done)
-    what = f"{done} fix{'' if done == 1 else 'es'} in {len(changed)} file{'' if len(changed) == 1 else 's'}"
+    what = f"{done} fix{'' if done == 1 else 'es'} in {some(len(changed), 'file')}"
     offer = f"{what}, --write writes {'it' if done == 1 else 'them'}"
     did = f"{what} written" if write and done else offer if done else "nothing to fix"
     note(f"{did}{_by_hand(fixing.by_hand)}")

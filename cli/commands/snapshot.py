@@ -15,6 +15,7 @@ from cli.input.settings import settings
 from cli.input.snapshot_file import MAX_SIZE, SnapshotFile
 from cli.output import emit, note, replace
 from cli.progress import progress
+from cli.report.as_text import some
 from cli.report.redaction import Redaction
 from cli.report.snapshot_json import snapshot_json
 from policies.dialects.reading import Manifest
@@ -58,7 +59,7 @@ def snapshot(against: Against, file: str | None, hash_names: bool, config: str |
         emit(text)
     else:
         _write(Path(file), text)
-        note(f"{file}: {len(objects)} objects of {against}")
+        note(f"{file}: {some(len(objects), 'object')} of {against}")
     click.get_current_context().exit(Exit.CLEAN)
 
 

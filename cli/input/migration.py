@@ -17,6 +17,7 @@ from cli.input.snapshot_file import read as read_snapshot
 from policies import dialects
 from policies.dialects import core, kueue_kinds, volcano
 from policies.dialects.reading import Manifest
+from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.migration import Migration, MigrationWish, migrate_kueue, migrate_volcano, migrate_yunikorn
 from policies.model.objects import GroupKind, Ref
@@ -105,13 +106,17 @@ def totals(written: Sequence[str]) -> dict[str, int]:
     """`cpu=64` and so on, as Kueue counts. Raises Misused."""
     found: dict[str, int] = {}
     for each in written:
-        resource, equals, amount = each.partition("=")
+        resource, _, amount = each.partition("=")
+        if not resource or not amount:
+            raise Misused(f"--total {each}: write RESOURCE=AMOUNT, as in cpu=64 or memory=256Gi")
+        if resource == VCORE:
+            raise Misused(f"--total {each}: Kueue calls it cpu; write --total cpu={amount}")
         try:
             quantity = Quantity.parse(amount)
         except BadQuantity as error:
             raise Misused(f"--total {each}: {error}") from error
-        if not resource or not equals or quantity.nano < 0:
-            raise Misused(f"--total {each}: write RESOURCE=AMOUNT, as in cpu=64 or memory=256Gi")
+        if quantity.nano < 0:
+            raise Misused(f"--total {each}: the amount is negative; write 0 or more")
         if resource in found:
             raise Misused(f"--total {each}: {resource} has two totals; keep one")
         found[resource] = count(resource, quantity)

@@ -41,6 +41,11 @@ def asked(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if prune and revision is not None:
             raise Misused("--prune: --base says what the change deletes; leave one of them out")
+        if revision is not None and revision.startswith(("files:", "snapshot:")):
+            raise Misused(
+                f"--base takes a Git revision, such as main; judge on top of other objects with --against {revision}, "
+                f"or compare two folders with `quotree diff`"
+            )
         if prune and against.kind == "nothing":
             raise Misused("--prune deletes objects of the context: name it with --against")
         question = ValidationQuestion(against, config, profile, prune, revision)

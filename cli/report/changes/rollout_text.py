@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cli.input.rollout import Rollout
+from cli.report.as_text import some
 from policies.judging.sentence import sentence
 from policies.model.change import ChangeOperation
 from policies.model.printing import plain
@@ -42,8 +43,7 @@ def head_line(rollout: Rollout) -> str:
     if not rollout.steps and not rollout.order.stuck:
         return "nothing to apply"
     count = sum(not edit.detour for edit in rollout.order.edits)
-    number = len(rollout.steps)
-    return f"{count} objects in {number} step" + ("" if number == 1 else "s")
+    return f"{some(count, 'object')} in {some(len(rollout.steps), 'step')}"
 
 
 def _edit(edit: Edit) -> str:

@@ -98,9 +98,11 @@ def test_files_override_what_exists_besides(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--total", "cpu"], "--total cpu"),
+        (["--total", "cpu"], "--total cpu: write RESOURCE=AMOUNT, as in cpu=64 or memory=256Gi"),
+        (["--total", "cpu="], "--total cpu=: write RESOURCE=AMOUNT, as in cpu=64 or memory=256Gi"),
+        (["--total", "vcore=4"], "Kueue calls it cpu; write --total cpu=4"),
         (["--total", "cpu=many"], "--total cpu=many"),
-        (["--total", "cpu=-1"], "write RESOURCE=AMOUNT"),
+        (["--total", "cpu=-1"], "the amount is negative; write 0 or more"),
         (["--total", "cpu=1", "--total", "cpu=2"], "cpu has two totals"),
         (["--flavor", "Not A Name"], "--flavor Not A Name"),
         (["--to", "volcano"], "--to"),

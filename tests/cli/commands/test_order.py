@@ -23,6 +23,12 @@ def ordered(folder: Path, before: list[Manifest], after: list[Manifest], *option
     return run("order", new.parent, "--base", f"files:{old.parent}", *options)
 
 
+def test_one_object_is_not_plural(tmp_path: Path) -> None:
+    shown = ordered(tmp_path, [ENG, team("a", "eng", 4)], [ENG, team("a", "eng", 5)])
+
+    assert shown.stdout.startswith(f"compared with the files in {tmp_path}/old: 1 object in 1 step\n")
+
+
 def test_who_gives_comes_before_who_takes(tmp_path: Path) -> None:
     shown = ordered(
         tmp_path, [ENG, team("a", "eng", 4), team("b", "eng", 6)], [ENG, team("a", "eng", 7), team("b", "eng", 3)]

@@ -326,3 +326,14 @@ def test_a_name_that_a_full_clone_lacks_is_not_fetched(repository: Repository, n
     assert f"--base: {name} is not a revision here" in said
     assert cure in said
     assert "unshallow" not in said
+
+
+@pytest.mark.parametrize("base", ["files:trees", "snapshot:prod.json"])
+def test_other_objects_are_not_a_revision(base: str) -> None:
+    shown = run("validate", ".", "--base", base)
+
+    assert shown.exit_code == 2
+    assert (
+        f"--base takes a Git revision, such as main; judge on top of other objects with --against {base}"
+        in shown.stderr
+    )

@@ -74,6 +74,11 @@ def reading(object: Ref, field: str) -> tuple[PlaceOf, ...]:
     return tuple((object, each) for each in fields.enclosing(field))
 
 
+def kind_of(missing: Ref) -> PlaceOf:
+    """The place that must be right for an object to be there at all: a misspelt kind makes it another one."""
+    return missing, "kind"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One fault.

@@ -7,7 +7,8 @@ from policies.dialects.misnamed import OTHER, Misnamed, kinds_of, version_of
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write
-from policies.model.findings import Action, Finding
+from policies.model.findings import Action, Finding, PlaceOf, kind_of
+from policies.model.objects import GroupKind, Ref
 
 
 @rule(
@@ -36,12 +37,18 @@ def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
             as_kind = f"kind {meant.kind} of " if meant.kind != kind else ""
             version = version_of(meant, obj.api_version)
             patch = write("apiVersion", version) if obj.slip.certain else ()
-            yield Finding(obj.ref, "apiVersion", message, fix=f"did you mean {as_kind}{version}?", patch=patch)
+            fix = f"did you mean {as_kind}{version}?"
+            yield Finding(obj.ref, "apiVersion", message, fix=fix, patch=patch, concerns=_missed(obj.ref, meant))
         elif meant is not None:
             patch = write("kind", meant.kind) if obj.slip.certain else ()
-            yield Finding(
-                obj.ref, "kind", f"{group} has no kind {kind}", fix=f"did you mean {meant.kind}?", patch=patch
-            )
+            message, fix = f"{group} has no kind {kind}", f"did you mean {meant.kind}?"
+            yield Finding(obj.ref, "kind", message, fix=fix, patch=patch, concerns=_missed(obj.ref, meant))
         else:
             message, fix = f"{group} has no kind {kind} that is known here", f"known are {', '.join(kinds_of(group))}"
             yield Finding(obj.ref, "kind", message, fix=fix, action=Action.WARN)
+
+
+def _missed(misnamed: Ref, meant: GroupKind) -> tuple[PlaceOf, ...]:
+    """The object that is meant, which others miss where they name it."""
+    namespaces = dict.fromkeys((misnamed.namespace, misnamed.namespace or "default"))
+    return tuple(kind_of(Ref(*meant, namespace, misnamed.name)) for namespace in namespaces)

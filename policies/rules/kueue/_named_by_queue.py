@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from policies.dialects.kueue import ClusterQueue
 from policies.judging.proposal import Proposal
 from policies.model.cures import write_only
-from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated, PlaceOf
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated, PlaceOf, kind_of
 from policies.model.objects import GroupKind, Ref
 from policies.model.suggestion import write_or_create
 
@@ -43,6 +43,6 @@ def missing(
                 subject=name,
                 profiles=STRICT_ONLY,
                 patch=write_only(field, name, near),
-                follows=() if first == (queue.ref, field) else (first,),
+                follows=(kind_of(ref(name)), *(() if first == (queue.ref, field) else (first,))),
                 concerns=((ref(name), ""), (ref(near[0]), "")) if near else (),
             )

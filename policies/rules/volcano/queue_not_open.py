@@ -8,7 +8,7 @@ from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, WrittenPodGr
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.cures import write_only
-from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile, kind_of
 from policies.model.objects import Attached, Ref
 from policies.model.suggestion import did_you_mean
 
@@ -65,5 +65,11 @@ def _closed(work: Attached, queue: Queue, profiles: frozenset[Profile], is_new: 
 
 def _finding(work: Attached, queue: Ref, what: str, fix: str, profiles: frozenset[Profile]) -> Finding:
     return Finding(
-        work.ref, work.queue_field, f"queue {queue.name} {what}", fix=fix, subject=queue.name, profiles=profiles
+        work.ref,
+        work.queue_field,
+        f"queue {queue.name} {what}",
+        fix=fix,
+        subject=queue.name,
+        profiles=profiles,
+        follows=(kind_of(queue),),
     )

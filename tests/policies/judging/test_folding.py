@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from policies.dialects.kueue import cohort_ref
 from policies.dialects.volcano import queue_ref
 from policies.judge import evaluate
@@ -9,7 +11,21 @@ from policies.judging.folding import folded
 from policies.judging.verdict import Judged, Verdict
 from policies.model.findings import Finding, PlaceOf, Severity
 from policies.rules import find
-from tests.builders import Manifest, change, cluster_queue, cohort, flavor, group, kueue, queue, quota, world
+from tests.builders import (
+    Manifest,
+    change,
+    cluster_queue,
+    cohort,
+    flavor,
+    group,
+    kueue,
+    local_queue,
+    pod_group,
+    queue,
+    queued_job,
+    quota,
+    world,
+)
 
 A, B, C = ((queue_ref(name), "spec.parent") for name in "abc")
 
@@ -59,6 +75,7 @@ def spot(name: str, parent: str, flavor_name: str = "spot", borrow: str | None =
 
 
 FLAVOR = kueue("ResourceFlavor", "spot", {})
+URGENT = queued_job("train", None, 1, queue_name="main", priority_class="urgent")
 
 
 def test_a_misspelt_cohort_is_one_finding_though_siblings_miss_its_quota() -> None:
@@ -97,6 +114,27 @@ def test_what_several_name_wrongly_is_told_of_the_first_by_name_whatever_the_ord
             ("flavor-missing", "a"),
             ("parent-missing", "a"),
         ]
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "naming", "follows"),
+    [
+        (kueue("LocalQueu", "main", {}, namespace="ns"), queued_job("train", "main", 1), "local-queue-missing"),
+        (kueue("ClusterQueu", "research", {}), local_queue("main", "research"), "cluster-queue-missing"),
+        (kueue("ResourceFlavour", "spot", {}), spot("a", ""), "flavor-missing"),
+        (kueue("WorkloadPriorityClas", "urgent", {}), URGENT, "priority-class-missing"),
+        ({**queue("eng"), "kind": "Queu"}, queue("ml", "eng"), "parent-missing"),
+        ({**queue("eng"), "kind": "Queu"}, pod_group("bert", "eng"), "queue-not-open"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_misspelt_kind_is_one_finding_though_others_miss_the_object(
+    misspelt: Manifest, naming: Manifest, follows: str
+) -> None:
+    found = evaluate(change(world(), misspelt, naming))
+
+    assert ("unknown-kind", [follows]) in ids(found)
+    assert follows not in [rule for rule, _ in ids(found)]
 
 
 def test_a_misspelt_field_is_one_finding_though_another_is_missing_now() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Queue, moved, work_in
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Queue, VolcanoJob, WrittenPodGroup, moved, work_in
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.change import Occasion
@@ -21,10 +21,12 @@ def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated
     """A queue gets its first child while work is queued or runs in it.
 
     Why it is refused: only leaves take work. Volcano's scheduler refuses every session, for all queues, in which a job
-    is in a queue that has children; a PodGroup counts in any phase, even Completed.
+    is in a queue that has children; a PodGroup counts in any phase, even Completed. Files are judged by the
+    work that they hold, where they hold any.
     Example: `train` holds PodGroup `ns/bert`, and a queue with `parent: train` is created.
     Fix: let the work end or move it to a leaf, then create the child; or create the child beside the queue.
     """
+    unknown, holds_work = proposal.unknown(POD_GROUP, JOB), None
     for before, child in proposal.changed(Queue):
         parent = child.parent
         if parent is None or parent == ROOT or not moved(before, child) or proposal.before.has_children(parent):
@@ -33,8 +35,10 @@ def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated
         pods = queue.allocated_pods if isinstance(queue, Queue) else 0
         work = work_in(proposal.after, parent)
         if not pods and not work:
-            if unknown := proposal.unknown(POD_GROUP, JOB):
-                yield NotEvaluated(f"whether new parents hold work: no {' or '.join(unknown)} objects are known")
+            if unknown and holds_work is None:
+                holds_work = proposal.holds(WrittenPodGroup) or proposal.holds(VolcanoJob)
+                if not holds_work:
+                    yield NotEvaluated(f"whether new parents hold work: no {' or '.join(unknown)} objects are known")
             continue
         listed = ", ".join(str(item.ref) for item in work[:_NAMED]) + (
             f" and {len(work) - _NAMED} more" if len(work) > _NAMED else ""

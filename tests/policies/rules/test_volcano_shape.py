@@ -176,6 +176,17 @@ def test_work_that_cannot_be_seen_is_not_evaluated_rather_than_passed() -> None:
     ]
 
 
+def test_files_with_work_in_them_are_judged_by_that() -> None:
+    org = forest("p", known=(QUEUE,))
+    rule = "parent-with-workloads"
+
+    assert missed(rule, change(org, queue("child", "p"), job("j", "child"))) == []
+    assert missed(rule, change(org, queue("child", "p"), pod_group("g", "child"))) == []
+    assert [finding.object.name for finding in found(rule, change(org, queue("child", "p"), job("j", "p")))] == [
+        "child"
+    ]
+
+
 ORG = forest(
     """
     eng

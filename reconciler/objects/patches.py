@@ -38,9 +38,11 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
     return patch(before, {"status": body}, manager, "status") if body else None
 
 
-def spec_patch(before: Workload, after: Workload, manager: str = ADMISSION_MANAGER) -> Patch | None:
+def spec_patch(before: Workload, after: Workload) -> Patch | None:
     """The same of what is decided about its spec: `spec.active`. It is written by itself, before the status is."""
-    return patch(before, {"spec": {"active": after.active}}, manager) if before.active != after.active else None
+    if before.active == after.active:
+        return None
+    return patch(before, {"spec": {"active": after.active}}, ADMISSION_MANAGER)
 
 
 def patch(workload: Workload, body: Mapping[str, Any], manager: str, subresource: str | None = None) -> Patch:

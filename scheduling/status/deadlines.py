@@ -69,7 +69,7 @@ def pods_ready_deadline(workload: Workload, waiting: WaitForPodsReady) -> Deadli
     return Deadline(ready.since + waiting.recovery * SECOND, WAIT_FOR_RECOVERY)
 
 
-def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int, jitter: float = 0.0) -> Workload:
+def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int) -> Workload:
     """Evict a workload whose pods took too long, with a longer backoff each time; deactivate it at the limit."""
     deadline = pods_ready_deadline(workload, waiting)
     if deadline is None or now < deadline.at or workload.evicted or not workload.active:
@@ -80,7 +80,7 @@ def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int, jitter: fl
         return target_for_deactivation(workload, "RequeuingLimitExceeded", message, now)
     message = f"Exceeded the PodsReady timeout {workload.key}"
     evicted = evict(workload, PODS_READY_TIMEOUT, message, now, cause=deadline.cause)
-    return back_off(evicted, waiting.backoff, now, jitter)
+    return back_off(evicted, waiting.backoff, now)
 
 
 def execution_deadline(workload: Workload) -> int | None:

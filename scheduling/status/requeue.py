@@ -11,8 +11,6 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import ADMISSION_CHECK, PODS_READY_TIMEOUT, REQUEUED, RequeueState, Workload
 from scheduling.status.conditions import with_condition
 
-_JITTER_PARTS = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class RequeueBackoff:
@@ -21,15 +19,9 @@ class RequeueBackoff:
     base: int = 60
     most: int = 3600
 
-    def wait(self, attempt: int, jitter: float = 0.0) -> int:
-        """Nanoseconds to wait after `attempt` failures, 0 for none.
-
-        `jitter`, from 0 to 1, adds at most a ten-thousandth.
-        """
-        if attempt <= 0:
-            return 0
-        exact = min(self.most, self.base << min(attempt - 1, 62)) * SECOND
-        return exact + int(exact * jitter) // _JITTER_PARTS
+    def wait(self, attempt: int) -> int:
+        """Nanoseconds to wait after `attempt` failures, 0 for none."""
+        return min(self.most, self.base << min(attempt - 1, 62)) * SECOND if attempt > 0 else 0
 
 
 def requeue_at(workload: Workload, moment: int, *, counted: bool) -> Workload:
@@ -40,10 +32,10 @@ def requeue_at(workload: Workload, moment: int, *, counted: bool) -> Workload:
     return workload if after == workload.requeue else replace(workload, requeue=after)
 
 
-def back_off(workload: Workload, backoff: RequeueBackoff, now: int, jitter: float = 0.0) -> Workload:
+def back_off(workload: Workload, backoff: RequeueBackoff, now: int) -> Workload:
     """Requeue it after a backoff that grows each time."""
     attempt = ((workload.requeue.count if workload.requeue else None) or 0) + 1
-    return requeue_at(workload, now + backoff.wait(attempt, jitter), counted=True)
+    return requeue_at(workload, now + backoff.wait(attempt), counted=True)
 
 
 def backoff_over(workload: Workload, now: int) -> bool:

@@ -27,8 +27,8 @@ class ApplicationState(StrEnum):
 class Ask:
     """A Pod, or all placeholders of a gang: it gets its amounts or waits.
 
-    `originator`: the first Pod of its application. `optional`: it may be preempted before those that opt out.
-    `pinned`: it needs one certain node and is never preempted.
+    `optional`: it may be preempted before those that opt out. `pinned`: it needs one certain node and is never
+    preempted.
     """
 
     key: str
@@ -36,7 +36,6 @@ class Ask:
     priority: int = 0
     created: int = 0
     group: str = ""
-    originator: bool = False
     optional: bool = True
     pinned: bool = False
 

@@ -115,10 +115,10 @@ def _below(
     return None if properties.priority_offset > priority else (child, priority, True)
 
 
-def _order(victim: Victim) -> tuple[bool, bool, int, int, str]:
-    """The sort key of victims: optional ones, those that are not originators, the least important, the youngest."""
+def _order(victim: Victim) -> tuple[bool, int, int, str]:
+    """The sort key of victims: optional ones, the least important, the youngest."""
     ask = victim.ask
-    return not ask.optional, ask.originator, ask.priority, -ask.created, ask.key
+    return not ask.optional, ask.priority, -ask.created, ask.key
 
 
 class _Search:

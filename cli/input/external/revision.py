@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,23 +23,20 @@ from cli.input.given import Given, Placed, identify, noted
 from cli.input.selection import InputSelection
 from cli.input.survey import survey
 from cli.output import note
-from policies.model.objects import Ref
 
 
-def read_base(
-    name: str, selection: InputSelection, known: Mapping[Ref, Placed] | None = None
-) -> tuple[Revision, Given]:
+def read_base(name: str, selection: InputSelection) -> tuple[Revision, Given]:
     """The revision that this one was made from, and the inputs there; those that it does not have are left out.
 
     That is the last common ancestor of `name` and HEAD: what others have added to `name` since is not deleted here.
-    Places are in Git's own spelling, `REVISION:file`. `known` as for `identify`. Raises OutOfReach where Git cannot
-    answer, and Misused for inputs that have no revision.
+    Places are in Git's own spelling, `REVISION:file`. Raises OutOfReach where Git cannot answer, and Misused for inputs
+    that have no revision.
     """
     with at_base(name, selection) as base:
         found = survey(base.selection)
         for line in found.notes:
             note(base.spelled(line))
-        return base.revision, noted(base.named(identify(found.documents(), found.unreadable, known)))
+        return base.revision, noted(base.named(identify(found.documents(), found.unreadable)))
 
 
 @dataclass(frozen=True, slots=True)

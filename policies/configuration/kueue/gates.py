@@ -40,14 +40,14 @@ def check_gates(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
             raise BadConfiguration(text, f"{at}.{name}")
 
 
-def refuse_unkept(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
+def refuse_unkept(chosen: Mapping[str, bool]) -> None:
     """Raises BadConfiguration for a value that the reconciler would not act upon."""
     for name, value in chosen.items():
         gate = _BY_NAME[name]
         if value != gate.on and gate.here is (Here.OFF if value else Here.ON):
             why = gate.why[:1].lower() + gate.why[1:].rstrip(".")
             text = f"the reconciler does not support this: {why}; remove it, or let Kueue's manager do it"
-            raise BadConfiguration(text, f"{at}.{name}")
+            raise BadConfiguration(text, f"featureGates.{name}")
 
 
 def idle_gates(chosen: Mapping[str, bool]) -> Iterator[str]:

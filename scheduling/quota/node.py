@@ -8,7 +8,7 @@ S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from policies.model.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
 from scheduling.objects.amounts import FlavorResource
@@ -183,18 +183,6 @@ class QuotaNode:
             self.local[pair] = local
         else:
             self.local.pop(pair, None)
-
-
-def queues_below(node: QuotaNode) -> Iterable[QuotaNode]:
-    """Every ClusterQueue of the subtree, by name within each Cohort."""
-    if node.is_queue:
-        yield node
-        return
-    stack = [node]
-    while stack:
-        cohort = stack.pop()
-        yield from (queue for _, queue in sorted(cohort.queues.items()))
-        stack.extend(child for _, child in sorted(cohort.cohorts.items(), reverse=True))
 
 
 def stored_below(*nodes: QuotaNode) -> Iterator[QuotaNode]:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from policies.model.pools import UNLIMITED, Terms
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.queue_settings import UNIT_WEIGHT
-from scheduling.quota.node import QuotaNode, queues_below
+from scheduling.quota.node import QuotaNode
 
-__all__ = ["QuotaNode", "QuotaTree", "queues_below"]
+__all__ = ["QuotaNode", "QuotaTree"]
 
 _BEYOND = 1 << 80
 """What an unlimited child adds to the exact sum over children. It exceeds any number of finite children, and can be

@@ -11,7 +11,7 @@ from fractions import Fraction
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.workload import Workload
 from scheduling.preemption.candidates import CandidatePrecedence, order_key
-from scheduling.quota.node import QuotaNode, queues_below
+from scheduling.quota.node import QuotaNode, stored_below
 from scheduling.quota.shares import Shares
 from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, ClusterQueueState, QuotaState, Reservation
 
@@ -43,7 +43,7 @@ class Plain:
 
     def candidates(self) -> list[Reservation]:
         policy, found = self.queue.settings.preemption, []
-        for node in queues_below(self.node.root):
+        for node in filter(lambda each: each.is_queue, stored_below(self.node.root)):
             queue = self.state.queues[node.name]
             own = queue is self.queue
             if queue.inactive or not (own or self.over(node)):

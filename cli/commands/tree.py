@@ -17,7 +17,7 @@ from cli.input.context import Context
 from cli.input.documents import expand
 from cli.input.folders import EXTENSIONS
 from cli.input.given import NO_FILES, Given, gather, joined, noted
-from cli.input.options import EngineOptions, against_of, input_paths, namespace, output
+from cli.input.options import EngineOptions, against_of, filename_option, input_paths, namespace, output
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.roots import as_one
@@ -61,14 +61,7 @@ def _default(options: Mapping[str, Any]) -> str:
 @against_of(_default, "What exists besides the input files. Default: the cluster, if no files are named.")
 @watchable
 @click.argument("paths", metavar="[PATH | NODE]...", nargs=-1)
-@click.option(
-    "-f",
-    "--filename",
-    "filenames",
-    metavar="FILE",
-    multiple=True,
-    help="A file or folder, repeatable; - is standard input.",
-)
+@filename_option
 @click.option(
     "--node",
     "nodes",

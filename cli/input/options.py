@@ -27,17 +27,19 @@ class EngineOptions:
     fair_sharing: bool = False
 
 
+filename_option = click.option(
+    "-f",
+    "--filename",
+    "filenames",
+    metavar="FILE",
+    multiple=True,
+    help="A file or folder, repeatable; - is standard input.",
+)
+
+
 def inputs(command: F) -> F:
     """PATH... and -f, as kubectl has it."""
-    command = click.argument("paths", metavar="[PATH]...", nargs=-1)(command)
-    return click.option(
-        "-f",
-        "--filename",
-        "filenames",
-        metavar="FILE",
-        multiple=True,
-        help="A file or folder, repeatable; - is standard input.",
-    )(command)
+    return filename_option(click.argument("paths", metavar="[PATH]...", nargs=-1)(command))
 
 
 def input_paths(paths: Sequence[str], filenames: Sequence[str]) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from policies.dialects.reading import listing, mapping
+from policies.dialects.resource_names import is_requested, meant
 from policies.model import fields
 from policies.model.quantity import BadQuantity, Quantity
 
@@ -17,16 +19,18 @@ _FRACTIONS = "mun"
 _LARGE = ("i", "M", "G", "T", "P", "E")
 """How suffixes end that no number of cores has."""
 _UNIT = 10**9
+_meant = lru_cache(maxsize=1024)(meant)  # a cluster has many Pods, and few names of resources
 
 
 class OddAmount(NamedTuple):
-    """`refused`: the API server refuses Pods that ask for it."""
+    """`refused`: the API server refuses Pods that ask for it. `meant` is the name of which the resource is a slip."""
 
     field: str
     resource: str
     message: str
     fix: str
     refused: bool
+    meant: str = ""
 
 
 def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:
@@ -42,7 +46,24 @@ def odd_in_resources(at: str, resources: object) -> Iterator[OddAmount]:
     """Odd amounts among requests and limits; `at` is the path of both."""
     for key in ("requests", "limits"):
         for resource, value in mapping(mapping(resources).get(key)).items():
-            yield from odd_value(fields.join(at, key, resource), resource, value)
+            field = fields.join(at, key, resource)
+            yield from odd_value(field, resource, value)
+            if isinstance(resource, str) and (slip := misspelt(field, resource, of_pod=True)):
+                yield slip
+
+
+def misspelt(field: str, resource: str, *, of_pod: bool = False) -> OddAmount | None:
+    """The resource where its name is nearly a known one; `field` is where the name stands."""
+    means = _meant(resource)
+    if means in ("", resource):
+        return None
+    fix = f"did you mean {means}?"
+    if is_requested(resource):
+        return OddAmount(
+            field, resource, f"{resource} is nearly {means}, which device plugins offer", fix, False, means
+        )
+    outcome = ": the API server refuses such Pods" if of_pod else ""
+    return OddAmount(field, resource, f"no pod can request a resource {resource}{outcome}", fix, of_pod, means)
 
 
 def odd_value(field: str, resource: object, value: object, *, of_pod: bool = True) -> Iterator[OddAmount]:

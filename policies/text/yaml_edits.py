@@ -51,9 +51,11 @@ class _Edit:
             if holder.shape == "list":
                 return self._moved(holder, int(old), int(last))
             return self._renamed(holder, old, last)
-        if holder.shape != "mapping":
-            raise NoEdit("only the order of a list is changed here")
         at = _place(holder, last)
+        if holder.shape != "mapping":
+            if operation["op"] != "replace" or at is None:
+                raise NoEdit("nothing is added to a list or removed from it here")
+            return self._replaced(holder.items[at], operation["value"])
         if operation["op"] == "remove":
             return self._removed(holder, at)
         if at is None:

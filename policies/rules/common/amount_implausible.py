@@ -8,7 +8,7 @@ from policies.dialects.core import POD, Pod
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, WORKLOAD, KueueNode
 from policies.dialects.kueue_jobs import KINDS, QueuedJob
 from policies.dialects.kueue_workload import WrittenWorkload
-from policies.dialects.odd_amounts import OddAmount, odd, odd_in_pod
+from policies.dialects.odd_amounts import OddAmount, misspelt, odd, odd_in_pod
 from policies.dialects.reading import mapping
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, VolcanoJob, WrittenPodGroup
 from policies.dialects.yunikorn_work import KINDS as WORK
@@ -16,6 +16,7 @@ from policies.dialects.yunikorn_work import OtherWork
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.cures import Patch, rename, write
 from policies.model.findings import BOTH, STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject, Ref
 from policies.model.quantity import Quantity
@@ -34,14 +35,15 @@ _Keeper: TypeAlias = Pod | OtherWork | QueuedJob
     no_cel="does no harm while the webhook is down",
 )
 def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
-    """An amount is a quantity, and almost surely not the one that was meant.
+    """An amount, or the resource that it is of, is almost surely not the one that was meant.
 
     Why it is reported: `m` is a thousandth, so `memory: 36m` is less than a byte, and `cpu: 9Gi` is nine thousand
     million cores. The API server accepts both. It refuses Pods that ask for a fraction of a device, so there it is an
-    error. The memory of a SparkApplication is written as for Java, where `512m` is 512 MiB: it is not judged. For
+    error. It also refuses resources such as `memroy`, while `nvidia.com/gpus` waits for a device that no node has. The
+    memory of a SparkApplication is written as for Java, where `512m` is 512 MiB: it is not judged. For
     YuniKorn's annotations see quota-without-effect.
-    Example: `memory: 36m`; `cpu: 9Gi`; `nvidia.com/gpu: 500m` in a pod template.
-    Fix: write the unit that was meant: `36Mi`, `9`, `1`.
+    Example: `memory: 36m`; `nvidia.com/gpus: 1`; `cpu: 9Gi`; `nvidia.com/gpu: 500m` in a pod template.
+    Fix: write the unit or the name that was meant: `36Mi`, `nvidia.com/gpu: 1`, `9`, `1`.
     """
     for ref, found in chain(_of_queues(proposal), _of_pods(proposal)):
         yield Finding(
@@ -49,16 +51,26 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
             found.field,
             found.message,
             fix=found.fix,
-            subject=found.resource,
+            subject=found.meant or found.resource,
+            patch=_patch(found),
             profiles=BOTH if found.refused else STRICT_ONLY,
             action=Action.DENY if found.refused else None,
         )
+
+
+def _patch(found: OddAmount) -> Patch:
+    """The resource under the name that is meant: the key of its amount, or the name in a list of Kueue's."""
+    is_key = found.field.endswith((f".{found.resource}", f"[{found.resource}]"))
+    return rename(found.field, found.meant) if is_key else write(found.field, found.meant or None)
 
 
 def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
     for node in _renewed(proposal, KueueNode, lambda node: node.groups):
         for at, resource, quantity in _quotas(node):
             if found := odd(at, resource, quantity, rounded_by="Kueue"):
+                yield node.ref, found
+        for at, resource in _names(node):
+            if found := misspelt(at, resource):
                 yield node.ref, found
     for queue in _renewed(proposal, Queue, _three):
         for field, amounts in zip(("capability", "deserved", "guarantee.resource"), _three(queue), strict=True):
@@ -72,8 +84,8 @@ def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
 
 def _of_amounts(at: str, amounts: Mapping[str, Quantity]) -> Iterator[OddAmount]:
     for resource, quantity in amounts.items():
-        if found := odd(fields.join(at, resource), resource, quantity):
-            yield found
+        field = fields.join(at, resource)
+        yield from filter(None, (odd(field, resource, quantity), misspelt(field, resource)))
 
 
 def _of_pods(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
@@ -114,6 +126,13 @@ def _renewed(proposal: Proposal, kind: type[Thing], part: Callable[[Thing], obje
 
 def _three(queue: Queue) -> tuple[Mapping[str, Quantity], ...]:
     return queue.capability, queue.deserved, queue.guarantee
+
+
+def _names(node: KueueNode) -> Iterator[tuple[str, str]]:
+    """The fields of all names of resources, with the names."""
+    for group in node.groups:
+        yield from ((group.covered_field(index), name) for index, name in enumerate(group.covered_resources))
+    yield from ((quota.field("name"), quota.name) for _, quota in node.quotas())
 
 
 def _quotas(node: KueueNode) -> Iterator[tuple[str, str, Quantity]]:

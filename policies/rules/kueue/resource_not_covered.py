@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_jobs import KINDS
+from policies.dialects.resource_names import meant
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
@@ -51,11 +52,18 @@ def _findings(submitted: Submission, queue: ClusterQueue) -> Iterator[Finding]:
                 asking.field,
                 f"pod set {asking.name} requests {resource}, which ClusterQueue {queue.name} does not cover: it waits "
                 "until it does",
-                fix=f"did you mean {near}?" if near else f"remove the request, or cover {resource} in {queue.name}",
+                fix=_fix(resource, near, queue),
                 subject=resource,
                 causes=(Cause(queue.ref, "spec.resourceGroups", f"covers {', '.join(sorted(covered))}"),),
                 profiles=STRICT_ONLY,
             )
+
+
+def _fix(resource: str, near: str | None, queue: ClusterQueue) -> str:
+    if near and meant(near) == resource:  # the quota has the slip
+        return f"write {resource} in place of {near} in ClusterQueue {queue.name}"
+    means = near or meant(resource)
+    return f"did you mean {means}?" if means else f"remove the request, or cover {resource} in {queue.name}"
 
 
 def _is_made_of(resource: str, covered: Collection[str]) -> bool:

@@ -85,6 +85,7 @@ CLASSES = BLOCK_QUEUE.replace(
     "    namespaceSelector",
     "    preemption: {withinClusterQueue: LowerPriority}\n    queueingStrategy: BestEffortFIFO\n    namespaceSelector",
 )
+ALONE = BLOCK_QUEUE.replace("    cohortName: 'research'\n", "").partition(" " * 28 + "borrowingLimit")[0]
 PODS = """\
 apiVersion: batch/v1
 kind: Job
@@ -152,6 +153,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (VOLCANO, "parent: parent", "parent: parnet", "parent-missing"),
         (CLASSES, "LowerPriority", "LowerPriorty", "bad-structure"),
         (CLASSES, "BestEffortFIFO", "bestefortFIFO", "bad-structure"),
+        (ALONE.replace("cpu", "nvidia.com/gpu"), "nvidia.com/gpu", "nvidia.com/gpus", "amount-implausible"),
+        (ALONE.replace("cpu", "memory").replace("4", "4Gi"), "memory", "memroy", "amount-implausible"),
+        (PODS, "cpu: 1", "cpus: 1", "amount-implausible"),
+        (PODS.replace("cpu: 1", "nvidia.com/gpu: 1"), "nvidia.com/gpu", "nvidia.com/gpus", "amount-implausible"),
+        (VOLCANO.replace("parent: parent", "capability: {memory: 4Gi}"), "memory", "memry", "amount-implausible"),
         (VOLCANO_JOB, "queue: web", "queue: wbe", "queue-not-open"),
         (PODS, "parallelism", "paralellism", "unknown-field"),
         (PODS, "restartPolicy", "restartPolcy", "unknown-field"),
@@ -247,14 +253,14 @@ def test_other_digits_are_asked_for_and_not_written(file: Path) -> None:
 
 def test_a_guess_is_left_and_said_to_be_one(file: Path) -> None:
     """A request may be for any resource, with a quota or without."""
-    queue = BLOCK_QUEUE.replace("cpu", "nvidia.com/gpu")
+    queue = BLOCK_QUEUE.replace("cpu", "example.com/license")
     door = DOOR.replace("main", "own")
-    job = JOB.replace("cpu", "nvidia.com/gpus").replace("queue-name: door", "queue-name: other")
+    job = JOB.replace("cpu", "example.com/licenses").replace("queue-name: door", "queue-name: other")
     file.write_text(HEAD + "---\n".join((queue, door, job)))
 
     shown = run("fix", ".", "--write").stderr
 
-    assert "did you mean nvidia.com/gpu? [resource-not-covered]: the name is a guess; if it is right" in shown
+    assert "did you mean example.com/license? [resource-not-covered]: the name is a guess; if it is right" in shown
 
 
 def test_a_kind_that_would_give_an_object_twice_is_left(file: Path) -> None:

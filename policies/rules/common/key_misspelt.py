@@ -16,7 +16,7 @@ from policies.model.cures import rename
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject
 from policies.model.suggestion import close, only
-from policies.rules._yunikorn_templates import MAKERS, templates
+from policies.rules._pod_templates import MAKERS, templates
 
 _OF_NAMESPACES = (
     yunikorn.QUOTA,

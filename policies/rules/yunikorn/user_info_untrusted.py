@@ -19,7 +19,7 @@ from policies.mutation.yunikorn_admission import (
     refused_pod_update,
     refused_user_info,
 )
-from policies.rules._yunikorn_templates import MAKERS, templates
+from policies.rules._pod_templates import MAKERS, templates
 
 
 @rule("user-info-untrusted", source="YuniKorn: admission controller, user.info of pods and workloads", kinds=MAKERS)

@@ -11,7 +11,7 @@ from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import KubeObject
 from policies.mutation.yunikorn_admission import Filters
-from policies.rules._yunikorn_templates import MAKERS, namespace_of, templates
+from policies.rules._pod_templates import MAKERS, namespace_of, templates
 
 _GIVING = (
     yunikorn.QUOTA,

@@ -55,6 +55,7 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
             patch=_patch(found),
             profiles=BOTH if found.refused else STRICT_ONLY,
             action=Action.DENY if found.refused else None,
+            follows=((ref, found.field),) if found.meant else (),
         )
 
 

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from policies.cel.expression import Expression
 from policies.cel.kueue import GROUPS, each_quota
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, KueueNode, ResourceGroup
+from policies.dialects.kueue_quotas import ResourceQuota
+from policies.dialects.resource_names import meant
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
+from policies.model.cures import Patch, write
 from policies.model.findings import Finding
 from policies.model.objects import Ref
 
@@ -60,17 +64,33 @@ def _is_readable(group: ResourceGroup, flavor: FlavorQuotas) -> bool:
 
 def _misplaced(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator[Finding]:
     patch = _reordering(group, flavor)
-    for quota, covered in zip(flavor.resources, group.covered_resources, strict=False):
+    for index, (quota, covered) in enumerate(zip(flavor.resources, group.covered_resources, strict=False)):
         if quota.name != covered:
+            slip = _slip(group.covered_field(index), covered, quota)
             yield Finding(
                 ref,
                 quota.field("name"),
                 f"flavor {flavor.name} lists {quota.name} where its group covers {covered}",
-                fix=_fix(group, flavor),
+                fix=slip.fix if slip else _fix(group, flavor),
                 subject=f"{flavor.name}/{quota.name}",
-                patch=patch,
+                patch=slip.patch if slip else patch,
+                concerns=((ref, group.covered_field(index)),) if slip else (),
             )
             patch = ()  # it puts the whole list in order, so one finding carries it
+
+
+class _Slip(NamedTuple):
+    fix: str
+    patch: Patch
+
+
+def _slip(covered_field: str, covered: str, quota: ResourceQuota) -> _Slip | None:
+    """The cure where one of the two names is a slip of the other."""
+    if meant(quota.name) == covered:
+        return _Slip(f"did you mean {covered}?", write(quota.field("name"), covered))
+    if meant(covered) == quota.name:
+        return _Slip(f"write {quota.name} in coveredResources", write(covered_field, quota.name))
+    return None
 
 
 def _miscounted(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator[Finding]:

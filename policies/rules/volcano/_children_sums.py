@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Literal
 
+from policies.dialects.resource_names import meant
 from policies.dialects.volcano import ROOT, Queue, reshaped
 from policies.judging.proposal import Proposal
 from policies.model import fields
+from policies.model.cures import rename
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, PlaceOf, Profile, reading
 from policies.model.forest import Forest
 from policies.model.objects import Ref, SubtreeShare
@@ -96,6 +98,7 @@ def _finding(
         profiles=profiles,
         follows=(*on_cycle(proposal.after, queue), *(() if own or slip else reading(queue.ref, field))),
         concerns=((queue.ref, fields.join(promise.field, slip)),) if slip else (),
+        patch=rename(fields.join(promise.field, slip), resource) if slip and meant(slip) == resource else (),
     )
 
 

@@ -86,6 +86,17 @@ CLASSES = BLOCK_QUEUE.replace(
     "    preemption: {withinClusterQueue: LowerPriority}\n    queueingStrategy: BestEffortFIFO\n    namespaceSelector",
 )
 ALONE = BLOCK_QUEUE.replace("    cohortName: 'research'\n", "").partition(" " * 28 + "borrowingLimit")[0]
+PARENT = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: parent}
+spec: {deserved: {memory: 9Gi}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: child}
+spec: {parent: parent, deserved: {memory: 4Gi}}
+"""
 PODS = """\
 apiVersion: batch/v1
 kind: Job
@@ -155,6 +166,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (CLASSES, "BestEffortFIFO", "bestefortFIFO", "bad-structure"),
         (ALONE.replace("cpu", "nvidia.com/gpu"), "nvidia.com/gpu", "nvidia.com/gpus", "amount-implausible"),
         (ALONE.replace("cpu", "memory").replace("4", "4Gi"), "memory", "memroy", "amount-implausible"),
+        (BLOCK_QUEUE, "-   name: cpu", "-   name: cpus", "flavor-resources-mismatch"),
+        (BLOCK_QUEUE, "coveredResources: [cpu]", "coveredResources: [cpus]", "flavor-resources-mismatch"),
+        (PARENT, "memory: 9Gi", "memry: 9Gi", "children-deserved-exceed-parent"),
         (PODS, "cpu: 1", "cpus: 1", "amount-implausible"),
         (PODS.replace("cpu: 1", "nvidia.com/gpu: 1"), "nvidia.com/gpu", "nvidia.com/gpus", "amount-implausible"),
         (VOLCANO.replace("parent: parent", "capability: {memory: 4Gi}"), "memory", "memry", "amount-implausible"),

@@ -20,7 +20,7 @@ KUEUE = [
     ("acme", 'nominalQuota: "20"', 'nominalQuota: "20 cores"', "bad-quantity", 1),
     ("acme", "resourceGroups:", "resourceGroup:", "unknown-field", 2),
     ("vision-lab", "namespaceSelector:", "namespaceSelectr:", "unknown-field", 1),
-    ("vision-lab", "name: cpu", "name: cpus", "flavor-resources-mismatch", 2),
+    ("vision-lab", "name: cpu", "name: cpus", "flavor-resources-mismatch", 3),
     ("on-demand", "name: on-demand", "name: ondemand", "flavor-missing", 3),
     ("default", "clusterQueue: vision-lab", "clusterQueue: research", "submit-to-parent", 1),
 ]
@@ -38,8 +38,8 @@ VOLCANO = [
     ("engineering", "spec:", "sepc:", "unknown-field", 5),
     ("engineering", 'cpu: "40"', 'cpu: "40 cores"', "bad-quantity", 2),
     ("engineering", 'cpu: "40"', 'cpu: "400"', "deserved-exceeds-capability", 1),
-    ("engineering", 'cpu: "40"', 'cpus: "40"', "children-deserved-exceed-parent", 2),
-    ("engineering", 'cpu: "40", memory', 'cpu: "40", memroy', "children-deserved-exceed-parent", 2),
+    ("engineering", 'cpu: "40"', 'cpus: "40"', "children-deserved-exceed-parent", 3),
+    ("engineering", 'cpu: "40", memory', 'cpu: "40", memroy', "children-deserved-exceed-parent", 3),
     ("serving", 'cpu: "32"', 'cpu: "320"', "capability-exceeds-ancestor", 1),
     ("batch", "1/4", "1,4", "hierarchy-annotations-invalid", 1),
 ]

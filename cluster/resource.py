@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from policies.model.objects import parted
+
 
 @dataclass(frozen=True)
 class Resource:
@@ -32,6 +34,11 @@ class Resource:
             raise ValueError(f"{self} are namespaced; name the namespace of {name!r}")
         path = f"{self.collection(namespace)}/{_segment(name)}"
         return f"{path}/{_segment(subresource)}" if subresource else path
+
+    def path(self, key: str) -> str:
+        """The path of the object that is called `namespace/name`, or `name` in no namespace."""
+        namespace, name = parted(key)
+        return self.item(name, namespace or None)
 
     def __str__(self) -> str:
         return ".".join(part for part in (self.plural, self.version, self.group) if part)

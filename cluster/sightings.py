@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from cluster.stream import Manifest
 from cluster.versions import is_newer
-from policies.dialects import group_kind
+from policies.dialects.reading import group_kind
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject, Ref

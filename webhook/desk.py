@@ -27,7 +27,7 @@ from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.judge import Judgement
 from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
-from policies.model.objects import KubeObject
+from policies.model.objects import KubeObject, joined
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, decision
@@ -302,7 +302,7 @@ class Desk:
             asked.trace.rules = more.get("rules", [])
         if outcome == "allowed" and not any(more.values()) and next(self._quiet) % self._log_one_in:
             return
-        named = f"{review.namespace}/{review.name}" if review.namespace else review.name
+        named = joined(review.namespace, review.name)
         fields = {
             **asked.followed(),
             "endpoint": asked.path,

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
-from policies.dialects.reading import Manifest, mapping, text
+from policies.dialects.reading import Manifest, group_kind, mapping, text
 from policies.judging.changes import changed
 from policies.model.change import Change, ChangeOperation, User
 from policies.model.objects import GroupKind, KubeObject

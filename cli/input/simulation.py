@@ -21,7 +21,7 @@ from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
 from policies.dialects import volcano
 from policies.dialects.declared import DECLARED
-from policies.dialects.reading import Manifest, Parsed
+from policies.dialects.reading import Manifest, Parsed, group_kind
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, read_config_map
 from policies.model.defect import Defect
 from policies.model.errors import PolicyError
@@ -29,7 +29,6 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import Node
 from policies.mutation.stored import stored
-from scheduling.objects.submission import kind_of
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation, begin
@@ -100,7 +99,7 @@ class SimulatedFiles:
             manifest = placed.document.manifest
             if is_played(manifest) or not _is_others(manifest):
                 continue
-            if kind_of(manifest) == CONFIG_MAP or not self._is_refused(placed):
+            if group_kind(manifest) == CONFIG_MAP or not self._is_refused(placed):
                 yield manifest
         for document in files.rest:
             theirs = _is_others(document.manifest) and not is_played(document.manifest)
@@ -217,8 +216,8 @@ def has_work(files: Given) -> bool:
     documents = (*(placed.document for placed in files.objects.values()), *files.rest)
     return any(
         is_submission(each.manifest)
-        or kind_of(each.manifest) in (volcano.POD_GROUP, volcano.JOB)
-        or (kind_of(each.manifest) == CONFIG_MAP and read_config_map(each.manifest) is not None)
+        or group_kind(each.manifest) in (volcano.POD_GROUP, volcano.JOB)
+        or (group_kind(each.manifest) == CONFIG_MAP and read_config_map(each.manifest) is not None)
         for each in documents
     )
 

@@ -26,7 +26,7 @@ from policies.dialects.kueue_kinds import (
 )
 from policies.dialects.kueue_workload import REPLACES
 from policies.dialects.priority_class import PRIORITY_CLASS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE
 from policies.dialects.volcano_gates import GROUP_NAMES
 from policies.dialects.yunikorn import USER_INFO
@@ -77,7 +77,7 @@ class Redaction:
 
     def redact(self, manifest: Manifest) -> dict[str, Any] | None:
         """What is kept of the object; None for kinds that a snapshot does not have."""
-        kind = dialects.group_kind(manifest)
+        kind = group_kind(manifest)
         parts = _PARTS.get(kind)
         if parts is None or (kind == CONFIG_MAP and dialects.read(manifest) is None):
             return None

@@ -10,6 +10,7 @@ from cli.input.against import Against
 from cli.output import paint
 from policies.judging.sentence import sentence
 from policies.model.findings import Severity
+from policies.model.objects import joined
 from policies.model.printing import plain
 from webhook.replay import Replay
 from webhook.review import Review
@@ -23,7 +24,7 @@ def words(review: Review, against: Against, replayed: Replay) -> str:
 
 
 def _head(review: Review, against: Against) -> str:
-    name = f"{review.namespace}/{review.name}" if review.namespace else review.name
+    name = joined(review.namespace, review.name)
     what = f"{review.operation} {review.kind.kind} {name}".rstrip()
     part = f", subresource {review.subresource}" if review.subresource else ""
     who = f" by {review.user.name}" if review.user.name else ""

@@ -10,14 +10,13 @@ from typing import Any
 from cli.input.snapshot_file import API_VERSION, KIND, SnapshotFile
 from cli.report.redaction import selector_keys, without_labels
 from cli.version import VERSION
-from policies import dialects
 from policies.dialects import core, kueue
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, group_kind
 
 
 def snapshot_json(snapshot: SnapshotFile) -> str:
     """Namespaces keep the labels that ClusterQueues select by."""
-    queues = [each for each in snapshot.objects if dialects.group_kind(each) == kueue.CLUSTER_QUEUE]
+    queues = [each for each in snapshot.objects if group_kind(each) == kueue.CLUSTER_QUEUE]
     keys = selector_keys(queues)
     lines = [_line(_trimmed(each, keys)) for each in snapshot.objects]
     head = {
@@ -35,7 +34,7 @@ def snapshot_json(snapshot: SnapshotFile) -> str:
 
 
 def _trimmed(manifest: Manifest, keys: frozenset[str]) -> Mapping[str, Any]:
-    return without_labels(manifest, keys) if dialects.group_kind(manifest) == core.NAMESPACE else manifest
+    return without_labels(manifest, keys) if group_kind(manifest) == core.NAMESPACE else manifest
 
 
 def _line(manifest: Mapping[str, Any]) -> str:

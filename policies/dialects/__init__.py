@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from policies.dialects.readers import READERS, group_kind, read
+    from policies.dialects.readers import READERS, read
 
-__all__ = ["READERS", "group_kind", "read"]
+__all__ = ["READERS", "read"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from policies.dialects.reading import listing, mapping, text
+from policies.dialects.reading import group_kind, listing, mapping, text
 from policies.model.objects import GroupKind
 
 
@@ -21,7 +21,5 @@ def controller_of(meta: Mapping[str, Any]) -> ControllerReference | None:
     """The one owner that controls it, an API server lets no second one in; None where none does."""
     for owner in map(mapping, listing(meta.get("ownerReferences"))):
         if owner.get("controller") is True:
-            group, slash, _ = str(owner.get("apiVersion", "")).rpartition("/")
-            kind = GroupKind(group if slash else "", str(owner.get("kind", "")))
-            return ControllerReference(kind, text(owner.get("name")) or "", text(owner.get("uid")) or "")
+            return ControllerReference(group_kind(owner), text(owner.get("name")) or "", text(owner.get("uid")) or "")
     return None

@@ -14,7 +14,7 @@ from policies.dialects.frameworks.kubeflow import TRAIN_JOB
 from policies.dialects.frameworks.wrapped import APP_WRAPPER, SPARK_APPLICATION
 from policies.dialects.job_shape import at
 from policies.dialects.odd_amounts import OddAmount, odd_in_pod, odd_in_resources, odd_value
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, text
 from policies.model import fields
 from policies.model.objects import GroupKind
 
@@ -54,8 +54,7 @@ def _of_app_wrapper(manifest: Manifest, above: str) -> Iterator[OddAmount]:
 def _of_component(component: Mapping[str, Any], path: str) -> Iterator[OddAmount]:
     """The pods of a kind that is known, else those that the component points to."""
     template, wrapped = mapping(component.get("template")), fields.join(path, "template")
-    group, slash, _ = str(template.get("apiVersion", "")).rpartition("/")
-    kind = GroupKind(group if slash else "", str(template.get("kind", "")))
+    kind = group_kind(template)
     if kind == POD:
         yield from odd_in_pod(fields.join(wrapped, "spec"), mapping(template.get("spec")))
     elif kind in _BY_KIND:

@@ -22,7 +22,7 @@ from policies.dialects.kueue_workload import read_workload
 from policies.dialects.misnamed import read_misnamed
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
 from policies.dialects.quota_gates import mark_of
-from policies.dialects.reading import Manifest, exemptions, metadata
+from policies.dialects.reading import Manifest, exemptions, group_kind, metadata
 from policies.dialects.yunikorn_config import configmap
 from policies.model.objects import GroupKind, KubeObject
 
@@ -58,12 +58,6 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     volcano.POD_GROUP: volcano.read_pod_group,
     volcano.JOB: volcano.read_job,
 }
-
-
-def group_kind(manifest: Manifest) -> GroupKind:
-    """The group is the part of apiVersion before the slash; core kinds have none."""
-    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
-    return GroupKind(group if slash else "", str(manifest.get("kind", "")))
 
 
 def read(manifest: Manifest) -> KubeObject | None:

@@ -57,6 +57,11 @@ def metadata(manifest: Manifest) -> Mapping[str, Any]:
     return mapping(manifest.get("metadata"))
 
 
+def group_kind(manifest: Manifest) -> GroupKind:
+    """The kind of the object, or that an owner reference names."""
+    return GroupKind.of(str(manifest.get("apiVersion", "")), str(manifest.get("kind", "")))
+
+
 def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
     """The object's Ref; an object made by generateName goes by that prefix and a `*`."""
     meta = metadata(manifest)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from policies.dialects import group_kind
 from policies.dialects.kueue_kinds import GROUP, RESOURCE_FLAVOR
-from policies.dialects.reading import Manifest, identity, metadata
+from policies.dialects.reading import Manifest, group_kind, identity, metadata
 from policies.migration.model import Migration, NotKept
 from policies.model.objects import Ref
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
-from policies.dialects.reading import Manifest, metadata, text
+from policies.dialects.reading import Manifest, group_kind, metadata, text
 from policies.migration.model import NotKept
 
 

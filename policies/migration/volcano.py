@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from policies import dialects
 from policies.dialects.core import VOLCANO_QUEUE, Namespace, Pod
-from policies.dialects.reading import Manifest, mapping
+from policies.dialects.reading import Manifest, group_kind, mapping
 from policies.dialects.volcano import BUILT_IN, QUEUE, Queue, VolcanoJob, WrittenPodGroup, queue_ref, read_queue
 from policies.migration.beside import beside
 from policies.migration.building import QueueMapping, build
@@ -47,7 +47,7 @@ def migrate_volcano(manifests: Iterable[Manifest], wish: MigrationWish) -> Migra
 
 
 def _queue(manifest: Manifest) -> Queue | None:
-    return read_queue(manifest) if dialects.group_kind(manifest) == QUEUE else None
+    return read_queue(manifest) if group_kind(manifest) == QUEUE else None
 
 
 def _source(queue: Queue, written: Manifest) -> SourceQueue:
@@ -108,7 +108,7 @@ def _stopped(tree: SourceTree) -> SourceTree:
 def _entries(manifests: Iterable[Manifest]) -> Iterator[QueueMapping]:
     """A Namespace with the annotation sends there what names no queue."""
     for manifest in manifests:
-        if dialects.group_kind(manifest) != QUEUE and (found := dialects.read(manifest)) is not None:
+        if group_kind(manifest) != QUEUE and (found := dialects.read(manifest)) is not None:
             yield from _entries_of(found)
 
 

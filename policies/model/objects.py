@@ -17,6 +17,11 @@ class GroupKind(NamedTuple):
     group: str
     kind: str
 
+    @classmethod
+    def of(cls, api_version: str, kind: str) -> GroupKind:
+        """The group is the part of apiVersion before the slash; core kinds have none."""
+        return cls(api_version.rpartition("/")[0], kind)
+
 
 class Ref(NamedTuple):
     """The identity of an object in a cluster; `namespace` is empty for cluster-scoped kinds."""
@@ -35,8 +40,13 @@ class Ref(NamedTuple):
         """Whether the API server will choose the name (generateName), as no name has a `*`."""
         return "*" in self.name
 
+    @property
+    def key(self) -> str:
+        """Its name among the objects of its kind; see `joined`."""
+        return joined(self.namespace, self.name)
+
     def __str__(self) -> str:
-        return f"{self.kind} {joined(self.namespace, self.name)}"
+        return f"{self.kind} {self.key}"
 
 
 def joined(namespace: str, name: str) -> str:

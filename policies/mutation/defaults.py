@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from policies.configuration.settings import Configuration, YuniKornSettings
-from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yunikorn
-from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.dialects import core, kueue, kueue_jobs, volcano, yunikorn
+from policies.dialects.reading import Manifest, group_kind, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.model import fields
 from policies.model.change import ChangeOperation, User

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies.model.objects import parted
 from reconciler.objects.following import workload_trace
 from scheduling.objects.times import written
 from scheduling.visibility.as_json import AccessScope, job_of
@@ -26,5 +27,5 @@ def explanation_json(world: World, key: str, now: int, sight: AccessScope | None
 
 
 def _unknown(key: str) -> dict[str, str]:
-    namespace, _, name = key.partition("/")
+    namespace, name = parted(key)
     return {"kind": "Workload", "namespace": namespace, "name": name, "workload": name}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from policies.model.objects import parted
 from reconciler.controllers.jobs.controller import JobsController
 from reconciler.controllers.jobs.record import JobChange, JobRecord
 from reconciler.controllers.jobs.store import JobStore
@@ -37,7 +38,7 @@ def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
     return {
         "kind": job.kind.partition(".")[0],
         "namespace": job.namespace,
-        "name": job.name.partition("/")[2],
+        "name": parted(job.name)[1],
         "uid": job.uid,
         "state": record.state.value,
         "why": record.why,
@@ -55,7 +56,7 @@ def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
     for name in {**stands, **record.workloads}:
         found = store.workload(name)
         looked = {"state": found.state.value, "why": found.why} if found.state is not None else {}
-        yield {"name": name.partition("/")[2], "stands": name in stands, **looked, "pods": len(found.pods)}
+        yield {"name": parted(name)[1], "stands": name in stands, **looked, "pods": len(found.pods)}
 
 
 def _change(change: JobChange) -> dict[str, str]:

@@ -46,8 +46,8 @@ def tree_json(states: list[NodeState]) -> dict[str, Any]:
 
 def namespace_tree(world: World, namespace: str) -> dict[str, Any]:
     """The ClusterQueues of its LocalQueues, and of the Cohorts above them nothing but the names."""
-    local = world.queues.local_queues.items()
-    wanted = {queue.cluster_queue for key, queue in local if key.partition("/")[0] == namespace}
+    local = world.queues.local_queues.values()
+    wanted = {queue.cluster_queue for queue in local if queue.namespace == namespace}
     states = nodes(world, [(True, name) for name in sorted(wanted)])
     children: dict[QuotaNode, set[str]] = {}
     for state in states:

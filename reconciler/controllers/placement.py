@@ -13,7 +13,6 @@ from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import metadata
-from policies.model.objects import GroupKind
 from reconciler.controllers.clusters import keep
 from reconciler.controllers.placement_steps import PlacementSteps, WorkloadAndJob
 from reconciler.controllers.pods import WATCHED_PODS, watched_pods
@@ -34,7 +33,7 @@ from reconciler.objects.workers import FromWorker, WorkerConnection, WorkerWrite
 from reconciler.recorder.journal import followed
 from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Owner, Workload
+from scheduling.objects.workload import Workload
 from scheduling.placement.group import placed_on
 from scheduling.placement.place import place
 from scheduling.placement.refusals import PlacementRefusal
@@ -156,9 +155,9 @@ class PlacementController(Controller):
     def _owner(self, local: Workload) -> Key | None:
         """The job that it stands for, if that is of a kind that can be taken elsewhere."""
         for owner in local.owners:
-            if self._pods and _group_kind(owner) == POD:
+            if self._pods and owner.group_kind == POD:
                 return UNIT, local.key
-            kind = self._by_group.get(_group_kind(owner))
+            kind = self._by_group.get(owner.group_kind)
             if kind is not None:
                 return kind.name, f"{local.namespace}/{owner.name}"
         return None
@@ -302,7 +301,3 @@ class PlacementController(Controller):
             return  # nothing here, and nothing there
         group, job = self.snapshot.group(name, observed, owner, now)
         yield from self._steps.carry_out(WorkloadAndJob(name, observed, owner, job, now), group, place(group))
-
-
-def _group_kind(owner: Owner) -> GroupKind:
-    return GroupKind(owner.api_version.rpartition("/")[0], owner.kind)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
+from policies.model.objects import parted
 from reconciler.controllers.local_usage import admission_share
 from reconciler.objects.patches import differences
 from reconciler.objects.stored import Stored, with_condition
@@ -192,7 +193,7 @@ def change(
     if before is None or not body:
         return None
     kind, key = touch
-    namespace, _, name = key.rpartition("/")
+    namespace, name = parted(key)
     return Patch(RESOURCES[kind], namespace or None, name, {"status": body}, before.version, MANAGERS[kind], "status")
 
 

@@ -13,13 +13,12 @@ from typing import Any
 
 from cluster.actions import Delete
 from cluster.resource import Resource
-from policies.dialects.reading import listing, mapping, metadata, text
+from policies.dialects.reading import group_kind, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.core.controller import Busy, Controller, Lookup, Wanted
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import WantedWrite, refer, reference
-from scheduling.objects.submission import kind_of
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
 
@@ -97,7 +96,7 @@ class RetentionController(Controller):
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
         """The jobs that it is the Workload of, where they are of a kind that is known."""
         for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
-            known, name = self._kinds.get(kind_of(owner)), text(owner.get("name"))
+            known, name = self._kinds.get(group_kind(owner)), text(owner.get("name"))
             if known is None or not name:
                 continue
             (kind, resource), uid = known, text(owner.get("uid")) or ""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ClusterError, Conflict, NotFound
 from policies.dialects.reading import metadata
-from policies.model.objects import parted
 from reconciler.core.commands import Command, ReadObject, WriteCommand
 from reconciler.core.controller import Controller
 from reconciler.core.informer import Informer
@@ -206,8 +205,7 @@ class PendingWrites:
         self._commands.append(self._request(key))
 
     def _request(self, key: Key) -> ReadObject:
-        namespace, bare = parted(key[1])
-        return ReadObject(key, self._informer.watched[key[0]].resource.item(bare, namespace or None))
+        return ReadObject(key, self._informer.watched[key[0]].resource.path(key[1]))
 
     def _hold(self, key: Key, request: WriteCommand | ReadObject) -> None:
         self._replace_request(key, request).held = True

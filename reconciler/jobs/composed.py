@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_workload import GATED_BY
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
 from reconciler.jobs.elastic import slice_name, sliced
 from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.priority import UnknownPriorityClass
-from scheduling.objects.submission import kind_of, workload_of_job
+from scheduling.objects.submission import workload_of_job
 from scheduling.objects.template import template
 from scheduling.objects.workload import Workload
 
@@ -56,7 +56,7 @@ def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
     """`namespace/name` of its Workload, the prebuilt one where it names one; of the next slice where it has slices."""
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
-    usual = prebuilt(kind, job) or kind.naming.workload(kind_of(job), name, uid)
+    usual = prebuilt(kind, job) or kind.naming.workload(group_kind(job), name, uid)
     return f"{_namespace(job)}/{slice_name(usual, job) if elastic and sliced(kind, job) else usual}"
 
 

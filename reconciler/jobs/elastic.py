@@ -16,7 +16,7 @@ from policies.dialects.kueue_jobs import MIN_PARALLELISM, POD_SET
 from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
 from policies.dialects.pod_reading import gates_in
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, waits_for_slices
 from reconciler.jobs.kind import JobKind, notes, prebuilt
 from scheduling.objects.workload import Workload
@@ -107,9 +107,8 @@ def marked(kind: JobKind, job: Manifest) -> bool:
 def slice_name(name: str, job: Manifest) -> str:
     """Kueue's name of a slice: that of the job's Workload, but hashed with the job's generation as well."""
     prefix, _, hashed = name.rpartition("-")
-    meta, kind = metadata(job), job.get("kind")
-    group = str(job.get("apiVersion", "")).rpartition("/")[0]
-    parts = (kind, group, meta.get("name"), meta.get("uid"), meta.get("generation", 0))
+    meta, kind = metadata(job), group_kind(job)
+    parts = (kind.kind, kind.group, meta.get("name"), meta.get("uid"), meta.get("generation", 0))
     digest = hashlib.sha1("\n".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
     return f"{prefix}-{digest[: len(hashed)]}"
 

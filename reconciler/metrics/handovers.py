@@ -67,8 +67,7 @@ class Handovers:
             yield GateRemoved(gate, workload.admission.cluster_queue, in_group, seconds_between(admitted.since, now))
 
     def _made(self, namespace: str, owner: Owner) -> _Made | None:
-        group = owner.api_version.rpartition("/")[0]
-        for kind in (f"{owner.kind}.{group}", owner.kind):
+        for kind in (f"{owner.kind}.{owner.group_kind.group}", owner.kind):
             found = self._state.records.at((kind, f"{namespace}/{owner.name}"))
             if found is not None:
                 return _read(found, owner)

@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from cluster.stream import Manifest
 from policies.dialects.reading import text
-from policies.model.objects import joined
+from policies.model.objects import joined, parted
 from reconciler.objects.packed import Packed
 from reconciler.objects.stored import Stored
 
@@ -35,6 +35,16 @@ class Observed(Generic[T_co]):
     version: str
     value: T_co
     detail: Stored | Packed | None = None
+
+    @property
+    def namespace(self) -> str:
+        """Empty for what is in no namespace."""
+        return parted(self.key[1])[0]
+
+    @property
+    def name(self) -> str:
+        """The bare name."""
+        return parted(self.key[1])[1]
 
     @property
     def stored(self) -> Stored | None:

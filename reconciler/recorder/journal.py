@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from policies.model.objects import joined
 from policies.model.printing import plain
 from reconciler.objects.wanted import ObjectReference
 from scheduling.objects.times import SECOND
@@ -40,7 +41,7 @@ class Journal:
             budget.omitted += 1
             return
         budget.left -= 1
-        name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+        name = joined(about.namespace, about.name)
         fields = {
             "reason": reason,
             "type": "Warning" if warning else "Normal",

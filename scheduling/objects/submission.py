@@ -21,7 +21,7 @@ from policies.dialects.kueue_jobs import (
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
 from scheduling.objects.naming import LONGEST_LABEL, NAMING, Naming
@@ -61,7 +61,7 @@ def workload_of_job(
     `queueless`: a job without a queue gets a Workload without one. `shape` describes a kind that is not built in. A
     Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have. Raises UnknownPriorityClass.
     """
-    kind = kind_of(manifest)
+    kind = group_kind(manifest)
     shape = SHAPES.get(kind, shape)
     made = pod_sets(manifest, shape.pod_sets) if shape is not None else []
     if shape is None or not made or not (queueless or queue_of(manifest)):
@@ -116,11 +116,6 @@ def queue_of(manifest: Manifest) -> str:
     """The LocalQueue that it names, empty if none. The annotation is the older form."""
     meta = metadata(manifest)
     return texts(meta.get("labels")).get(QUEUE_NAME) or texts(meta.get("annotations")).get(QUEUE_NAME) or ""
-
-
-def kind_of(manifest: Manifest) -> GroupKind:
-    group, slash, _ = (text(manifest.get("apiVersion")) or "").rpartition("/")
-    return GroupKind(group if slash else "", text(manifest.get("kind")) or "")
 
 
 def maximum_seconds(labels: Mapping[str, str]) -> int | None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY, REPLACES, PriorityClassReference
+from policies.model.objects import GroupKind
 from scheduling.objects.template import PodTemplate
 
 QUOTA_RESERVED = "QuotaReserved"
@@ -147,6 +148,10 @@ class Owner(NamedTuple):
     kind: str
     name: str
     uid: str
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind.of(self.api_version, self.kind)
 
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})

@@ -10,7 +10,7 @@ from policies.dialects import core, kueue
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_flavor import read_flavor
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.selectors import NAME_OF_NAMESPACE, LabelSelector
 from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Amounts
@@ -21,7 +21,6 @@ from scheduling.objects.queue_settings import (
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.objects.submission import kind_of
 from scheduling.simulation.submissions import Submissions, is_submission
 from scheduling.world.world import World
 
@@ -44,12 +43,12 @@ _ORDER = (
 
 def is_played(manifest: Manifest) -> bool:
     """Whether a simulation uses objects of this kind."""
-    return kind_of(manifest) in _ORDER or is_submission(manifest)
+    return group_kind(manifest) in _ORDER or is_submission(manifest)
 
 
 def has_no_schema(manifest: Manifest) -> bool:
     """Whether only `validation` finds faults in such an object."""
-    return kind_of(manifest).group != GROUP
+    return group_kind(manifest).group != GROUP
 
 
 class KueueIntake:
@@ -66,7 +65,7 @@ class KueueIntake:
         by_kind: dict[GroupKind, list[Manifest]] = {}
         submitted = []
         for manifest in manifests:
-            by_kind.setdefault(kind_of(manifest), []).append(manifest)
+            by_kind.setdefault(group_kind(manifest), []).append(manifest)
             if is_submission(manifest):
                 submitted.append(manifest)
         self._namespaces(by_kind.get(core.NAMESPACE, ()), [*by_kind.get(kueue.LOCAL_QUEUE, ()), *submitted])
@@ -86,7 +85,7 @@ class KueueIntake:
         """
         world = self.world
         droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
-            kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(f"{ref.namespace}/{ref.name}"),
+            kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(ref.key),
             kueue.CLUSTER_QUEUE: lambda ref: self._drop_queue(ref.name, now),
             kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
             ADMISSION_CHECK: lambda ref: world.drop_check(ref.name),

@@ -10,7 +10,7 @@ from policies.dialects.core import POD
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import KINDS, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.model.objects import Ref
 from scheduling.objects.copying import replace
@@ -19,7 +19,6 @@ from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
 from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.submission import (
-    kind_of,
     queue_of,
     workload_of_group,
     workload_of_job,
@@ -79,7 +78,7 @@ class Submissions:
         self._new.update(dict.fromkeys(self._pods))
 
     def put(self, manifest: Manifest) -> None:
-        kind, meta = kind_of(manifest), metadata(manifest)
+        kind, meta = group_kind(manifest), metadata(manifest)
         namespace = text(meta.get("namespace")) or "default"
         name = Name(kind.kind, namespace, text(meta.get("name")) or "")
         if kind == POD and (group := NAMING.group(manifest)):
@@ -125,7 +124,7 @@ class Submissions:
         if name in self._pods:
             return self._read(workload_of_group(self._pods[name].values(), classes))
         manifest = self._submitted[name]
-        kind = kind_of(manifest)
+        kind = group_kind(manifest)
         if kind == WORKLOAD:
             return self._read(_with_priority(manifest, classes))
         if managed_owner(metadata(manifest)) or NAMING.prebuilt(metadata(manifest)):
@@ -146,7 +145,7 @@ class Submissions:
 
 
 def is_submission(manifest: Manifest) -> bool:
-    kind = kind_of(manifest)
+    kind = group_kind(manifest)
     return kind in (WORKLOAD, POD) or kind in KINDS
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from policies.model.objects import parted
 from scheduling.flavors.messages import text, written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
@@ -29,7 +30,7 @@ class AccessScope:
     queues: bool = True
 
     def of(self, workload: str) -> bool:
-        return not self.namespace or workload.partition("/")[0] == self.namespace
+        return not self.namespace or parted(workload)[0] == self.namespace
 
 
 def job_of(workload: Workload) -> dict[str, str]:

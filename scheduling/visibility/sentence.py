@@ -112,7 +112,7 @@ def missing_queue(world: World, workload: Workload) -> str:
 
 
 def _instead(world: World, workload: Workload) -> str:
-    names = sorted(each.key.partition("/")[2] for each in world.queues.local_queues_in(workload.namespace))
+    names = sorted(each.name for each in world.queues.local_queues_in(workload.namespace))
     if near := close(workload.queue, names):
         return f"did you mean {near}?"
     if not names:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from policies.dialects.selectors import Requirement
 from policies.dialects.taints import Taint, Toleration
+from policies.model.objects import parted
 from scheduling.queue_tree.amounts import Amounts
 
 NOTHING: Amounts = MappingProxyType({})
@@ -87,7 +88,7 @@ class Task:
 
     @property
     def namespace(self) -> str:
-        return self.name.partition("/")[0]
+        return parted(self.name)[0]
 
 
 @dataclass(frozen=True, slots=True)

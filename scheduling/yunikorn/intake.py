@@ -13,7 +13,7 @@ from policies.dialects import core, yunikorn
 from policies.dialects.core import Namespace, Pod
 from policies.dialects.pod_reading import PodReading, pod_reading
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, says_true
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import Config, read_config
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigMap, read_config_map, tree
 from policies.dialects.yunikorn_config.placement import ReportedApplication as Submission
@@ -77,7 +77,7 @@ class YuniKornIntake:
             self._surrounding(manifest)
         changes = ChangedPods([], [], [])
         for manifest in every:
-            if _kind(manifest) == core.POD:
+            if group_kind(manifest) == core.POD:
                 self._put_pod(core.read_pod(manifest), manifest, now, changes)
         changes.new.sort(key=lambda request: (request.ask.created, not request.running))
         return changes
@@ -86,8 +86,8 @@ class YuniKornIntake:
         """Forget these objects; the keys of the Pods among them, which are for the caller to end."""
         pods = []
         for ref in refs:
-            if ref.group_kind == core.POD and f"{ref.namespace}/{ref.name}" in self.pods:
-                pods.append(f"{ref.namespace}/{ref.name}")
+            if ref.group_kind == core.POD and ref.key in self.pods:
+                pods.append(ref.key)
             elif ref.group_kind == core.NAMESPACE:
                 self.namespaces.pop(ref.name, None)
             elif ref.group_kind == CONFIG_MAP:
@@ -95,7 +95,7 @@ class YuniKornIntake:
         return pods
 
     def _put_pod(self, pod: Pod, manifest: Manifest, now: int, changes: ChangedPods) -> None:
-        key = f"{pod.ref.namespace}/{pod.ref.name}"
+        key = pod.ref.key
         read = pod_reading(manifest)
         if read.ended:
             if key in self.pods:
@@ -108,7 +108,7 @@ class YuniKornIntake:
             changes.new.append(request)
 
     def _surrounding(self, manifest: Manifest) -> None:
-        kind, name = _kind(manifest), text(metadata(manifest).get("name")) or ""
+        kind, name = group_kind(manifest), text(metadata(manifest).get("name")) or ""
         if kind == core.NAMESPACE:
             self.namespaces[name] = core.read_namespace(manifest)
         elif kind == CONFIG_MAP and (config_map := read_config_map(manifest)) is not None:
@@ -186,14 +186,9 @@ class YuniKornIntake:
         return Submission(yunikorn.queue_of(pod) or "", user, tuple(groups or ()), tags)
 
 
-def _kind(manifest: Manifest) -> GroupKind:
-    group, _, _ = str(manifest.get("apiVersion")).rpartition("/")
-    return GroupKind(group, str(manifest.get("kind")))
-
-
 def is_yunikorns(manifest: Manifest) -> bool:
     """Whether a simulation of YuniKorn reads the object."""
-    return _kind(manifest) in KINDS
+    return group_kind(manifest) in KINDS
 
 
 def _amounts(values: object) -> Amounts:

@@ -34,3 +34,10 @@ def test_a_namespace_belongs_to_namespaced_kinds_only() -> None:
         COHORTS.item("a", "ml")
     with pytest.raises(ValueError, match="name the namespace of 'a'"):
         LOCAL_QUEUES.item("a")
+
+
+def test_the_path_of_an_object_follows_from_its_key() -> None:
+    assert SECRETS.path("default/tls") == SECRETS.item("tls", "default")
+    assert COHORTS.path("a") == COHORTS.item("a")
+    with pytest.raises(ValueError, match="namespaced"):
+        SECRETS.path("tls")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from policies.dialects import group_kind, read
-from policies.dialects.reading import Manifest, mapping, metadata
+from policies.dialects import read
+from policies.dialects.reading import Manifest, group_kind, mapping, metadata
 from policies.model.change import ChangeOperation
 from policies.model.objects import KubeObject, Ref
 

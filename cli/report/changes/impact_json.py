@@ -11,7 +11,7 @@ from cli.input.impact import Impact
 from cli.report.as_json import place_json
 from policies.impact.differences import NodeChange, PairChange
 from policies.impact.quotas import NodeQuotas, PairQuota, QuotaPair, amount_text
-from policies.model.objects import Ref
+from policies.model.objects import Ref, parted
 from scheduling.simulation.trace import Evicted, Preempted
 
 API_VERSION = "quotree.dev/v1alpha1"
@@ -106,4 +106,4 @@ def _admitted(impact: Impact, key: str) -> dict[str, Any]:
 
 def _job(impact: Impact, key: str) -> dict[str, str]:
     """The job as the files name it, with the name of its Workload."""
-    return {**impact.simulation.names[key]._asdict(), "workload": key.partition("/")[2]}
+    return {**impact.simulation.names[key]._asdict(), "workload": parted(key)[1]}

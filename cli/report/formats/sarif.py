@@ -16,6 +16,7 @@ from cli.report.model import LocatedCause, Report, ReportEntry
 from cli.version import VERSION
 from policies.judging.rule import Rule
 from policies.model.findings import SEVERITY, Severity
+from policies.model.objects import joined
 from policies.model.printing import plain
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -76,7 +77,7 @@ def _invocation(report: Report) -> dict[str, Any]:
 
 def _result(entry: ReportEntry, numbers: dict[str, int], fingerprint: str, folder: str) -> dict[str, Any]:
     judged, object = entry.judged, entry.object
-    name = plain(f"{object.namespace}/{object.name}" if object.namespace else object.name)
+    name = plain(joined(object.namespace, object.name))
     related = [cause for cause in entry.causes if cause.place][:SARIF_RELATED_LOCATIONS]
     return {
         "ruleId": judged.rule.id,

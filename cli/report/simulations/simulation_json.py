@@ -13,6 +13,7 @@ from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
 from policies.dialects import kueue
 from policies.model.forest import Forest
+from policies.model.objects import parted
 from scheduling.flavors.messages import written
 from scheduling.objects import times
 from scheduling.simulation.simulation import KueueSimulation
@@ -66,7 +67,7 @@ def _seconds(simulation: KueueSimulation, time: int) -> int:
 
 def _job(simulation: KueueSimulation, key: str) -> dict[str, str]:
     """The job as the files name it, with the name of its Workload."""
-    return {**simulation.names[key]._asdict(), "workload": key.partition("/")[2]}
+    return {**simulation.names[key]._asdict(), "workload": parted(key)[1]}
 
 
 def _happening(simulation: KueueSimulation, each: TraceEvent) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.dialects.quota_gates import ADMITTED, MARK, WAITS
-from policies.model.objects import parted
 from policies.model.printing import plain
 from reconciler.objects.observed import Observed
 from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
@@ -62,8 +61,7 @@ def waits(
 def preempted(observed: Observed[GatedPodObject], queue: str) -> WantedWrite:
     """It ends in its own time, for a queue that uses less than it is guaranteed."""
     pod = observed.value
-    namespace, name = parted(pod.key)
-    delete = Delete(PODS, namespace, name, observed.version, uid=pod.uid)
+    delete = Delete(PODS, observed.namespace, observed.name, observed.version, uid=pod.uid)
     return WantedWrite(
         observed.key, delete, about(pod), "Preempted", f"Preempted for {queue}, to give it its guarantee"
     )
@@ -71,9 +69,8 @@ def preempted(observed: Observed[GatedPodObject], queue: str) -> WantedWrite:
 
 def cut_off(observed: Observed[GatedPodObject]) -> WantedWrite:
     pod = observed.value
-    namespace, name = parted(pod.key)
     message = f"Somebody took the scheduling gate {MARK} off; it had no quota"
-    delete = Delete(PODS, namespace, name, uid=pod.uid, grace_seconds=_GRACE)
+    delete = Delete(PODS, observed.namespace, observed.name, uid=pod.uid, grace_seconds=_GRACE)
     return WantedWrite(observed.key, delete, about(pod), "Stopped", message, warning=True)
 
 
@@ -83,5 +80,4 @@ def places(said: str) -> list[str]:
 
 
 def _patch(observed: Observed[object], body: Mapping[str, Any]) -> Patch:
-    namespace, name = parted(observed.key[1])
-    return Patch(PODS, namespace, name, body, observed.version, MANAGER)
+    return Patch(PODS, observed.namespace, observed.name, body, observed.version, MANAGER)

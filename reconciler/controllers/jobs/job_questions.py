@@ -29,8 +29,7 @@ class JobQuestions:
         """Each is sent once; where the API server fails it is sent again like any request."""
         for key in [key for key in self._unsent if not busy(*key)]:
             self._sent[key] = self._unsent.pop(key)
-            namespace, _, name = key[1].partition("/")
-            yield ReadObject(key, kinds[key[0]].resource.item(name, namespace))
+            yield ReadObject(key, kinds[key[0]].resource.path(key[1]))
 
     def answered(self, key: Key) -> list[JobId]:
         """The jobs that the answer is about."""

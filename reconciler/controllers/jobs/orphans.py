@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Container
 
 from policies.dialects.core import POD
-from policies.dialects.reading import Manifest, listing, mapping, metadata
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata
 from policies.model.objects import GroupKind
 from scheduling.objects.naming import workload_names
-from scheduling.objects.submission import kind_of
 from scheduling.objects.workload import JOB_UID, ORIGIN, Workload
 
 
@@ -31,4 +30,4 @@ def disowned_by(workload: Workload, uid: str) -> bool:
 
 def has_owner(workload: Manifest, kinds: Container[GroupKind]) -> bool:
     """Whether one of its owners is of one of these kinds."""
-    return any(kind_of(owner) in kinds for owner in map(mapping, listing(metadata(workload).get("ownerReferences"))))
+    return any(group_kind(owner) in kinds for owner in map(mapping, listing(metadata(workload).get("ownerReferences"))))

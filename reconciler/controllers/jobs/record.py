@@ -13,6 +13,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from policies.model.objects import parted
 from reconciler.controllers.jobs.started_pods import StartedPod
 from reconciler.objects.observed import Key
 from reconciler.objects.packed import Packed
@@ -41,7 +42,7 @@ class JobId(NamedTuple):
 
     @property
     def namespace(self) -> str:
-        return self.name.partition("/")[0]
+        return parted(self.name)[0]
 
 
 class State(Enum):

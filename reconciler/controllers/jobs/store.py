@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, takewhile
 
-from policies.model.objects import GroupKind
+from policies.model.objects import GroupKind, parted
 from reconciler.controllers.jobs.record import Event, JobId, JobRecord, ShownJob, State, WorkloadRecord
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.jobs.kind import JobKind
@@ -169,9 +169,9 @@ class JobStore:
         return [job for job in owners if job not in before]
 
     def _owners(self, workload: str, owners: Iterable[Owner]) -> Iterator[JobId]:
-        namespace = workload.partition("/")[0]
+        namespace = parted(workload)[0]
         for owner in owners:
-            kind = self._kinds.get(GroupKind(owner.api_version.rpartition("/")[0], owner.kind))
+            kind = self._kinds.get(owner.group_kind)
             if kind is not None and owner.uid:
                 yield JobId(kind.name, f"{namespace}/{owner.name}", owner.uid)
 

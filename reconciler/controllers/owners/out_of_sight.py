@@ -45,8 +45,7 @@ class OutOfSight:
         """Each is asked once; where the API server fails it is sent again like any request."""
         for name in [name for name in self._sought if not busy(POD.kind, name)]:
             self._asked[name] = self._sought.pop(name)
-            namespace, _, bare = name.partition("/")
-            yield ReadObject((POD.kind, name), PODS.item(bare, namespace))
+            yield ReadObject((POD.kind, name), PODS.path(name))
 
     # --- the owners of Workloads
 

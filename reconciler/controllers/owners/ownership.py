@@ -38,7 +38,7 @@ class WorkloadsByOwner:
 
     def _uids(self, owners: Iterable[Owner]) -> Iterator[str]:
         for owner in owners:
-            if owner.uid and GroupKind(owner.api_version.rpartition("/")[0], owner.kind) in self._kinds:
+            if owner.uid and owner.group_kind in self._kinds:
                 yield owner.uid
 
     def _forget(self, uid: str, name: str) -> None:

@@ -115,10 +115,11 @@ class SlicePodsController(Controller):
             yield WakeAt((_CHAIN, first), until)
             return
         for each in excess:
-            namespace, _, name = each.key[1].partition("/")
             about = refer("v1", "Pod", each.key[1], each.value.uid, version=each.version)
             message = "It ran beyond what its elastic job was admitted with"
-            yield WantedWrite(each.key, Delete(PODS, namespace, name, each.version), about, EXCESS, message, True)
+            yield WantedWrite(
+                each.key, Delete(PODS, each.namespace, each.name, each.version), about, EXCESS, message, True
+            )
             yield WaitFor((_CHAIN, first), each.key)
 
     def _excess(self, first: str, pods: dict[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
@@ -159,6 +160,7 @@ def _reserved(slice_: Workload) -> dict[str, int]:
 
 
 def _ungated(observed: Observed[StartedPod]) -> Patch:
-    namespace, _, name = observed.key[1].partition("/")
     gates = [{"name": gate} for gate in observed.value.gates if gate != ELASTIC_GATE]
-    return Patch(PODS, namespace, name, {"spec": {"schedulingGates": gates}}, observed.version, JOB_MANAGER)
+    return Patch(
+        PODS, observed.namespace, observed.name, {"spec": {"schedulingGates": gates}}, observed.version, JOB_MANAGER
+    )

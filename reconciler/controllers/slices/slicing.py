@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from policies.dialects.kueue_workload import ELASTIC
-from policies.dialects.reading import Manifest, metadata, text
+from policies.dialects.reading import Manifest, group_kind, metadata, text
 from reconciler.controllers.jobs.record import JobId
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.slices.slice_chains import SliceChains
@@ -19,7 +19,6 @@ from reconciler.jobs.kind import JobKind, notes, prebuilt
 from reconciler.jobs.slices import Chain, chain, steps
 from reconciler.jobs.step import JobInputs, JobStep
 from scheduling.objects.priority import UnknownPriorityClass
-from scheduling.objects.submission import kind_of
 from scheduling.objects.workload import Workload
 
 _WORKLOAD = "Workload"
@@ -60,7 +59,7 @@ class Slicing:
             return workload_key(kind, job)
         named = replace(kind.naming, short=not kind.naming.short)
         meta = metadata(job)
-        name = named.workload(kind_of(job), text(meta.get("name")) or "", text(meta.get("uid")) or "")
+        name = named.workload(group_kind(job), text(meta.get("name")) or "", text(meta.get("uid")) or "")
         return f"{text(meta.get('namespace')) or 'default'}/{name}"
 
     def steps(

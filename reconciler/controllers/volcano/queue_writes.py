@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.actions import Delete, Patch
-from policies.model.objects import parted
 from policies.model.quantity import BadQuantity, Quantity
 from reconciler.controllers.volcano.kinds import COMMANDS, QUEUES
 from reconciler.objects.observed import Observed
@@ -67,8 +66,7 @@ def patch(name: str, body: Mapping[str, Any], version: str, subresource: str | N
 
 
 def command_gone(command: Observed[object]) -> Delete:
-    namespace, name = parted(command.key[1])
-    return Delete(COMMANDS, namespace, name, resource_version=command.version)
+    return Delete(COMMANDS, command.namespace, command.name, resource_version=command.version)
 
 
 def _allocated(before: Mapping[str, Any], sums: Mapping[tuple[str, str], int]) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from policies.amounts.real_capability import BASIC
 from policies.dialects import core, volcano
 from policies.dialects.core import VOLCANO_QUEUE, VOLCANO_SCHEDULER
 from policies.dialects.priority_class import PRIORITY_CLASS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, metadata, text, texts
 from policies.dialects.volcano_gates import group_of
-from policies.model.objects import GroupKind, Ref
-from scheduling.objects.submission import kind_of
+from policies.model.objects import GroupKind, Ref, parted
 from scheduling.queue_tree.amounts import Amounts
 from scheduling.volcano.objects import Devices, Machine, PodGroup, Status, Task, VolcanoQueueSettings
 from scheduling.volcano.play.job_pods import (
@@ -78,7 +77,7 @@ class VolcanoIntake:
         """Take objects in, in any order. Pods of a moment before their creation count as created `now`."""
         by_kind: dict[GroupKind, list[Manifest]] = {}
         for manifest in manifests:
-            by_kind.setdefault(kind_of(manifest), []).append(manifest)
+            by_kind.setdefault(group_kind(manifest), []).append(manifest)
         for kind in (*_SURROUNDINGS, *_WORK):
             for manifest in by_kind.get(kind, ()):
                 self._take(kind, manifest, now)
@@ -139,7 +138,7 @@ class VolcanoIntake:
     def _put_group(self, group: PodGroup, now: int) -> None:
         """What was decided of its phase stays. Instead of `default`, it is in the queue that its Namespace names."""
         if group.queue == DEFAULT:
-            group = replace(group, queue=self._namespaces.get(group.name.partition("/")[0]) or DEFAULT)
+            group = replace(group, queue=self._namespaces.get(parted(group.name)[0]) or DEFAULT)
         known = self.world.jobs.get(group.name)
         self._saw(group.minimum or {})
         phase = known.group.phase if known is not None else group.phase
@@ -209,10 +208,10 @@ class VolcanoIntake:
         world, every = self.world, list(refs)
         for ref in every:
             if ref.group_kind in (volcano.JOB, volcano.POD_GROUP):
-                self.drop_job(f"{ref.namespace}/{ref.name}")
+                self.drop_job(ref.key)
         for ref in every:
-            if ref.group_kind == core.POD and f"{ref.namespace}/{ref.name}" in world.tasks:
-                world.drop_task(f"{ref.namespace}/{ref.name}")
+            if ref.group_kind == core.POD and ref.key in world.tasks:
+                world.drop_task(ref.key)
             elif ref.group_kind == volcano.QUEUE and ref.name not in volcano.BUILT_IN and world.queues.get(ref.name):
                 world.drop_queue(ref.name)
             elif ref.group_kind == core.NAMESPACE:
@@ -243,10 +242,10 @@ def _job_of(pod_group: Manifest) -> str:
     """The Volcano Job that owns it, as `namespace/name`; empty where none does."""
     meta = metadata(pod_group)
     owners = map(mapping, listing(meta.get("ownerReferences")))
-    ours = (owner for owner in owners if kind_of(owner) == volcano.JOB)
+    ours = (owner for owner in owners if group_kind(owner) == volcano.JOB)
     return next((f"{text(meta.get('namespace'))}/{text(owner.get('name'))}" for owner in ours), "")
 
 
 def is_volcanos(manifest: Manifest) -> bool:
     """Whether a simulation of Volcano reads the object."""
-    return kind_of(manifest) in (*_SURROUNDINGS, *_WORK)
+    return group_kind(manifest) in (*_SURROUNDINGS, *_WORK)

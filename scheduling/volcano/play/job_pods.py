@@ -14,6 +14,7 @@ from policies.dialects.volcano_gates import GROUP_NAME, TASK_NAME
 from policies.dialects.volcano_job import WrittenTask as TaskSpec
 from policies.dialects.volcano_job import read_spec
 from policies.model.errors import PolicyError
+from policies.model.objects import parted
 from scheduling.objects import times
 from scheduling.queue_tree.amounts import Amounts, add_to
 from scheduling.volcano.objects import Devices, PodGroup, Task
@@ -91,7 +92,7 @@ def _pod(
     """The pods of a task differ by name alone."""
     template, meta = mapping(written.get("template")), metadata(job)
     theirs = metadata(template)
-    notes = {**texts(theirs.get("annotations")), TASK_NAME: task.name, GROUP_NAME: group.partition("/")[2]}
+    notes = {**texts(theirs.get("annotations")), TASK_NAME: task.name, GROUP_NAME: parted(group)[1]}
     pod = {
         "metadata": {**theirs, "namespace": meta.get("namespace"), "annotations": notes},
         "spec": template.get("spec"),

@@ -33,6 +33,13 @@ def test_an_object_is_nothing_in_any_other_view(view: WatchedKind[object], store
     assert view.of(stored) is view.value(stored) is view.find({stored.key: stored}, "ns/w") is None
 
 
+def test_an_object_has_the_namespace_and_the_name_of_its_key(stored: Observed[Workload | None]) -> None:
+    cohort = Observed((COHORT_VIEW.kind, "c"), "1", None)
+
+    assert (stored.namespace, stored.name) == ("ns", "w")
+    assert (cohort.namespace, cohort.name) == ("", "c")
+
+
 def test_an_object_that_is_gone_has_no_value(stored: Observed[Workload | None]) -> None:
     gone = Observed(stored.key, "8", None)
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from cli.input.login import ClusterLogin
 from cli.input.named import NamedWork
-from policies.dialects.kueue_jobs import QUEUE_NAME
+from policies.dialects.kueue_jobs import PRIORITY_CLASS, QUEUE_NAME
+from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from policies.model.objects import GroupKind
 from policies.model.suggestion import close
 
 if TYPE_CHECKING:
@@ -52,42 +54,61 @@ def _jobs(cluster: ClusterClient, wanted: NamedWork) -> Iterator[tuple[Described
 
 
 def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Manifest) -> str:
+    from policies.dialects.kueue import LOCAL_QUEUE
     from policies.dialects.kueue_owners import controller_of
     from policies.dialects.reading import mapping, metadata, texts
     from reconciler.jobs.kinds import SHIPPED
 
-    queue = texts(mapping(metadata(job).get("labels"))).get(QUEUE_NAME)
+    labels = texts(mapping(metadata(job).get("labels")))
+    queue = labels.get(QUEUE_NAME)
     owner = controller_of(metadata(job))
     if owner is not None and owner.kind in SHIPPED:
         ask = f"quotree why {owner.kind.kind.lower()}/{owner.name} -n {wanted.namespace}"
         return f"it belongs to {owner.kind.kind} {owner.name}, which is queued in its place; ask `{ask}`"
-    there = _local_queues(cluster, wanted.namespace)
+    there = _names(cluster, LOCAL_QUEUE, wanted.namespace)
     if queue:
-        return _no_workload(wanted, queue, there)
+        absent = _absent_queue(wanted, queue, there) or _absent_class(cluster, labels.get(PRIORITY_CLASS))
+        return absent or _no_workload(wanted, queue)
     return f"it has no label {QUEUE_NAME}; {_label(wanted, kind, there, suspended=kind.suspended(job))}"
 
 
-def _local_queues(cluster: ClusterClient, namespace: str) -> list[str] | None:
-    """Those of the namespace; None where the caller may not list them."""
+def _names(cluster: ClusterClient, kind: GroupKind, namespace: str | None = None) -> list[str] | None:
+    """Those of the kind, in the namespace if one is given; None where the caller may not list them."""
     from cluster.errors import Forbidden
     from cluster.sources import FOLLOWED
-    from policies.dialects.kueue import LOCAL_QUEUE
     from policies.dialects.reading import metadata
 
     try:
-        queues = cluster.list(cluster.newest(FOLLOWED[LOCAL_QUEUE]), namespace=namespace)
-        return sorted(str(metadata(each)["name"]) for each in queues)
+        found = cluster.list(cluster.newest(FOLLOWED[kind]), namespace=namespace)
+        return sorted(str(metadata(each)["name"]) for each in found)
     except Forbidden:
         return None
 
 
-def _no_workload(wanted: NamedWork, queue: str, there: list[str] | None) -> str:
-    named = f"it names LocalQueue {wanted.namespace}/{queue}"
-    if there is not None and queue not in there:
-        near = close(queue, there)
-        return f"{named}, which does not exist; {f'did you mean {near}?' if near else _has(wanted.namespace, there)}"
+def _absent_queue(wanted: NamedWork, queue: str, there: list[str] | None) -> str:
+    """Empty where it exists, or may exist."""
+    if there is None or queue in there:
+        return ""
+    near = close(queue, there)
+    next_step = f"did you mean {near}?" if near else _has(wanted.namespace, there)
+    return f"it names LocalQueue {wanted.namespace}/{queue}, which does not exist; {next_step}"
+
+
+def _absent_class(cluster: ClusterClient, name: str | None) -> str:
+    """Why its WorkloadPriorityClass keeps it without a Workload; empty where the class exists, or none is named."""
+    there = _names(cluster, WORKLOAD_PRIORITY_CLASS) if name else []
+    if not name or (there is not None and name in there):
+        return ""
+    if there is None:
+        return f"it has no Workload; ask an administrator whether WorkloadPriorityClass {name} exists"
+    near = close(name, there)
+    next_step = f"did you mean {near}?" if near else "ask an administrator to create it"
+    return f"it names WorkloadPriorityClass {name}, which does not exist; {next_step}"
+
+
+def _no_workload(wanted: NamedWork, queue: str) -> str:
     cure = "check that the reconciler runs, and that it manages this kind of job and this namespace"
-    return f"{named}, but it has no Workload; {cure}"
+    return f"it names LocalQueue {wanted.namespace}/{queue}, but it has no Workload; {cure}"
 
 
 def _label(wanted: NamedWork, kind: Described, there: list[str] | None, *, suspended: bool) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.builders import batch_job, local_queue, manifest, queued, template
+from tests.builders import batch_job, kueue, local_queue, manifest, queued, template
 from tests.cli.runs import kubeconfig, run
 from tests.cluster.fake import Reply, Seen
 from tests.reconciler.api.lists import Lists
@@ -94,6 +94,23 @@ def test_a_queue_name_without_a_workload_is_looked_at(api: Jobs, why: Callable[.
 
     api.put(batch_job("train", namespace="a", labels=queued("main")))
     assert reason(why("a/train")).startswith("it names LocalQueue a/main, but it has no Workload; check that the")
+
+
+def test_its_priority_class_is_looked_at(api: Jobs, why: Callable[..., Result]) -> None:
+    api.objects = (*api.objects, {**kueue("WorkloadPriorityClass", "urgent"), "value": 100})
+    api.put(batch_job("train", namespace="a", labels=queued("main", priority_class="urgnt")))
+    assert reason(why("a/train")) == (
+        "it names WorkloadPriorityClass urgnt, which does not exist; did you mean urgent?"
+    )
+
+    api.forbidden = {"workloadpriorityclasses"}
+    assert reason(why("a/train")) == (
+        "it has no Workload; ask an administrator whether WorkloadPriorityClass urgnt exists"
+    )
+
+    api.forbidden = set()
+    api.put(batch_job("train", namespace="a", labels=queued("main", priority_class="urgent")))
+    assert "but it has no Workload; check that the reconciler runs" in reason(why("a/train"))
 
 
 def test_the_job_above_is_named(api: Jobs, why: Callable[..., Result]) -> None:

@@ -23,7 +23,11 @@ _meant = lru_cache(maxsize=1024)(meant)  # a cluster has many Pods, and few name
 
 
 class OddAmount(NamedTuple):
-    """`refused`: the API server refuses Pods that ask for it. `meant` is the name of which the resource is a slip."""
+    """An amount or a name of a resource, with its place, what is wrong and the cure.
+
+    `refused`: the API server refuses Pods that ask for it. `meant` is the name of which the resource is a slip.
+    `first` is the field of the same slip that is told in place of this one; empty if that is this one.
+    """
 
     field: str
     resource: str
@@ -31,6 +35,7 @@ class OddAmount(NamedTuple):
     fix: str
     refused: bool
     meant: str = ""
+    first: str = ""
 
 
 def odd_in_pod(at: str, spec: Mapping[str, Any]) -> Iterator[OddAmount]:

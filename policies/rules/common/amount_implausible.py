@@ -55,7 +55,8 @@ def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
             patch=_patch(found),
             profiles=BOTH if found.refused else STRICT_ONLY,
             action=Action.DENY if found.refused else None,
-            follows=((ref, found.field),) if found.meant else (),
+            follows=((ref, found.first or found.field),) if found.meant else (),
+            concerns=((ref, found.field),) if found.meant and not found.first else (),
         )
 
 
@@ -70,9 +71,11 @@ def _of_queues(proposal: Proposal) -> Iterator[tuple[Ref, OddAmount]]:
         for at, resource, quantity in _quotas(node):
             if found := odd(at, resource, quantity, rounded_by="Kueue"):
                 yield node.ref, found
+        firsts: dict[str, str] = {}
         for at, resource in _names(node):
             if found := misspelt(at, resource):
-                yield node.ref, found
+                first = firsts.setdefault(resource, at)
+                yield node.ref, found if first == at else found._replace(first=first)
     for queue in _renewed(proposal, Queue, _three):
         for field, amounts in zip(("capability", "deserved", "guarantee.resource"), _three(queue), strict=True):
             for found in _of_amounts(f"spec.{field}", amounts):

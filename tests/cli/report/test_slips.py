@@ -116,6 +116,21 @@ def test_the_cure_of_a_broken_quotation_is_the_whole_annotation(tmp_path: Path) 
     assert finding["fix"] == f"write {QUOTA}"
 
 
+def test_a_resource_that_is_misspelt_throughout_is_one_finding(tmp_path: Path) -> None:
+    group = "{coveredResources: [memroy], flavors: [{name: a, resources: [{name: memroy, nominalQuota: 4Gi}]}]}"
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: a}\n---\n"
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\n"
+        f"spec: {{namespaceSelector: {{}}, resourceGroups: [{group}]}}\n"
+    )
+
+    (finding,) = report(run("validate", file, "-o", "json"))["findings"]
+
+    assert finding["field"] == "spec.resourceGroups[0].coveredResources[0]"
+    assert len(finding["consequences"]) == 1
+
+
 def test_a_consequence_in_the_same_place_is_told_by_its_message(tmp_path: Path) -> None:
     tree = misspelt(tmp_path, "yunikorn", "acme-batch", QUOTA, '{"cpu": 64, "memory": 256}')
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from policies.dialects.readers import READERS, read
-
 __all__ = ["READERS", "read"]
 
+if TYPE_CHECKING:
+    from policies.dialects.readers import READERS, read
+else:  # a type checker would take any name for one of this module
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from policies.dialects import readers
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from policies.dialects import readers
 
-    return getattr(readers, name)
+        return getattr(readers, name)

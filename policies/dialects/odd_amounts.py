@@ -26,7 +26,7 @@ class OddAmount(NamedTuple):
     """An amount or a name of a resource, with its place, what is wrong and the cure.
 
     `refused`: the API server refuses Pods that ask for it. `meant` is the name of which the resource is a slip.
-    `first` is the field of the same slip that is told in place of this one; empty if that is this one.
+    `first` is the field where the same slip is reported; empty if that is this one.
     """
 
     field: str

@@ -1,4 +1,4 @@
-"""How the reconciler runs, from the values of Kueue's Configuration and from Quotree's own settings."""
+"""The reconciler's settings, from the values of Kueue's Configuration and of Quotree's own."""
 
 from __future__ import annotations
 
@@ -40,8 +40,13 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerConfiguration:
-    """`idle` are the keys of the file without meaning here. `metrics_off`: the keys that leave metrics out,
-    `custom_labels` what is added to them, `local_queues` selects the LocalQueues that have any."""
+    """What the Configuration says of the reconciler.
+
+    `idle`: the keys of the file that have no effect here.
+    `metrics_off`: the keys that switch metrics off.
+    `custom_labels`: the labels that are added to metrics.
+    `local_queues`: selects the LocalQueues that have metrics.
+    """
 
     settings: DecisionSettings = field(default_factory=DecisionSettings)
     times: LeaseTimes = field(default_factory=LeaseTimes)
@@ -61,9 +66,14 @@ def read_configured(
     *,
     observes: bool = False,
 ) -> ReconcilerConfiguration:
-    """`described` are the kinds of jobs of our own settings, `multikueue` what they say of that, `namespace` is where
-    we are ourselves, `gates` count where the manifest does not name them, `own` is our own Configuration; with
-    `observes` nothing is written. Raises BadConfiguration with the path of the key.
+    """Read the Configuration. Raises BadConfiguration with the path of the key.
+
+    `described`: the kinds of jobs in Quotree's own settings.
+    `multikueue`: Quotree's own settings of MultiKueue.
+    `namespace`: the namespace of this process.
+    `gates`: the feature gates that apply if the Configuration does not name them.
+    `own`: Quotree's own Configuration.
+    `observes`: this process writes nothing.
     """
     check_identity(manifest)
     found = read(manifest, gates, namespace)
@@ -87,7 +97,10 @@ def read_configured(
 
 
 def of_part(configured: ReconcilerConfiguration, part: str) -> ReconcilerConfiguration:
-    """For a process of this part. Queues of Volcano and YuniKorn are the default part's. Raises BadConfiguration."""
+    """The settings of a process of this part. The default part alone manages the queues of Volcano and YuniKorn.
+
+    Raises BadConfiguration.
+    """
     if not valid(part):
         raise BadConfiguration(f"{part!r} cannot name a part: up to 40 lowercase letters, digits and hyphens", "--part")
     settings = configured.settings

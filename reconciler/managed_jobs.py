@@ -1,4 +1,4 @@
-"""Which jobs are managed: those in selected namespaces, and of these maybe also those that name no queue.
+"""Which jobs are managed: those in selected namespaces, and optionally those there without a queue name.
 
 Source: Kueue v0.19, manageJobsWithoutQueueName, managedJobsNamespaceSelector (which is always respected),
 integrations.labelKeysToCopy, and metrics.customLabels of Workloads.
@@ -22,11 +22,12 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class ManagedJobs:
-    """`selector` is about namespaces. `copied_labels` and `copied_annotations`: keys that Workloads take over from
-    their job.
+    """Which jobs are managed, and how.
 
-    `reclaims` and `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
-    `naming`: what Workloads are called, and how jobs and Pods name them.
+    `selector`: selects namespaces.
+    `copied_labels`, `copied_annotations`: the keys that a Workload takes over from its job.
+    `reclaims`, `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
+    `naming`: the names of Workloads, and how jobs and Pods name them.
     """
 
     selector: LabelSelector = field(default_factory=LabelSelector)
@@ -39,7 +40,7 @@ class ManagedJobs:
 
 
 def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[CustomLabel] = ()) -> ManagedJobs:
-    """`custom`: labels of metrics, of which those of Workloads are copied from their jobs."""
+    """`custom`: the custom labels of metrics. The labels of Workloads are copied from their jobs."""
     selector = read_label_selector(jobs.namespace_selector) or LabelSelector()
     sources = [label for label in custom if label.kind == "Workload"]
     return ManagedJobs(
@@ -54,7 +55,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
 
 
 class NamespaceSelection:
-    """Answers which namespaces are selected, by their labels. One that is not known yet is not: its jobs wait."""
+    """Tells which namespaces are selected, by their labels. An unknown namespace is not selected yet: its jobs wait."""
 
     def __init__(self, managed: ManagedJobs, world: World, observability: Observability = LEGACY) -> None:
         self._managed = managed
@@ -63,7 +64,7 @@ class NamespaceSelection:
         self._answered: dict[str, bool] = {}
 
     def inputs(self, classes: PriorityClasses, *, pods_ready: bool) -> JobInputs:
-        """What the steps of jobs depend on, by now; `pods_ready`: the condition PodsReady is kept."""
+        """The current inputs of the steps of jobs. `pods_ready`: the condition PodsReady is maintained."""
         return JobInputs(
             classes,
             self._world.state.flavors,
@@ -83,7 +84,7 @@ class NamespaceSelection:
         return self._answered[namespace]
 
     def outdated(self, namespace: str) -> bool:
-        """Whether what was answered about it holds no more; True once for each change."""
+        """Whether an earlier answer about the namespace no longer holds. True once for each change."""
         answered = self._answered.pop(namespace, None)
         return answered is not None and answered != self._holds(namespace)
 

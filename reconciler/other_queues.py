@@ -1,4 +1,4 @@
-"""What looks after the queues of Volcano and of YuniKorn; apart, since it takes long to load."""
+"""The controllers of Volcano's and YuniKorn's queues, apart because they take long to import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.core.state import ClusterState
 def controllers_of_others(
     dialects: frozenset[Dialect], configuration: Configuration, state: ClusterState, *, observes: bool
 ) -> Iterator[Controller]:
-    """`observes`: nothing is written, and what others do is compared."""
+    """`observes`: nothing is written; the decisions of other controllers are compared instead."""
     if Dialect.VOLCANO in dialects:
         yield VolcanoQueuesController(lambda name: state.records.detail((QUEUE.kind, name)), configuration)
     yield from _at_gates(dialects, configuration, state, observes)
@@ -28,7 +28,7 @@ def controllers_of_others(
 def _at_gates(
     dialects: frozenset[Dialect], configuration: Configuration, state: ClusterState, observes: bool
 ) -> Iterator[Controller]:
-    """What lets Pods pass that wait for the quota of a project without its scheduler, or compares what that does."""
+    """The controllers that let Pods pass a project's gate without its scheduler, or the observers that compare it."""
     gates = Enforce.GATES
     volcano = Dialect.VOLCANO in dialects and configuration.volcano.enforce is gates
     yunikorn = Dialect.YUNIKORN in dialects and configuration.yunikorn.enforce is gates

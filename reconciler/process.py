@@ -1,4 +1,4 @@
-"""The reconciler as a process runs it: reflectors, writers, the Lease, and the loop in a thread of its own."""
+"""The reconciler as a process: reflectors, writers, the Lease, and the loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -69,12 +69,19 @@ _FIRST_ROUNDS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
-    """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues, `jobs`
-    which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues take turns by what they used lately.
-    `observability`: which reasons Workloads without quota show.
-    `cleans_requests`: ProvisioningRequests go when their Workload is evicted, not only when it is finished.
-    `dialects`: whose objects are looked after; those of others are not even watched. `configuration`: what moves of
-    queues are judged by. `observes`: it never writes, and compares what others do. `part`: whose trees it decides for.
+    """How the process decides.
+
+    `waiting`: how long pods may take to become ready, None for no limit.
+    `kinds`: the kinds of jobs that are queued.
+    `jobs`: which jobs of these kinds are managed.
+    `pods`: Pods that name a queue are managed, too.
+    `fading`: LocalQueues take turns by their recent usage.
+    `observability`: the reasons that Workloads without quota show.
+    `cleans_requests`: ProvisioningRequests are deleted when their Workload is evicted, not only when it is finished.
+    `dialects`: the projects whose objects are managed; objects of others are not watched.
+    `configuration`: the settings that the moves of queues are checked against.
+    `observes`: the process never writes, and compares the decisions of other controllers.
+    `part`: the part whose trees the process decides for.
     """
 
     options: Options = field(default_factory=Options)
@@ -98,7 +105,7 @@ class DecisionSettings:
 def _controllers(
     settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
 ) -> Iterator[Controller]:
-    """What looks after the objects of each dialect."""
+    """The controllers for the objects of each dialect."""
     if Dialect.KUEUE in settings.dialects:
         yield from _of_kueue(settings, state)
         yield from _of_workers(settings, state, multikueue)
@@ -109,7 +116,7 @@ def _controllers(
 
 
 def _of_kueue(settings: DecisionSettings, state: ClusterState) -> Iterator[Controller]:
-    """What looks after all that, on this cluster."""
+    """The controllers for Kueue's objects on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
     yield PartsController(state.partition, state.records)
@@ -138,7 +145,7 @@ def _jobs_of_workers(settings: DecisionSettings) -> tuple[WatchedKind[Packed], .
 def _multikueue(
     settings: DecisionSettings, cluster: ClusterClient, post: Callable[[Message], None], may_write: Callable[[], bool]
 ) -> MultiKueueRunner | None:
-    """What reaches other clusters, where that is configured."""
+    """The connections to other clusters, if MultiKueue is configured."""
     if settings.multikueue is None:
         return None
     watched = (*_jobs_of_workers(settings), *((REMOTE_PODS,) if settings.pods else ()))
@@ -148,7 +155,7 @@ def _multikueue(
 def _of_workers(
     settings: DecisionSettings, state: ClusterState, multikueue: MultiKueueRunner | None
 ) -> Iterator[Controller]:
-    """What looks after the work on other clusters."""
+    """The controllers for work on other clusters."""
     if settings.multikueue is not None and multikueue is not None:
         yield ClustersController(multikueue.connections.workers)
         jobs = zip(settings.kinds, _jobs_of_workers(settings), strict=True)
@@ -172,10 +179,11 @@ def _write_spans(state: ClusterState, spans: SpanRecorder) -> WriteSpans:
 
 
 class Reconciler:
-    """Watches `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning.
+    """Watches `cluster` from `start` to `stop`, and writes while it holds `lease`; without one, from the start.
 
-    `writes` are connections for writing alone, see `Writer`; else those of `cluster`. `observer` makes one for what
-    the core knows. `spans` None: nothing is traced.
+    `writes`: connections for writing alone, see `Writer`; by default those of `cluster`.
+    `observer`: makes an observer of the core's state.
+    `spans`: the recorder of traces, None for no traces.
     """
 
     def __init__(
@@ -214,7 +222,7 @@ class Reconciler:
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow; returns at once."""
+        """Start the threads, and return at once."""
         if self.multikueue is not None:
             self.multikueue.start()
         self._permit.start()
@@ -222,7 +230,7 @@ class Reconciler:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the present round; writes that were begun are waited for, then the Lease is given up."""
+        """Stop after the present round. Writes that have begun are completed, then the Lease is released."""
         self._ended.set()
         for reflector in self._reflectors:
             reflector.stop(timeout=0)
@@ -236,7 +244,7 @@ class Reconciler:
 
     @property
     def ready(self) -> bool:
-        """Whether it knows everything there is."""
+        """Whether all objects are known."""
         return self.core.state.complete
 
     @property
@@ -245,23 +253,23 @@ class Reconciler:
         return self._thread.is_alive()
 
     def unknown(self) -> list[str]:
-        """The kinds that were not listed yet."""
+        """The kinds that have not been listed yet."""
         return sorted(self.core.state.records.unlisted)
 
     def obstacles(self) -> list[str]:
-        """Of each of these kinds what keeps it from being listed, as far as that is known."""
+        """Why each of these kinds has not been listed, as far as that is known."""
         errors = {each.resource: each.last_error for each in self._reflectors}
         found = {kind: errors.get(self.core.informer.watched[kind].resource) for kind in self.unknown()}
         return [f"{kind}: not listed yet{f'; {error}' if error else ''}" for kind, error in found.items()]
 
     def absent(self) -> list[str]:
-        """The resources that are not installed, and are looked for from time to time."""
+        """The resources that are not installed. They are looked for from time to time."""
         return sorted(str(each.resource) for each in self._reflectors if each.state == "absent")
 
     def ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:
-        """What `question` reads of the core, in the loop's thread between two events; it must be short.
+        """Read the core with `question`, in the loop's thread between two events; the question must be short.
 
-        Raises TimeoutError where the loop has no time for it within so many seconds, and what the question raises.
+        Raises TimeoutError if the loop does not answer within so many seconds, and all errors that the question raises.
         """
         call, answer = asked(lambda: question(self.core))
         self.loop.inbox.put(call)
@@ -272,7 +280,7 @@ class Reconciler:
             raise
 
     def _follow(self, *, relisted: bool) -> None:
-        """Begin to follow the resources that a new leader lists again, or all others."""
+        """Start the reflectors of the resources that a new leader lists again, or of all others."""
         records = self.core.state.records
         chosen = [each for each in self.core.informer.resources if each.relist is relisted]
         self._reflectors += follow(
@@ -285,7 +293,7 @@ class Reconciler:
         )
 
     def _find_out_who_leads(self) -> None:
-        """What a leader lists again is listed once where it leads from the start, so that comes first."""
+        """Find out first whether this process leads: a process that leads from the start lists these resources once."""
         until = time.monotonic() + _FIRST_LEASE
         while not self._ended.is_set() and not self.core.leads and time.monotonic() < until:
             self.loop.round(_FIRST_ROUNDS)

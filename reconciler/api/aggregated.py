@@ -1,8 +1,8 @@
-"""What /v1 answers, as an API of the cluster: the API server passes on what is asked of this group, and by whom.
+"""The aggregated API: the API server forwards requests for this API group to the answers of /v1.
 
-A path is that of /v1 under another prefix, since those of /v1 have the form of the API server's paths. So it checks
-the right to the resource in the path, such as `get localqueues/pendingworkloads`, before it asks us; what we demand of
-callers of /v1 we demand here as well.
+A path here equals a path of /v1 with another prefix, because the paths of /v1 have the form of the API server's
+paths. So the API server checks the right to the resource in the path, such as `get localqueues/pendingworkloads`,
+before it asks this process. The rights that /v1 demands of its callers are checked here as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ be listed would take a tree for a list.
 
 
 def discovery(path: str) -> dict[str, Any] | None:
-    """The documents by which the API server and its clients find out what there is; None at other paths."""
+    """The discovery documents that the API server and its clients read; None at other paths."""
     version = {"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}
     group = {"name": GROUP, "versions": [version], "preferredVersion": version}
     if path == "/apis":
@@ -48,5 +48,5 @@ def discovery(path: str) -> dict[str, Any] | None:
 
 
 def path_of_v1(path: str) -> str | None:
-    """None where it is no path of the group."""
+    """The path under /v1; None if the path is not in the API group."""
     return f"/v1{path.removeprefix(PREFIX)}" if path.startswith(f"{PREFIX}/") else None

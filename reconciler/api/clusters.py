@@ -1,4 +1,4 @@
-"""The workers of MultiKueue, as the loop knows them."""
+"""The worker clusters of MultiKueue, as the loop knows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.multikueue.cluster_list import ClusterReading, read
 
 
 def clusters(core: Core) -> ClusterReading:
-    """Read in the loop's thread; no workers where MultiKueue is off."""
+    """Read in the loop's thread. Empty if MultiKueue is off."""
     controllers = [controller for controller in core.controllers if isinstance(controller, ClustersController)]
     placement = _placement(core)
     caches = placement.caches if placement is not None else {}
@@ -20,7 +20,9 @@ def clusters(core: Core) -> ClusterReading:
 
 
 def dispatched(core: Core) -> Mapping[tuple[str, str], int]:
-    """By ClusterQueue and worker, how many Workloads this process made there. Read in the loop's thread."""
+    """The number of Workloads that this process created on workers, by ClusterQueue and worker. Read in the loop's
+    thread.
+    """
     placement = _placement(core)
     known = core.state.world.state.queues
     counts = placement.dispatched if placement is not None else {}

@@ -1,4 +1,4 @@
-"""Why one workload waits, or what it holds, as JSON has it: the fields of `quotree why -o json`."""
+"""Why one workload waits, or what quota it holds, as JSON: the fields of `quotree why -o json`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def explanation_json(world: World, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
-    """Of the workload `namespace/name` at a moment in nanoseconds. Raises KeyError where there is none."""
+    """Explain the workload `namespace/name` at a moment in nanoseconds. Raises KeyError if it does not exist."""
     trace = workload_trace(world.workloads[key])
 
     def named(name: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""YuniKorn's queues where its quota is kept at gates, with what is in use. Read in the loop's thread."""
+"""YuniKorn's queues with their usage, where their quota is kept at gates. Read in the loop's thread."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from scheduling.yunikorn.usage import Applications, applications_below
 
 
 class NoGates(LookupError):
-    """This process does not keep the quota; it says whose."""
+    """This process does not keep the quota; the message names the project."""
 
 
 def yunikorn_gates(core: Core) -> YuniKornGatekeeper | None:
-    """It knows what was observed, also in a process that decides nothing. None where this one keeps no such quota."""
+    """The keeper of YuniKorn's quota, None if this process keeps none. A process that only observes has one as well."""
     for each in core.controllers:
         if isinstance(each, QuotaGatesController):
             each.keeper.refresh()
@@ -29,7 +29,7 @@ def yunikorn_gates(core: Core) -> YuniKornGatekeeper | None:
 
 
 def keeper(core: Core) -> YuniKornGatekeeper:
-    """Raises NoGates."""
+    """The keeper of YuniKorn's quota. Raises NoGates if there is none."""
     found = yunikorn_gates(core)
     if found is None:
         raise NoGates("YuniKorn's quota is not kept here")
@@ -37,21 +37,21 @@ def keeper(core: Core) -> YuniKornGatekeeper:
 
 
 def queue_counts(core: Core) -> dict[str, Applications]:
-    """By the path of each queue, parents first."""
+    """The counts of each queue by its path, parents first."""
     scheduler = keeper(core).scheduler
     counts = applications_below(scheduler)
     return {queue.path: counts[queue] for queue in scheduler.tree.root.walk()}
 
 
 def queue_nodes(core: Core, counts: Mapping[str, Applications]) -> list[dict[str, Any]]:
-    """Of those queues that are still there."""
+    """The nodes of the queues that still exist."""
     queues = keeper(core).scheduler.tree.queues
     found: Iterable[YuniKornQueue | None] = (queues.get(path.lower()) for path in counts)
     return [queue_node(queue, counts[queue.path]) for queue in found if queue is not None]
 
 
 def namespace_nodes(core: Core) -> list[dict[str, Any]]:
-    """The Namespaces with a quota that can be read, and what those of their Pods use that have passed, by name."""
+    """The Namespaces whose quota can be read, by name, with the usage of their Pods that have passed the gate."""
     found = keeper(core)
     return [
         {

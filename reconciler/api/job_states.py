@@ -1,4 +1,4 @@
-"""In which state jobs of one name are, why, and how they came there, as JSON has it. Read in the loop's thread."""
+"""The states of all jobs with one name, with reasons and transitions, as JSON. Read in the loop's thread."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def job_states(core: Core, name: str) -> dict[str, Any]:
-    """Of the jobs `namespace/name`, of each kind, and of each uid that a Workload or another job names still.
+    """The states of the jobs `namespace/name`: one for each kind, and for each uid that a Workload or a job still
+    names.
 
-    Raises KeyError where none is known.
+    Raises KeyError if none is known.
     """
     found = [
         _state(each.store, record)
@@ -51,7 +52,7 @@ def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
 
 
 def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
-    """That which stands for the job, and all that name it as an owner."""
+    """The Workload that represents the job, and all Workloads that name the job as an owner."""
     stands = {record.shown.workload: None} if record.shown is not None else {}
     for name in {**stands, **record.workloads}:
         found = store.workload(name)

@@ -1,4 +1,4 @@
-"""Who waits at a queue, in order and with the reason; in the form of Kueue's visibility API, and what that lacks.
+"""The workloads that wait at a queue, in order and with the reason, in the form of Kueue's visibility API and more.
 
 Source: Kueue v0.19, apis/visibility/v1beta2 (PendingWorkloadsSummary).
 """
@@ -28,7 +28,7 @@ _FEW = (PENDING, INADMISSIBLE, WAITING)
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """One that waits. Places count from 0; None of one that waits at no ClusterQueue."""
+    """A workload that waits. Places count from 0; they are None if it waits at no ClusterQueue."""
 
     workload: Workload
     reason: str
@@ -39,13 +39,13 @@ class PendingRow:
 
 
 def rows(world: World, queue: str, offset: int, limit: int) -> list[PendingRow]:
-    """Those of a ClusterQueue, from the place `offset` on. Raises KeyError where there is no such ClusterQueue."""
+    """The rows of a ClusterQueue, from the place `offset` on. Raises KeyError if the ClusterQueue does not exist."""
     names = world.queues.pending[queue].positions().names(offset, limit)
     return list(_rows(world, queue, names, range(offset, offset + len(names))))
 
 
 def local_rows(world: World, local: str, offset: int, limit: int) -> list[PendingRow]:
-    """Those of a LocalQueue (`namespace/name`), which need not exist where some name it. Raises KeyError otherwise."""
+    """The rows of a LocalQueue (`namespace/name`). Raises KeyError if it does not exist and no workload names it."""
     waiting = list(world.queues.waiting_at(local))
     if not waiting and local not in world.queues.local_queues:
         raise KeyError(local)
@@ -60,7 +60,7 @@ def local_rows(world: World, local: str, offset: int, limit: int) -> list[Pendin
 
 
 def homeless(world: World) -> list[PendingRow]:
-    """Those that wait at no ClusterQueue, by name: one look at every workload."""
+    """The workloads that wait at no ClusterQueue, by name. Looks at every workload once."""
     idle = (each for each in world.workloads.values() if each.queueable and each.key not in world.assumed)
     nowhere = [each for each in idle if world.queues.queue_of(each) is None]
     return _homeless(world, sorted(nowhere, key=lambda each: each.key))
@@ -88,7 +88,7 @@ def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int])
 
 
 class _Tried:
-    """Why those of one ClusterQueue wait, at one moment."""
+    """Explains why the workloads of one ClusterQueue wait, at one moment."""
 
     def __init__(self, world: World, queue: str) -> None:
         self._world, self._queue = world, queue
@@ -96,7 +96,9 @@ class _Tried:
         self._alike: dict[Hashable, tuple[str, str]] = {}
 
     def why(self, entry: PendingEntry) -> tuple[str, str]:
-        """By the last cycle, else by the condition that one left if that says enough, else as if it were its turn."""
+        """The reason from the last cycle, else from the condition if it says enough, else as if it were the workload's
+        turn.
+        """
         if self._inactive:
             return SUSPENDED, self._inactive
         wait = self._world.last_attempt(entry.key)
@@ -114,7 +116,7 @@ class _Tried:
 
 
 def summary(found: Iterable[PendingRow]) -> dict[str, Any]:
-    """As Kueue's visibility API answers, with `reason`, `message` and `setAside` beside it."""
+    """The answer of Kueue's visibility API, with `reason`, `message` and `setAside` added."""
     return {
         "apiVersion": "visibility.kueue.x-k8s.io/v1beta2",
         "kind": "PendingWorkloadsSummary",

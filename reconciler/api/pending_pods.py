@@ -1,4 +1,4 @@
-"""Pods at the gates of YuniKorn's quota and of Volcano's: who waits, in order, and why. Read in the loop's thread."""
+"""Pods that wait at the gates of YuniKorn's and Volcano's quota, with reasons. Read in the loop's thread."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 class PendingPod(NamedTuple):
-    """Where a Pod stands, among those at the gate of that dialect; those of one dialect can be sorted."""
+    """A Pod with its place among the Pods at the gate of its dialect. Pods of one dialect can be sorted."""
 
     dialect: Dialect
     place: Any
 
 
 def volcano_gates(core: Core) -> VolcanoGatekeeper | None:
-    """As `yunikorn_gates`."""
+    """The keeper of Volcano's quota, as `yunikorn_gates`."""
     for each in core.controllers:
         if isinstance(each, VolcanoGatesController):
             each.keeper.refresh()
@@ -36,7 +36,7 @@ def volcano_gates(core: Core) -> VolcanoGatekeeper | None:
 
 
 def of_namespace(core: Core, namespace: str) -> list[PendingPod]:
-    """In no order. Raises NoGates where this process keeps neither."""
+    """The Pods of a namespace, in no order. Raises NoGates if this process keeps neither quota."""
     yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
     if yunikorn is None and volcano is None:
         raise NoGates("no quota is kept at gates here")
@@ -49,12 +49,12 @@ def of_namespace(core: Core, namespace: str) -> list[PendingPod]:
 
 
 def of_yunikorns_queue(core: Core, path: str) -> list[PendingPod]:
-    """In no order, with all below it. Raises NoGates, and KeyError where there is no such queue."""
+    """The Pods of a queue and its subtree, in no order. Raises NoGates, and KeyError if the queue does not exist."""
     return [PendingPod(Dialect.YUNIKORN, each) for each in of_yunikorn.in_queue(keeper(core), path)]
 
 
 def of_volcanos_queue(core: Core, name: str) -> list[PendingPod]:
-    """In no order, with all below it. Raises NoGates, and KeyError where there is no such queue."""
+    """The Pods of a queue and its subtree, in no order. Raises NoGates, and KeyError if the queue does not exist."""
     volcano = volcano_gates(core)
     if volcano is None:
         raise NoGates("Volcano's quota is not kept at gates here")
@@ -62,7 +62,7 @@ def of_volcanos_queue(core: Core, name: str) -> list[PendingPod]:
 
 
 def pending_pods(core: Core, places: Iterable[PendingPod]) -> list[dict[str, Any]]:
-    """Of those that still wait, in the order of their places, each with its reason."""
+    """The Pods that still wait, in the order of their places, each with its reason."""
     yunikorn, volcano = yunikorn_gates(core), volcano_gates(core)
     found: list[dict[str, Any]] = []
     for dialect, group in groupby(places, key=lambda each: each.dialect):

@@ -1,4 +1,4 @@
-"""Where a workload with a check of MultiKueue is offered or has gone, and why no worker takes it."""
+"""Where a workload with a MultiKueue check is offered or runs, and why no worker admits it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Refusals: TypeAlias = Callable[[str], Iterable[tuple[str, PlacementRefusal]]]
 
 
 def explained(core: Core, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
-    """`explanation_json` with `placement`, which is about other clusters. Raises KeyError where there is none."""
+    """`explanation_json` with `placement`, which describes other clusters. Raises KeyError if the workload does not
+    exist.
+    """
     controller = next(
         (controller for controller in core.controllers if isinstance(controller, PlacementController)), None
     )
@@ -32,9 +34,11 @@ def explained(core: Core, key: str, now: int, sight: AccessScope | None = None) 
 
 
 def placement_json(world: World, key: str, refused: Refusals | None = None) -> dict[str, Any]:
-    """Empty for work that stays here. Without `refused`, as of a snapshot, the message of the check has it all.
+    """The placement of a workload; empty if it stays on this cluster.
 
-    The message and the refusals say no more than the status of the Workload, which the caller may read.
+    A snapshot has no `refused`: there the message of the check says it all. The message and the refusals say no more
+    than
+    the status of the Workload, which the caller may read.
     """
     workload = world.workloads[key]
     state = multikueue_state(workload.checks, world.checks)

@@ -1,10 +1,14 @@
-"""What /v1 answers, to whom: one route for each path, checked before anything is looked at.
+"""The routes of /v1: one for each path. The caller's rights are checked before any data is read.
 
-Kueue's pending lists are asked for with the rights that Kueue's visibility API asks for; an explanation with the right
-to read the Workload; trees with the right to list ClusterQueues and Cohorts. Pods at the gate are for those who may
-list Pods there, since each Pod says in an annotation what is answered here. YuniKorn's queues sum up all Pods: for who
-may list all Pods and Namespaces; Volcano's are for those who may list Queues. A caller without a right learns
-nothing, not even whether there is such an object. A new route is a method of `ReconcilerApi` and an entry of `ROUTES`.
+- Pending lists need the rights that Kueue's visibility API needs.
+- An explanation needs the right to read the Workload.
+- Trees need the right to list ClusterQueues and Cohorts.
+- Pods at the gate need the right to list Pods there, because each Pod has the same answer in an annotation.
+- YuniKorn's queues sum up all Pods, so they need the right to list all Pods and Namespaces.
+- Volcano's queues need the right to list Queues.
+
+A caller without the right learns nothing, not even whether the object exists. A new route is a method of
+`ReconcilerApi` and an entry of `ROUTES`.
 """
 
 from __future__ import annotations
@@ -83,7 +87,7 @@ class PostedRead(Protocol):
 
 
 class ReconcilerApi:
-    """Answers GET requests. `ask` reads the world in the thread of the loop; may be called by many threads."""
+    """Answers GET requests. `ask` reads the world in the loop's thread. Many threads may call it at once."""
 
     def __init__(self, ask: PostedRead, reviews: Reviews) -> None:
         self._ask = ask
@@ -93,11 +97,11 @@ class ReconcilerApi:
         self._turn = threading.Lock()
 
     def answer(self, target: str, authorization: str | None, wanted: Impersonated | None = None) -> dict[str, Any]:
-        """The JSON for a path with its query, to who sends that token, or for whom it asks. Raises HttpRefusal."""
+        """The JSON for a path with its query. `wanted`: the user that the caller impersonates. Raises HttpRefusal."""
         return self._routed(target, lambda: self._callers.who(authorization, wanted))
 
     def answer_to(self, target: str, caller: Caller) -> dict[str, Any]:
-        """The same to a caller whom the API server has authenticated, at a path of the aggregated API."""
+        """The same for a caller whom the API server has authenticated, at a path of the aggregated API."""
         path, mark, query = target.partition("?")
         if (found := discovery(path)) is not None:
             return found
@@ -126,7 +130,7 @@ class ReconcilerApi:
             raise HttpRefusal(503, "the reconciler is too busy to answer; try again") from error
 
     def _read(self, question: Callable[[World], T], missing: str = "") -> T:
-        """What the world says. `missing` is the sentence for a KeyError."""
+        """Read from the world in the loop's thread. `missing` is the message for a KeyError."""
         return self._read_loop(lambda core: question(core.state.world), missing)
 
     def _read_loop(self, question: Callable[[Core], T], missing: str = "") -> T:
@@ -159,7 +163,9 @@ class ReconcilerApi:
         return self._read_loop(lambda core: explained(core, key, time.time_ns(), sight), f"there is no Workload {key}")
 
     def job_states(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
-        """Whose Workloads there a caller may list, of these they know the owners as well."""
+        """A caller who may list the Workloads of the namespace may see the states of their jobs: Workloads name their
+        owners.
+        """
         self._callers.demand(caller, Access("list", GROUP, "workloads", namespace=namespace))
         key = f"{namespace}/{name}"
         return self._read_loop(lambda core: job_states(core, key), f"no job {key} is known that names a queue")
@@ -193,7 +199,7 @@ class ReconcilerApi:
                 return summary(found.values())
 
     def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
-        """Names of Workloads there are for those who may list Workloads everywhere; others get their number."""
+        """A caller who may list Workloads in all namespaces gets their names; others get their number."""
         self._callers.demand(caller, Access("list", GROUP, "multikueueclusters"))
         named = self._callers.may(caller, Access("list", GROUP, "workloads"))
         return clusters_json(self._read_loop(clusters), named=named)
@@ -211,8 +217,9 @@ class ReconcilerApi:
         return self._pods(query, f"Queue {name}", lambda core: of_volcanos_queue(core, name))
 
     def _pods(self, query: str, where: str, read: Callable[[Core], list[PendingPod]]) -> dict[str, Any]:
-        """The places are sorted here, outside of the loop's thread, and kept: who asks again and again does not hold up
-        the loop. The reasons are those of the moment.
+        """The Pods are sorted and kept here, outside of the loop's thread, so that frequent requests do not delay the
+        loop.
+        The reasons are those of this moment.
         """
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
         every = self._places.get(where, lambda: sorted(self._read_loop(read, f"there is no {where}")))
@@ -249,7 +256,8 @@ class ReconcilerApi:
     def tree_of_namespace(self, caller: Caller, namespace: str, _query: str) -> dict[str, Any]:
         """The ClusterQueues that LocalQueues of the namespace lead to, and the names of the Cohorts above them.
 
-        Of a ClusterQueue a tenant may know what `explanation` says of it anyway; of Cohorts no quota, and no sibling.
+        A tenant may see of a ClusterQueue what `explanation` shows anyway. It sees no quota of Cohorts, and no
+        siblings.
         """
         self._callers.demand(caller, Access("list", GROUP, "localqueues", namespace=namespace))
         return self._read(partial(namespace_tree, namespace=namespace))

@@ -1,4 +1,4 @@
-"""A cluster as the reconciler would know it, read once: for those who have no reconciler to ask."""
+"""A cluster as the reconciler would see it, read once: for callers without a reconciler to ask."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from scheduling.world.world import World
 def snapshot(
     cluster: ClusterClient, settings: DecisionSettings | None = None, without: Container[Resource] = ()
 ) -> World:
-    """All that decisions go by, as it is now; nothing is decided. Raises ClusterError.
+    """All objects that decisions depend on, as they are now; nothing is decided. Raises ClusterError.
 
-    A kind whose CustomResourceDefinition is not installed, and one in `without`, counts as one without objects.
+    A kind without an installed CustomResourceDefinition, or listed in `without`, counts as a kind without objects.
     """
     settings = settings or DecisionSettings()
     wanted = (each for each in _kinds(settings) if each.resource not in without)
@@ -31,13 +31,13 @@ def snapshot(
 
 
 def observed(cluster: ClusterClient, settings: DecisionSettings | None = None) -> Core:
-    """The same with what /v1 asks; it decides nothing. Raises ClusterError."""
+    """A core with these objects, which /v1 can read; it decides nothing. Raises ClusterError."""
     settings = settings or DecisionSettings()
     return _core((_listed(cluster, each) for each in _kinds(settings)), settings)
 
 
 def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: DecisionSettings | None = None) -> World:
-    """The same of objects that were read before, in the versions that the reconciler reads."""
+    """The same for objects that were read before, in the API versions that the reconciler reads."""
     settings = settings or DecisionSettings()
     every = _kinds(settings)
     found: dict[str, list[Observed[object]]] = {each.kind: [] for each in every}

@@ -1,4 +1,4 @@
-"""The quota trees as JSON: each node with its quota, what is in use and borrowed there, and who waits.
+"""The quota trees as JSON: each node with its quota, its usage, what it borrows, and its pending workloads.
 
 The fields are those of `quotree tree -o json`.
 """
@@ -45,7 +45,7 @@ def tree_json(states: list[NodeState]) -> dict[str, Any]:
 
 
 def namespace_tree(world: World, namespace: str) -> dict[str, Any]:
-    """The ClusterQueues of its LocalQueues, and of the Cohorts above them nothing but the names."""
+    """The ClusterQueues of a namespace's LocalQueues, and only the names of the Cohorts above them."""
     local = world.queues.local_queues.values()
     wanted = {queue.cluster_queue for queue in local if queue.namespace == namespace}
     states = nodes(world, [(True, name) for name in sorted(wanted)])
@@ -82,7 +82,7 @@ def _kind(state: NodeState) -> str:
 
 
 def _children(states: Iterable[NodeState]) -> dict[str, list[str]]:
-    """By Cohort, by name."""
+    """The children of each Cohort, sorted by name."""
     found: dict[str, list[str]] = {}
     for state in states:
         if state.parent is not None:
@@ -91,7 +91,7 @@ def _children(states: Iterable[NodeState]) -> dict[str, list[str]]:
 
 
 def _nominal_below(states: Iterable[NodeState]) -> dict[str, dict[FlavorResource, int]]:
-    """By Cohort, the nominal quota of all below it."""
+    """The nominal quota of the subtree of each Cohort."""
     states = list(states)
     ups = {state.name: state.up for state in states if not state.is_queue}
     found: dict[str, dict[FlavorResource, int]] = {}

@@ -1,4 +1,4 @@
-"""Volcano's queues with their quota, what is allocated, and their PodGroups. Read in the loop's thread."""
+"""Volcano's queues with their quota, allocation and PodGroups. Read in the loop's thread."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 
 class NoQueues(LookupError):
-    """This process does not look after Volcano's queues."""
+    """This process does not manage Volcano's queues."""
 
 
 def tree(core: Core) -> VolcanoQueueTree:
-    """Raises NoQueues."""
+    """The tree of Volcano's queues. Raises NoQueues."""
     for each in core.controllers:
         if isinstance(each, VolcanoQueuesController):
             return each.tree
@@ -30,7 +30,7 @@ def queue_names(core: Core) -> list[str]:
 
 
 def queue_nodes(core: Core, names: Iterable[str]) -> list[dict[str, Any]]:
-    """Of those queues that are still there; `podGroups` counts the queue with all below it."""
+    """The queues that still exist; `podGroups` counts the whole subtree of the queue."""
     known = tree(core)
     return [_node(known, known.queues[name]) for name in names if name in known.queues]
 

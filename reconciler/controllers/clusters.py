@@ -1,5 +1,4 @@
-"""MultiKueueClusters, and the AdmissionChecks that place workloads on them: where workers' kubeconfigs come from, and
-the condition Active of both."""
+"""The conditions Active of MultiKueueClusters and of AdmissionChecks that use them, and the sources of kubeconfigs."""
 
 from __future__ import annotations
 
@@ -128,12 +127,12 @@ class ClustersController(Controller):
     # --- credentials that end
 
     def expiry(self, name: str) -> Expiry | None:
-        """When the worker's credentials end, where they say."""
+        """The moment at which the worker's credentials expire, if they say so."""
         worker = self.workers.get(name)
         return worker.login.expiry if worker is not None and isinstance(worker.login, WorkerLogin) else None
 
     def _watch_expiries(self, now: int) -> None:
-        """Once for each set of credentials, in time."""
+        """Set an alarm before the credentials expire, once for each set of credentials."""
         for name in self.workers:
             expiry = self.expiry(name)
             if expiry is not None and now >= expiry.warn_at * SECOND and self._warned.get(name) != expiry:
@@ -142,7 +141,7 @@ class ClustersController(Controller):
 
 
 def keep(known: dict[K, T], name: K, value: T | None) -> None:
-    """None: there is none any more."""
+    """Keep the object; None if it was deleted."""
     if value is None:
         known.pop(name, None)
     else:

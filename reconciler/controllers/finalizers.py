@@ -1,8 +1,8 @@
 """The finalizer that keeps a ClusterQueue, a ResourceFlavor or an AdmissionCheck while something needs it.
 
-It is put on whatever is not on its way out, and falls off when deletion was asked for and nothing needs the object any
-more: a ClusterQueue is needed by the workloads that hold quota in it, the others by the ClusterQueues that name them.
-Source: Kueue v0.19, pkg/controller/core.
+Every such object gets the finalizer unless it is being deleted. The finalizer is removed when deletion was requested
+and nothing needs the object any more. The workloads that hold quota in a ClusterQueue need it; the ClusterQueues that
+name a flavor or a check need that. Source: Kueue v0.19, pkg/controller/core.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GUARDED = frozenset(_RESOURCES)
 
 
 def users(world: World, touch: Touch) -> list[str]:
-    """Who still needs the object, by name."""
+    """The names of the objects that still need this object."""
     kind, name = touch
     if kind == RESOURCE_FLAVOR:
         return world.queues_with_flavor(name)
@@ -54,7 +54,7 @@ def finalizers(world: World, touch: Touch, stored: Stored) -> tuple[str, ...]:
 
 
 def finalizer_patch(world: World, touch: Touch, stored: Stored) -> Patch | None:
-    """What puts the finalizer on or takes it off; None where it is as it should be, and for kinds without one."""
+    """The patch that adds or removes the finalizer; None if nothing changes, and for kinds without a finalizer."""
     kind, name = touch
     if kind not in _RESOURCES:
         return None

@@ -1,4 +1,4 @@
-"""An object on which a controller fails holds nobody else up: it rests, and an Event says so."""
+"""Isolates an object on which a controller fails: it is left alone for a while, and an Event reports the error."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ class InternalErrors:
         self._rests: dict[Key, tuple[int, RandomBackoff]] = {}
 
     def rest(self, key: Key, now: int) -> int | None:
-        """Until when the object rests; None where it does not."""
+        """The moment until which the object is left alone; None if it may be looked at."""
         until, _ = self._rests.get(key, (0, None))
         return until if now < until else None
 
     def guarded(
         self, key: Key, writes: Callable[[], Iterable[WantedWrite]], about: ObjectReference | None, now: int
     ) -> list[WantedWrite]:
-        """What `writes` gives; where it fails, the Event that says so. The object rests then."""
+        """The result of `writes`, or the Event that reports its failure. After a failure the object is left alone for a
+        while.
+        """
         try:
             found = [*writes()]
         except Exception as error:
@@ -55,7 +57,7 @@ class InternalErrors:
         busy: Busy,
         now: int,
     ) -> Iterator[WantedWrite | WaitFor | WakeAt]:
-        """What `look` gives, unless one of `keys` is busy. What came of it is looked at, also where it failed."""
+        """The writes of `look`, unless one of `keys` is busy. The item is looked at again after each write."""
         blocked = next((key for key in keys if busy(*key)), None)
         if blocked is not None:
             yield WaitFor(item, blocked)

@@ -1,6 +1,6 @@
-"""What LocalQueues used lately, under admission fair sharing: sampled in time, kept in their status, read back.
+"""The recent usage of LocalQueues for admission fair sharing: sampled regularly, stored in their status, read back.
 
-After a restart the stored amounts are where it goes on, and time counts from then: the downtime decays nothing.
+After a restart the sampling starts from the stored amounts. Time counts from then on: downtime decays nothing.
 Source: Kueue v0.19, pkg/controller/core/localqueue_controller.go; KEP-4136.
 """
 
@@ -29,7 +29,7 @@ def remember(world: World, key: str, status: Mapping[str, Any]) -> None:
 
 
 def begin(world: World, key: str, now: int) -> None:
-    """A process takes samples from now on: what is known by then counts as of this moment."""
+    """This process samples from now on: the usage that is known counts as of this moment."""
     if world.consumption is not None:
         known = world.consumption.record(key)
         world.consumption.put(key, known.consumed if known is not None else {}, now)
@@ -37,9 +37,9 @@ def begin(world: World, key: str, now: int) -> None:
 
 
 def sample(world: World, key: str, now: int) -> int | None:
-    """Take a sample where one is due. How long until the next one, in nanoseconds; None where usage is not followed.
+    """Take a sample if one is due. Returns nanoseconds until the next sample; None if the usage is not sampled.
 
-    It is not followed while the LocalQueue, or its ClusterQueue, admits nothing.
+    Usage is not sampled while the LocalQueue, or its ClusterQueue, admits nothing.
     """
     if world.consumption is None or not followed(world, key):
         return None
@@ -59,9 +59,9 @@ def followed(world: World, key: str) -> bool:
 
 
 def admission_share(world: World, key: str, before: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-    """status.fairSharing of a LocalQueue, which was `before`; None before its first sample.
+    """The status.fairSharing of a LocalQueue; None before its first sample. `before`: the stored value.
 
-    A LocalQueue has no share of a Cohort: 0. While its usage is not followed the status stays as it is.
+    A LocalQueue has no share of a Cohort, so that field is 0. The status stays unchanged while usage is not sampled.
     """
     if world.consumption is not None and not followed(world, key):
         return before
@@ -78,7 +78,7 @@ def _written(amount: Decimal) -> str:
 
 
 def _read(values: Mapping[str, Any]) -> dict[str, Decimal]:
-    """What is no quantity counts as nothing: the next sample puts it right."""
+    """Read stored amounts. An amount that is not a valid quantity counts as 0; the next sample corrects it."""
     found = {}
     for resource, value in values.items():
         try:

@@ -1,4 +1,4 @@
-"""Hands ClusterQueues over to the parts that the roots of their trees name, and asks for those that name this one."""
+"""Hands ClusterQueues over to the parts that the roots of their trees name, and requests those that name this part."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AGAIN = SECOND
 
 
 class PartsController(Controller):
-    """The claim that is looked at is the stored one, and its write is bound to that version."""
+    """Changes claims. Each decision uses the stored claim, and its write is bound to that version."""
 
     def __init__(self, partition: TreePartition, records: Records) -> None:
         self._partition = partition
@@ -33,7 +33,9 @@ class PartsController(Controller):
         self._asked: dict[str, int] = {}
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """What is due stays due until its write is observed, and is looked at in each turn."""
+        """Change the claims that are due. A claim stays due, and is looked at in each turn, until its write is
+        observed.
+        """
         del busy  # of what another part holds, too: asking for it is the one write of it that this part makes
         idle: dict[int, bool] = {}
         for name in [*islice(self._partition.due, _AT_ONCE)]:
@@ -64,13 +66,13 @@ class PartsController(Controller):
             yield WantedWrite(key, patch, about, *_news(before, after))
 
     def _idle(self, tree: PartitionedTree) -> bool:
-        """Whether no write about work of the tree is under way, which would come after the handover."""
+        """Whether no write about the tree's work is in flight. Such a write could arrive after the handover."""
         ours = frozenset(tree.queues)
         flying = (name for kind, name in self._records.in_flight if kind == WORKLOAD)
         return not any(ours.intersection(self._queues_of(name)) for name in flying)
 
     def _queues_of(self, name: str) -> Iterator[str]:
-        """The ClusterQueues that the write may be about, by what is stored, decided and being written."""
+        """The ClusterQueues that the write may be about: in the Workload as stored, as decided and as in flight."""
         record, stored = self._records.find((WORKLOAD, name)), self._records.workload(name)
         versions: list[Workload | None] = [stored.value if stored is not None else None]
         if record is not None:
@@ -82,7 +84,7 @@ class PartsController(Controller):
 
 
 def _news(before: TreeClaim, after: TreeClaim) -> tuple[str, str]:
-    """The reason and the message of the Event; empty for what is asked."""
+    """The reason and the message of the Event; empty while the part only requests the ClusterQueue."""
     if before.part == after.part:
         return "", ""
     message = f"Part {before.part} hands over to part {after.part}, which the root of the tree names"

@@ -1,6 +1,7 @@
-"""Workloads that run on other clusters: which are to be looked at, and what is written here and there.
+"""The controller of workloads that run on other clusters. It selects the workloads to look at, and writes on all
+clusters.
 
-It starts from what is stored; beside that it remembers writes to workers that are in flight, and their failures.
+Decisions start from what is stored. In memory are only the writes to workers that are in flight, and their failures.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ _WAITING_EVERY = 2 * SECOND
 
 
 class PlacementController(Controller):
-    """`jobs` are the kinds of jobs that can run on workers, with what is watched of them; `pods`: so can Pods."""
+    """Places workloads on worker clusters.
+
+    `jobs`: the kinds of jobs that can run on workers, with their watched views.
+    `pods`: Pods can run on workers, too.
+    """
 
     def __init__(
         self,
@@ -82,11 +87,11 @@ class PlacementController(Controller):
 
     @property
     def caches(self) -> Mapping[str, WorkerCache]:
-        """What is known of each worker."""
+        """The cache of each worker."""
         return self.snapshot.caches
 
     def refused(self, name: str, now: int) -> list[tuple[str, PlacementRefusal]]:
-        """Why each worker that was asked does not admit the workload `namespace/name`; in the loop's thread."""
+        """Why each worker that was asked does not admit the workload `namespace/name`. Read in the loop's thread."""
         observed = self._stored(name)
         return self.snapshot.refused(name, observed, self._here.get(name), now) if observed is not None else []
 
@@ -142,7 +147,7 @@ class PlacementController(Controller):
         self._dirty[workload] = None
 
     def _forget(self, workload: str) -> None:
-        """It is gone here, so that nothing of it may stay elsewhere."""
+        """The workload is gone here, so all of its copies on workers have to go."""
         self._all.pop(workload, None)
         self._waiting.pop(workload, None)
         if workload in self._here or self.snapshot.anywhere(workload):
@@ -153,7 +158,7 @@ class PlacementController(Controller):
             del self._of_job[owner]
 
     def _owner(self, local: Workload) -> Key | None:
-        """The job that it stands for, if that is of a kind that can be taken elsewhere."""
+        """The workload's job, if it is of a kind that can run on workers."""
         for owner in local.owners:
             if self._pods and owner.group_kind == POD:
                 return UNIT, local.key
@@ -208,7 +213,7 @@ class PlacementController(Controller):
             self._dirty.update(dict.fromkeys(self.snapshot.cache(cluster).names()))
 
     def _concerns(self, cluster: str, name: str) -> bool:
-        """Whether it matters to the workload how that worker can be reached."""
+        """Whether the workload depends on the connection to that worker."""
         observed = self._stored(name)
         return name in self._waiting or (
             observed is not None and cluster in (observed.value.cluster, placed_on(observed.value))
@@ -222,14 +227,16 @@ class PlacementController(Controller):
         self._look_again(name)
 
     def _look_again(self, name: str) -> None:
-        """Empty: at all that wait, some time later, since queues change often."""
+        """Look at the workload again. An empty name: look at all that wait, some time later, because queues change
+        often.
+        """
         if name:
             self._dirty[name] = None
         elif not self._all_waiting_at:
             self._all_waiting_at = self._writes.now + _WAITING_EVERY
 
     def _answer(self, outcome: Written, cache: WorkerCache) -> Observed[object] | None:
-        """The object as it is now on the worker; what is deleted and waits for nothing is gone."""
+        """Take in the object as it is on the worker. An object that was deleted and has no finalizer is gone."""
         key, meta = outcome.key, metadata(outcome.manifest)
         if isinstance(outcome.action, Delete) and key[0] == REMOTE_PODS.kind:
             return None  # its node takes its time; the watch reports when it is gone
@@ -248,7 +255,7 @@ class PlacementController(Controller):
     # --- what is to be written
 
     def completed(self, reserved: Workload, now: int) -> Workload:
-        """Who is nominated is known with the quota, and stored with it: before any copy is made, or not at all."""
+        """Add the nominated clusters to the quota reservation, so that they are stored before any copy is made."""
         observed = self._stored(reserved.key)
         if observed is None or self.snapshot.state(reserved) is None:
             return reserved
@@ -275,7 +282,7 @@ class PlacementController(Controller):
         yield from self._steps.rest()
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
-        """Whom it is time to look at again."""
+        """The workloads whose time has come."""
         for key, write in self._writes.rested(self._connected):
             self._dirty[self._workload_of(key)] = None
             yield from () if write is None else (write,)

@@ -1,4 +1,4 @@
-"""What was decided of one Workload, as writes here and on other clusters."""
+"""Turns the decisions about one Workload into writes on this cluster and on others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from scheduling.status.reservation import sync_admitted
 
 
 class WorkloadAndJob(NamedTuple):
-    """A Workload here with its job, as they are looked at; `name` is that of the Workload."""
+    """A Workload of this cluster with its job. `name` is the Workload's."""
 
     name: str
     observed: Observed[Workload] | None
@@ -52,7 +52,7 @@ class WorkloadAndJob(NamedTuple):
 
 
 class PlacementSteps:
-    """`kinds` are the kinds of jobs that can run on workers, by name."""
+    """`kinds`: the kinds of jobs that can run on workers, by name."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class PlacementSteps:
         self._later: list[WorkerWrite] = []
 
     def rest(self) -> list[WorkerWrite]:
-        """Further copies of what was carried out since the last call: the first copy of each Workload goes before."""
+        """The remaining copies since the last call. The first copy of each Workload is written before them."""
         later, self._later = self._later, []
         return later
 
@@ -104,7 +104,7 @@ class PlacementSteps:
             yield from self._writes.send(step.cluster, *found)
 
     def _local(self, name: str, local: Workload, check: str, steps: list[Local], now: int) -> Iterator[WantedWrite]:
-        """All that is written of the workload here, in one go."""
+        """All writes of the workload here, in one step."""
         after = local
         for step in steps:
             after = applied(after, check, step, now)
@@ -122,7 +122,7 @@ class PlacementSteps:
             yield WantedWrite((WORKLOAD, name), patch, reference(local), "MultiKueue", news.message, news.warning)
 
     def _job_writes(self, step: CopyStatus | ReportStopped, at: WorkloadAndJob) -> Iterator[WantedWrite]:
-        """What the job here shows of the one elsewhere."""
+        """The writes that show the status of the remote job on the local one."""
         if at.owner is not None and at.owner[0] == UNIT:
             cache = self._snapshot.cache(step.cluster) if isinstance(step, CopyStatus) else None
             yield from self._snapshot.pods.status_writes(step, at.name, cache)

@@ -1,7 +1,7 @@
-"""Managed Pods, by the Workload that they share: which are to be looked at, and what is written for them.
+"""The controller of managed Pods, grouped by their Workload.
 
-Of each Pod the little that decisions go by is kept beside the packed whole, so that a group of thousands costs nothing
-while nothing about it changes, and little when one of its Pods does.
+Of each Pod it keeps the few fields that decisions need, beside the packed manifest. So a group of thousands costs
+nothing while it does not change, and little when one of its Pods does.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ WATCHED_PODS: WatchedKind[GroupPod] = WatchedKind(
 
 
 def watched_pods(naming: Naming) -> WatchedKind[GroupPod]:
-    """`naming`: how Pods name their group or Workload."""
+    """The watched view of managed Pods. `naming`: how Pods name their group or Workload."""
     return replace(WATCHED_PODS, read=partial(read_member, naming=naming))
 
 
 class PodsController(Controller):
-    """A unit is what shares a Workload, by `namespace/name` of that. While any write for a unit is in flight it gets no
-    step, so that each step sees what came of the one before.
+    """Runs the steps of Pods. A unit is the Pods that share a Workload, keyed by the `namespace/name` of the Workload.
+
+    A unit gets no step while a write for it is in flight, so each step sees the result of the one before.
     """
 
     def __init__(self, stored: Lookup, bypasses: Bypasses | None = None, naming: Naming = NAMING) -> None:
@@ -83,13 +84,15 @@ class PodsController(Controller):
             self._end(name)
 
     def found(self, observed: Observed[object]) -> None:
-        """What a watch has shown since is newer."""
+        """Take in the answer to a read, unless the watch has shown a newer version since."""
         name, member = observed.key[1], WATCHED_PODS.value(observed)
         if member is not None and self._sight.sought(name) and self._sight.answers(name):
             self._show(name, self._known(name), member)
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """No watch tells what becomes of a Pod without the label, and that of one with it may come late."""
+        """Take in the answer to a write: no watch reports a Pod without the label, and the watch may be late for
+        others.
+        """
         del action
         name, member = observed.key[1], WATCHED_PODS.value(observed)
         known = self._known(name) if member is not None else None
@@ -110,7 +113,7 @@ class PodsController(Controller):
         self._is_gone(name, uid)
 
     def _is_gone(self, name: str, uid: str) -> None:
-        """Who lists it may have no other."""
+        """The Pod is gone: a Workload that lists it may have no other."""
         listing = self._owned.of(uid)
         self._sight.is_gone(name, uid, listing)
         self._loose.update(dict.fromkeys(workload for workload in listing if workload not in self._units))
@@ -119,7 +122,7 @@ class PodsController(Controller):
         return self._units[self._unit_of[name]][name] if name in self._unit_of else None
 
     def _show(self, name: str, known: GroupPod | None, member: GroupPod) -> None:
-        """A Pod that is known, or that a Workload lists, stays so whatever it says of itself by now."""
+        """Take in a Pod. A Pod that is known, or that a Workload lists, stays managed whatever its labels say now."""
         if known is not None and known.uid != member.uid:
             self._forget(name, known)
             known = None
@@ -141,7 +144,7 @@ class PodsController(Controller):
         self._name_of[member.uid] = name
 
     def _home(self, member: GroupPod) -> str:
-        """The Workload that lists it, and before any does the one that it names."""
+        """The Workload that lists the Pod; before any lists it, the one that the Pod names."""
         listed = self._owned.of(member.uid)
         return member.workload if member.workload in listed or not listed else listed[0]
 
@@ -184,7 +187,7 @@ class PodsController(Controller):
             self._loose[workload] = None
 
     def inputs_changed(self, inputs: JobInputs) -> None:
-        """Flavors and priority classes matter to those that still wait."""
+        """Flavors and priority classes changed: that matters to the units that still wait."""
         self._inputs = inputs
         waiting = (key for key, unit in self._units.items() if any(member.gated for member in unit.values()))
         self._dirty.update(dict.fromkeys(waiting))
@@ -208,7 +211,7 @@ class PodsController(Controller):
                 yield from self._look_at(name, item, now)
 
     def _blocked(self, name: str, busy: Busy) -> Key | None:
-        """An object of the unit that is still being written, or rests."""
+        """An object of the unit that is in flight or backing off."""
         awaited = self._awaited.get(name, [])
         while awaited and not busy(*awaited[-1]):
             awaited.pop()
@@ -247,8 +250,9 @@ class PodsController(Controller):
         return steps(unit, self._read(name), lambda: self._whole(name), self._inputs, whole_second(now))
 
     def _let_go(self, name: str) -> Iterator[WantedWrite]:
-        """A Workload whose Pods are all gone. The garbage collector takes it, but may take its time, while others wait
-        for its quota: so it is taken away here unless it is finished.
+        """Delete a Workload whose Pods are all gone, unless it is finished.
+
+        The garbage collector deletes it eventually, but its quota is needed before that.
         """
         read = self._read(name)
         if read is not None and name not in self._units and _of_pods(read):
@@ -273,8 +277,11 @@ class PodsController(Controller):
 
 
 def _of_pods(read: Workload) -> bool:
-    """Whether it was made of Pods. They may have been deleted in a way that left it without owners, which the garbage
-    collector never takes; then its name, or the mark of a group, tells. Those on a worker cluster never have any.
+    """Whether the Workload was made for Pods. Workloads on a worker cluster are excluded: they never have owners.
+
+    A deletion that orphans dependents leaves the Workload without owners, and the garbage collector never deletes it.
+    Its
+    name or its group label identifies it then.
     """
     if read.owners:
         return all((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)

@@ -1,6 +1,6 @@
-"""Workloads follow the value of their WorkloadPriorityClass, whether they wait, run or have finished.
+"""Updates the priority of Workloads from their WorkloadPriorityClass while they wait or run, and after they finish.
 
-A value that somebody wrote by hand stays until the class has another one, or another process leads.
+A value that was written by hand stays until the class changes, or another process leads.
 Source: Kueue v0.19, pkg/controller/core (WorkloadPriorityClass controller).
 """
 
@@ -23,7 +23,7 @@ _AT_ONCE = 250
 
 
 class PrioritiesController(Controller):
-    """`look` finds a Workload as it is stored."""
+    """`look` returns a Workload as it is stored."""
 
     def __init__(self, look: Lookup) -> None:
         self._look = look
@@ -66,7 +66,7 @@ class PrioritiesController(Controller):
         self._due[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """All are looked at when this process begins to lead."""
+        """Update the Workloads whose class changed. All are checked when this process begins to lead."""
         del now
         if not self._leads:
             self._leads = True
@@ -80,7 +80,7 @@ class PrioritiesController(Controller):
             yield WaitFor(key, key)  # until it has that value
 
     def _outdated(self, name: str) -> tuple[Workload, int] | None:
-        """It, and the value that it should have. One that has that value already is forgotten."""
+        """The Workload with the value that it should have; None if it has that value, and it is forgotten then."""
         read, value = self._read(name), self._values.get(self._class_of.get(name, ""))
         if read is not None and value is not None and read.base != value:
             return read, value
@@ -93,6 +93,6 @@ class PrioritiesController(Controller):
 
 
 def _class_of(workload: Workload) -> str:
-    """The WorkloadPriorityClass that it names; empty where it names none."""
+    """The WorkloadPriorityClass that the Workload names; empty if it names none."""
     named = workload.priority_class
     return named.name if named is not None and named[:2] == WORKLOAD_PRIORITY_CLASS else ""

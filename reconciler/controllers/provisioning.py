@@ -1,4 +1,4 @@
-"""AdmissionChecks that ask an autoscaler for new nodes: their condition Active, and the requests of workloads."""
+"""The controller of AdmissionChecks that request nodes from an autoscaler: their condition Active, and the requests."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _AGAIN = 10 * SECOND
 
 
 class ProvisioningController(Controller):
-    """`cleanup`: the requests of a workload go when it is evicted (Kueue's gate CleanupProvisioningRequestsOnEviction).
+    """`cleanup`: an eviction deletes the workload's requests (Kueue's gate CleanupProvisioningRequestsOnEviction).
 
-    A request that was to be deleted counts no more, whatever a watch that lags says: it stands for the nodes of an
-    earlier reservation.
+    A request that this controller has deleted no longer counts, even if a late watch still shows it: it represents the
+    nodes of an earlier reservation.
     """
 
     watched = (CONFIGS, REQUESTS, TEMPLATES, CHECK_VIEW, FLAVOR_VIEW)
@@ -99,7 +99,7 @@ class ProvisioningController(Controller):
                 self._dirty[_WORKLOAD, workload.key] = None
 
     def _see(self, key: Key, before: Controlled | None, after: Controlled | None) -> None:
-        """Keep who belongs to which workload; what is gone, or is another one by now, is doomed no more."""
+        """Index the object by its Workload. A uid that is gone, or was replaced, is removed from the deleted ones."""
         if before is not None:
             if after is None or after.uid != before.uid:
                 self._doomed.pop(before.uid, None)
@@ -171,7 +171,7 @@ class ProvisioningController(Controller):
                 yield WaitFor(item, write.key)
 
     def _delete(self, item: Key, write: WantedWrite, uid: str, now: int) -> Iterator[Wanted]:
-        """Once, and again some time later where it is still there."""
+        """Delete the object, and again some time later if it still exists."""
         if now >= self._doomed.get(uid, 0):
             self._doomed[uid] = now + _AGAIN
             yield write
@@ -204,7 +204,7 @@ class ProvisioningController(Controller):
         )
 
     def _config(self, check: str) -> ProvisioningConfig | None:
-        """None where the check is not active."""
+        """The config of the check; None if the check is not active."""
         settings = self._checks[check]
         fault = parameters_fault(
             settings.parameters, PROVISIONING_REQUEST_CONFIG, CONFIG_RESOURCE.plural, self._configs
@@ -217,7 +217,7 @@ def _names(check: CheckSettings, config: str) -> bool:
 
 
 def _owner(controlled: Controlled) -> str:
-    """The Workload that controls it, as `namespace/name`."""
+    """The Workload that controls the object, as `namespace/name`."""
     return f"{controlled.namespace}/{controlled.owner_name}"
 
 

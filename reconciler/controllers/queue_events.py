@@ -1,4 +1,4 @@
-"""Events about ClusterQueues and Cohorts that stop admitting, or go on. Source: Kueue v0.19; KEP-79 for cycles."""
+"""Events for ClusterQueues and Cohorts that stop or resume admission. Source: Kueue v0.19; KEP-79 for cycles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduling.world.world import World
 
 
 class QueueEvents:
-    """Remembers why each queue stopped, since not every Cohort's status can hold it. `records` has the queues."""
+    """Remembers why each queue stopped, because not every Cohort's status can hold it. `records` has the queues."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -30,13 +30,13 @@ class QueueEvents:
                 yield self._event(touch, ready)
 
     def _event(self, touch: Touch, ready: ReadyCondition) -> WantedWrite:
-        """A Cohort that ClusterQueues name need not exist; there is no Event about it then."""
+        """An Event about the object. A Cohort that only ClusterQueues name does not exist, and gets no Event."""
         about = refer_to(KUEUE_VERSION, *touch, self._records.detail(touch))
         return WantedWrite(touch, None, about, ready.reason, ready.message, warning=not ready.active)
 
 
 def _readiness(world: World, touch: Touch) -> ReadyCondition | None:
-    """None of what is gone, or never stops by itself."""
+    """The readiness of the object; None if it is gone, or is of a kind that never stops."""
     kind, name = touch
     if kind == CLUSTER_QUEUE and name in world.state.queues:
         return readiness_of(world, name)

@@ -1,8 +1,8 @@
-"""The status of ClusterQueues, LocalQueues and Cohorts, and what of it is to be written.
+"""Computes the status of ClusterQueues, LocalQueues and Cohorts, and the writes that change it.
 
-Each status is worked out from the world as it is; only what differs from what is stored is written, bound to the
-version that was read. Field by field as Kueue writes it; what others put there stays. A Cohort's conditions and usage
-are fields of our own CustomResourceDefinition, which Kueue's would prune.
+Each status follows from the world as it is. Only fields that differ from the stored status are written, bound to the
+version that was read. Each field has Kueue's format; fields that others set there stay. The conditions and the usage
+of a Cohort are fields of our own CustomResourceDefinition; Kueue's definition would prune them.
 Source: Kueue v0.19, pkg/controller/core; KEP-79 for the condition CohortActive.
 """
 
@@ -48,7 +48,7 @@ _NOTHING = QueueUsage((), (), 0, 0)
 
 
 class ReadyCondition(NamedTuple):
-    """A condition that is to be: whether it holds, with the reason and the message."""
+    """A condition to be written: whether it holds, the reason and the message."""
 
     active: bool
     reason: str
@@ -61,7 +61,7 @@ class ReadyCondition(NamedTuple):
 def status_of_cluster_queue(
     world: World, name: str, before: Stored = _BARE, now: int = 0, shares: Shares | None = None
 ) -> dict[str, Any]:
-    """Raises KeyError where the world has no such ClusterQueue. `now` in nanoseconds."""
+    """The status of a ClusterQueue. Raises KeyError if it does not exist in the world. `now` is in nanoseconds."""
     queue = world.state.queues[name]
     usage, ready = queue_usage(queue), readiness_of(world, name)
     status = {
@@ -78,7 +78,7 @@ def status_of_cluster_queue(
 
 
 def status_of_local_queue(world: World, key: str, before: Stored = _BARE, now: int = 0) -> dict[str, Any]:
-    """Of `namespace/name`. Raises KeyError where the world has no such LocalQueue."""
+    """The status of the LocalQueue `namespace/name`. Raises KeyError if it does not exist in the world."""
     local = world.queues.local_queues[key]
     queue = world.state.queues.get(local.cluster_queue)
     usage = local_queue_usage(queue, local.namespace, local.name) if queue is not None else _NOTHING
@@ -98,7 +98,10 @@ def status_of_local_queue(world: World, key: str, before: Stored = _BARE, now: i
 def status_of_cohort(
     world: World, name: str, before: Stored = _BARE, now: int = 0, shares: Shares | None = None, whole: bool = True
 ) -> dict[str, Any]:
-    """Raises KeyError where the world has no such Cohort. `whole`: our own definition is installed, not Kueue's."""
+    """The status of a Cohort. Raises KeyError if it does not exist in the world.
+
+    `whole`: our own CustomResourceDefinition is installed, not Kueue's.
+    """
     node = world.state.tree.cohorts[name]
     status = {**before.status, "fairSharing": _share(world, node, shares)}
     if whole:
@@ -108,7 +111,7 @@ def status_of_cohort(
 
 
 def readiness_of(world: World, queue: str) -> ReadyCondition:
-    """Whether a ClusterQueue admits: by itself, and by its tree."""
+    """Whether a ClusterQueue admits work, considering its own state and its tree."""
     found: Readiness = world.can_admit(queue)
     return ReadyCondition(found.active, found.reason, found.message)
 
@@ -125,7 +128,7 @@ def readiness_of_local(world: World, local: LocalQueueSettings) -> ReadyConditio
 
 
 def cohort_readiness(world: World, node: QuotaNode) -> ReadyCondition:
-    """Whether anything new is admitted in the tree of a Cohort."""
+    """Whether the tree of a Cohort admits new work."""
     if cycle := world.state.tree.broken(node):
         way = " -> ".join(cohort.name for cohort in (*cycle, cycle[0]))
         return ReadyCondition(
@@ -135,7 +138,7 @@ def cohort_readiness(world: World, node: QuotaNode) -> ReadyCondition:
 
 
 def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:
-    """What all ClusterQueues below hold together, and how much of it is borrowed from outside; by name."""
+    """The total usage of all ClusterQueues below, and how much of it is borrowed from outside; by name."""
     total: dict[FlavorResource, int] = {}
     for each in stored_below(node):
         if each.is_queue:
@@ -150,7 +153,7 @@ def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:
 
 
 def _flavors(usage: Iterable[ResourceUsage], borrowed: bool = False, most: int = _FLAVORS) -> list[dict[str, Any]]:
-    """In the order of the flavors, no more than the schema takes; the resources of each by name."""
+    """The usage by flavor, in the order of the flavors and within the schema's limit; the resources of each by name."""
     found: dict[str, list[dict[str, Any]]] = {each.pair.flavor: [] for each in usage}
     for entry in sorted(usage, key=lambda each: each.pair.resource):
         resource = entry.pair.resource
@@ -169,7 +172,7 @@ def _share(world: World, node: QuotaNode, shares: Shares | None) -> dict[str, An
 
 
 def _present(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is empty; counts stay, also of nothing."""
+    """The fields without empty ones; counts of 0 stay."""
     return {key: value for key, value in status.items() if value is not None and value != [] and value != {}}
 
 
@@ -184,9 +187,10 @@ def change(
     shares: Shares | None = None,
     cohorts_whole: bool = True,
 ) -> Patch | None:
-    """What is to be written of an object; None where it shows that already, or there is no such object any more.
+    """The write that changes the status; None if the status is up to date, or the object is gone.
 
-    `before` is what was read of it, None where it is gone. `cohorts_whole` as for `status_of_cohort`.
+    `before`: the stored object, None if it is gone.
+    `cohorts_whole`: as for `status_of_cohort`.
     """
     after = _status(world, touch, before, now, shares, cohorts_whole) if before is not None else None
     body = differences(before.status, after) if before is not None and after is not None else {}

@@ -1,6 +1,6 @@
-"""What finished, and the jobs of what was deactivated, is deleted some time later, where the configuration says so.
+"""Deletes finished Workloads, and the jobs of deactivated ones, after the time that the configuration sets.
 
-When that time is over follows from the conditions of each, so a new process goes on where the one before ended.
+The moment of deletion follows from the conditions of each, so a new process continues where the last one ended.
 Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework); KEP-1618.
 """
 
@@ -32,14 +32,14 @@ _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Times in nanoseconds; None: for ever."""
+    """The retention times in nanoseconds; None: keep for ever."""
 
     finished: int | None = None
     deactivated: int | None = None
 
 
 class RetentionController(Controller):
-    """`kinds`: the jobs that are followed, each with the name of its kind in the core, and where it is."""
+    """`kinds`: the kinds of jobs that may be deleted, each with its name in the core and its resource."""
 
     def __init__(
         self, look: Lookup, retention: Retention, kinds: Mapping[GroupKind, tuple[str, Resource]] = _NO_KINDS
@@ -59,14 +59,16 @@ class RetentionController(Controller):
             self._set(workload, moment)
 
     def _set(self, workload: str, moment: int) -> None:
-        """One moment for each; where most of the order is of such that are gone, it is made anew."""
+        """Set the moment of one object. The heap is rebuilt when most of its entries are out of date."""
         self._moments[workload] = moment
         heapq.heappush(self._order, (moment, workload))
         if len(self._order) > 2 * len(self._moments) + _SPARE:
             self._order = sorted((at, name) for name, at in self._moments.items())
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """A deletion for each whose time is over; until it is gone, another one some time later."""
+        """Delete the objects whose time is over. The deletion is repeated some time later while the object still
+        exists.
+        """
         while self._order and self._order[0][0] <= now:
             set_for, name = heapq.heappop(self._order)
             if self._moments.get(name) != set_for:
@@ -81,9 +83,9 @@ class RetentionController(Controller):
             yield from [write for write in deletions if not (busy(*write.key) or busy("Workload", name))]
 
     def _deletions(self, observed: Observed[Workload]) -> Iterator[WantedWrite]:
-        """Of the Workload where it is finished, and of its job where it is deactivated.
+        """The deletions for a Workload: of itself if it is finished, of its job if it is deactivated.
 
-        A Workload without a job that is known stays: the controller of that job would make it anew, and active.
+        A deactivated Workload without a known job stays: the job's controller would create it anew, and active.
         """
         workload = observed.value
         if not workload.finished:
@@ -94,7 +96,7 @@ class RetentionController(Controller):
         yield WantedWrite(("Workload", workload.key), action, reference(workload), "Deleted", message)
 
     def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
-        """The jobs that it is the Workload of, where they are of a kind that is known."""
+        """The jobs that the Workload belongs to, if they are of a known kind."""
         for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
             known, name = self._kinds.get(group_kind(owner)), text(owner.get("name"))
             if known is None or not name:
@@ -108,7 +110,7 @@ class RetentionController(Controller):
 
 
 def end_of(workload: Workload, retention: Retention) -> int | None:
-    """The moment from which on it is to be gone; None while it is to stay, and where it goes already."""
+    """The moment of deletion; None while the Workload is to stay, and if it is being deleted already."""
     if workload.deleting:
         return None
     finished, evicted = workload.holding(FINISHED), workload.holding(EVICTED)

@@ -1,10 +1,11 @@
 """The statuses and finalizers of queues, Cohorts, flavors and checks.
 
-A change is written at once. Many workloads change one status, so the next change of the same object is written a second
-later, once for all that came meanwhile; finalizers and statuses each have their own second. Nothing that may go waits.
+A change is written at once. The next change of the same object is written a second later, together with all changes
+in between, because many workloads change one status. Finalizers and statuses have separate intervals. An object that
+is being deleted never waits.
 
-Few are under way at a time, and what an object shows is worked out when its turn comes: so a first start over thousands
-of queues writes each status once, with what admissions came to meanwhile. What nobody saw a status of comes first.
+Few writes are in flight at a time, and a status is computed when its turn comes. So a first start with thousands of
+queues writes each status once, including the admissions in the meantime. Objects without a status come first.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _LOOKED_AT = 64
 
 
 class StatusController(Controller):
-    """Comes after the decisions of a turn, so that a status shows what they came to.
+    """Runs after the decisions of a turn, so that a status includes their results.
 
-    `prunes_cohorts`: the definition of Cohorts that is installed is Kueue's, which has no conditions.
+    `prunes_cohorts`: the installed definition of Cohorts is Kueue's, which has no conditions.
     """
 
     watched = tuple(each for each in WATCHED_KINDS if each.kind in KINDS)
@@ -59,7 +60,7 @@ class StatusController(Controller):
         self._under_way: list[Touch] = []
 
     def observe(self, observed: Observed[object]) -> None:
-        """What is on its way out may go as soon as a ClusterQueue no longer names it."""
+        """Take in an object. One that is being deleted may go as soon as no ClusterQueue names it."""
         key = observed.key
         self._later[key] = None
         if observed.value is None:
@@ -77,10 +78,13 @@ class StatusController(Controller):
         self._later[item] = None
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """A Cohort that has no conditions after they were written is of Kueue's definition, which prunes them.
+        """Detect Kueue's definition of Cohorts: the answer to a write of conditions has none, because the schema prunes
+        them.
 
-        From then on Cohorts are written without them, or each look would find them missing again; Events say what they
-        would have, and so do the conditions of the ClusterQueues below. Ours, installed later, counts after a restart.
+        From then on Cohorts are written without conditions; otherwise each look would find them missing again. Events
+        and the
+        conditions of the ClusterQueues below report the same. If our definition is installed later, a restart detects
+        it.
         """
         status = action.body.get("status", {}) if isinstance(action, Patch) else {}
         shown = observed.stored.status if observed.stored is not None else {}
@@ -90,7 +94,7 @@ class StatusController(Controller):
             self.prunes_cohorts = True
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """One patch for each object that shows something else by now, as many as may be under way."""
+        """Write one patch for each object whose status has changed, within the limit of writes in flight."""
         changed = dict.fromkeys([*self._later, *self._world.take_touched()])
         self._later = {}
         yield from self._events.of(self._world, changed)
@@ -111,7 +115,9 @@ class StatusController(Controller):
             yield WakeAt(self._line.first, now)  # the rest in the next turn, which begins at once
 
     def _look_at(self, touch: Touch, now: int, shares: Shares) -> Iterator[Wanted]:
-        """Its finalizer goes before its status where something needs the object, or it may go; else after it."""
+        """The next write of the object. The finalizer comes first if something needs the object, or it may go; else
+        last.
+        """
         guard, leaves = self._guard(touch), touch in self._leaving
         if guard is not None and (leaves or users(self._world, touch)):
             yield from self._write(touch, guard, now, again=True, rests=not leaves)
@@ -135,7 +141,7 @@ class StatusController(Controller):
         )
 
     def _write(self, touch: Touch, patch: Patch, now: int, *, again: bool, rests: bool = True) -> Iterator[Wanted]:
-        """Later, where the last write of the same was just now. `again`: the object is looked at once more after it."""
+        """Write the object, or later if it was written just now. `again`: look at the object again after the write."""
         kind = touch, patch.subresource is not None
         rest = self._rests.get(kind, 0)
         if rests and rest > now:
@@ -149,7 +155,7 @@ class StatusController(Controller):
 
 
 class StatusQueue:
-    """The objects to look at, each once: those first whose status nobody has looked at yet, or that may go."""
+    """The objects to look at, each once. First come those that may be deleted, or whose status was never looked at."""
 
     def __init__(self) -> None:
         self._ahead: dict[Touch, None] = {}
@@ -161,11 +167,13 @@ class StatusQueue:
 
     @property
     def first(self) -> Touch:
-        """Raises StopIteration where there is none."""
+        """The next object. Raises StopIteration if there is none."""
         return next(iter(self._ahead or self._others))
 
     def join(self, touch: Touch, *, leaves: bool) -> None:
-        """ClusterQueues and what they name come before what names them."""
+        """Queue the object. ClusterQueues and the objects that they name come before the objects that name
+        ClusterQueues.
+        """
         if leaves or (touch[0] in GUARDED and touch not in self._known):
             self._others.pop(touch, None)
             self._ahead[touch] = None
@@ -173,15 +181,15 @@ class StatusQueue:
             self._others[touch] = None
 
     def leave(self, touch: Touch) -> None:
-        """It is being looked at."""
+        """Remove the object: it is being looked at."""
         self._ahead.pop(touch, None)
         self._others.pop(touch, None)
 
     def know(self, touch: Touch) -> None:
-        """Its status is being looked at, not only its finalizer."""
+        """The status of the object is being looked at, not only its finalizer."""
         if touch[0] in GUARDED:
             self._known.add(touch)
 
     def forget(self, touch: Touch) -> None:
-        """The object is gone."""
+        """Forget the object, which is gone."""
         self._known.discard(touch)

@@ -1,4 +1,4 @@
-"""Workloads as the API server holds them, by `namespace/name`."""
+"""Workloads as the API server stores them, by `namespace/name`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scheduling.objects.workload import Workload
 
 
 class StoredWorkloads:
-    """None where there is none; unpacking the whole is dear, reading is not."""
+    """Returns None for a Workload that does not exist. Unpacking a manifest is expensive; reading the value is not."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
@@ -23,10 +23,10 @@ class StoredWorkloads:
         return found.packed.manifest() if found is not None and found.packed is not None else None
 
     def controller(self, name: str) -> str:
-        """The uid of the object that controls it; empty where none does, or where there is no such Workload."""
+        """The uid of the Workload's controller; empty if it has none, or does not exist."""
         return controller(self.manifest(name) or {})
 
     def whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
-        """Both, or neither."""
+        """The Workload and its manifest; both or neither."""
         manifest = self.manifest(name)
         return (manifest, self.read(name)) if manifest is not None else (None, None)

@@ -1,4 +1,4 @@
-"""How long it takes to undo what was done to Pods behind the webhook's back."""
+"""Measures how long it takes to undo changes of Pods that bypassed the webhook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WAYS = {CUT_OFF: _RAN, LABEL_RESTORED: _LABEL, FINALIZER_RESTORED: _FINALIZER}
 
 
 class Undoing:
-    """Follows Pods from the first write that undoes something until they are as they should be, or are gone."""
+    """Follows Pods from the first corrective write until they are as they should be, or are gone."""
 
     def __init__(self, bypasses: Bypasses) -> None:
         self._bypasses = bypasses
@@ -23,7 +23,7 @@ class Undoing:
         self._wanted: set[tuple[Key, str]] = set()
 
     def turn(self, now: int) -> None:
-        """A turn begins, after all that was observed."""
+        """Begin a turn, after all that was observed."""
         for key in self._gone:
             for way in self._bypasses.ways(key):
                 self._bypasses.end(key, way, now)
@@ -40,7 +40,7 @@ class Undoing:
             self._wanted.add((write.key, way))
 
     def looked(self, members: Iterable[GroupPod], now: int) -> None:
-        """These are the Pods of a unit by now, and what is wanted for them has been said."""
+        """These are the Pods of a unit now, and their corrective writes have been counted."""
         for member in members if len(self._bypasses) else ():
             key = (KIND, member.key)
             for way in self._bypasses.ways(key):
@@ -50,5 +50,5 @@ class Undoing:
 
 
 def _runs_out(way: str, member: GroupPod) -> bool:
-    """Whether it was deleted and has not ended yet."""
+    """Whether the Pod was deleted and has not ended yet."""
     return way == _RAN and member.occupies and member.deleting

@@ -1,4 +1,4 @@
-"""Samples what LocalQueues used lately, and reads it back from their status after a restart.
+"""Samples the recent usage of LocalQueues, and restores it from their status after a restart.
 
 `StatusController` writes the sample to the status. Only the leader samples; a standby reads what the leader wrote.
 """
@@ -18,7 +18,7 @@ from scheduling.world.world import World
 
 
 class UsageController(Controller):
-    """`now` in nanoseconds, as everywhere."""
+    """`now` is in nanoseconds in all methods."""
 
     watched = (LOCAL_QUEUE_VIEW,)
 
@@ -41,7 +41,7 @@ class UsageController(Controller):
             heapq.heappush(self._moments, (0, key))
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Nothing is written here: the samples that are due are taken, of LocalQueues of this part."""
+        """Take the samples that are due, of LocalQueues of this part. Nothing is written here."""
         now = whole_second(now)
         while self._moments and self._moments[0][0] <= now:
             _, key = heapq.heappop(self._moments)

@@ -1,8 +1,9 @@
-"""A job says why it waits: an Event on it, in one sentence, when that is news.
+"""Reports why a job waits: one sentence in an Event on the job, whenever the reason changes.
 
-`kubectl describe job` is where its owner looks. The Workload has Kueue's words in its condition; these are ours
-(`scheduling.visibility.sentence`). What did not change costs nothing, and the sentence is made when its turn to be
-written comes: few a second, however many wait. The jobs that have said nothing yet come first, the newest before all.
+Owners of jobs look at `kubectl describe job`. The Workload has Kueue's words in its condition; these are ours
+(`scheduling.visibility.sentence`). A reason that did not change costs nothing. The sentence is composed when its turn
+to be written comes, so few are composed each second, however many jobs wait. Jobs without an Event come first, the
+newest at the front.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ _TURN = (_WORKLOAD, "")
 
 
 class _Said(NamedTuple):
-    """`state` is what of the Workload the sentence was made of, as `_state` says."""
+    """The last sentence of a workload. `state`: the state of the Workload that the sentence was composed from, see
+    `_state`.
+    """
 
     at: int
     gist: Hashable
@@ -47,9 +50,9 @@ class _Said(NamedTuple):
 
 
 class WaitingJobsController(Controller):
-    """Comes after the decisions of a turn, so that a job says what these came to. Moments are in nanoseconds.
+    """Runs after the decisions of a turn, so that a job reports their results. Moments are in nanoseconds.
 
-    `away`: whether another part looks after this object, and says why it waits.
+    `away`: whether another part manages this object, and reports why it waits.
     """
 
     after_decisions = True
@@ -75,7 +78,7 @@ class WaitingJobsController(Controller):
                 known.pop(workload, None)
 
     def wake(self, item: Key) -> None:
-        """Its turn has come, or its part has become this one."""
+        """The workload's turn has come, or its part has become this one."""
         if item != _TURN:
             self.workload_changed(item[1])
 
@@ -111,7 +114,7 @@ class WaitingJobsController(Controller):
                 self._look_at(name, max(now + SETTLED, said.at + PAUSE))
 
     def _look_at(self, name: str, at: int) -> None:
-        """One moment for each, the earliest; where most of the order is out of date, it is made anew."""
+        """Set the workload's moment, the earliest one. The heap is rebuilt when most of its entries are out of date."""
         if self._due.get(name, at + 1) <= at:
             return
         self._due[name] = at
@@ -131,13 +134,13 @@ class WaitingJobsController(Controller):
                 heapq.heappush(self._first, (-found.value.created, name))
 
     def _next_moment(self, now: int) -> int:
-        """0: nobody waits."""
+        """The next moment; 0 if no job waits."""
         if self._first or self._again:
             return now + SECOND // RATE
         return self._order[0][0] if self._order else 0
 
     def _next(self) -> str:
-        """Whose turn it is; empty where there is none. Who waits no more has no moment any more."""
+        """The next workload, empty if there is none. Workloads that no longer wait lose their moment."""
         while self._first or self._again:
             name = heapq.heappop(self._first)[1] if self._first else self._again.popleft()
             if self._due.pop(name, None) is not None:
@@ -167,14 +170,14 @@ def _may_wait(workload: Workload) -> bool:
 
 
 def _state(workload: Workload) -> Hashable:
-    """What changes with the reason for waiting: the queue, the condition, the checks, whether it is active at all."""
+    """The fields that change with the reason for waiting: queue, condition, checks, and activity of the workload."""
     condition = workload.conditions.get(QUOTA_RESERVED)
     why = (condition.status, condition.reason, condition.message) if condition is not None else None
     return workload.queue, workload.active, why, tuple((each.name, each.state) for each in workload.checks)
 
 
 def _job(workload: Workload) -> ObjectReference | None:
-    """The job, of a group of Pods the first; None for a Workload that belongs to nobody."""
+    """The job, or the first Pod of a group; None for a Workload without an owner."""
     owner = workload.owners[0] if workload.owners else None
     if owner is None:
         return None

@@ -1,1 +1,1 @@
-"""Pods at a gate of ours, whichever project's quota they wait for."""
+"""Pods at a scheduling gate of ours, for the quota of any project."""

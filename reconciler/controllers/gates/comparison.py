@@ -1,8 +1,8 @@
-"""With `--mode observe`: what another scheduler lets in and binds, compared with what our gates would have let pass.
+"""With `--mode observe`: compares what another scheduler binds with what our gates would have let pass.
 
-Only quota is compared. Each Pod that is bound is held against the queues as they were just before, and so is what is
-let into a queue; who comes first is the scheduler's own affair. Watches of several kinds run beside each other, so
-where quota changed shortly before or after, or room came shortly after, nothing is concluded.
+Only quota is compared; the order of Pods is the scheduler's own affair. Each Pod that is bound, and each group that is
+let into a queue, is compared with the queues as they were just before. Watches of several kinds run beside each other.
+So nothing is concluded where quota changed shortly before or after, or where quota became free shortly after.
 """
 
 from __future__ import annotations
@@ -27,14 +27,23 @@ EVERYWHERE = ""
 
 
 class GateVerdict(NamedTuple):
-    """Why a Pod would wait here, empty where it has room. `stands`: whether what was short is still exceeded."""
+    """Why a Pod would wait here; empty if its queue has room.
+
+    `stands`: the quota that was short is still exceeded.
+    """
 
     why: str
     stands: Callable[[], bool]
 
 
 class LetIn(NamedTuple):
-    """`what` it is, its `namespace/name`, the queue, and why it would wait here."""
+    """An object that another scheduler let into a queue.
+
+    `what`: the kind of object.
+    `name`: `namespace/name`.
+    `queue`: the queue.
+    `why`: why the object would wait here.
+    """
 
     what: str
     name: str
@@ -43,24 +52,26 @@ class LetIn(NamedTuple):
 
 
 class PodAtGate(Protocol):
-    """What all projects keep of a Pod."""
+    """The fields of a Pod that all projects keep."""
 
     @property
     def gated(self) -> bool: ...
 
 
 class Judge(Protocol):
-    """Who knows the queues of a project. `pods` is the view of its Pods, each as if it waited at our gate until it is
-    bound."""
+    """A project's queues, as the comparison asks them. `pods` is the view of its Pods.
+
+    Each Pod is read as if it waited at our gate until it is bound.
+    """
 
     @property
     def pods(self) -> WatchedKind[PodAtGate]: ...
 
     def put_pod(self, observed: Observed[object]) -> str:
-        """The Pod has changed, or is gone. What its scheduler says of why it waits; empty where it does not."""
+        """Take in a Pod that has changed, or is gone. Returns its scheduler's reason for waiting; empty for none."""
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
-        """Any other object has changed. Of which namespace that may change the quota; None: of none."""
+        """Take in a change of any other object. Returns the namespace whose quota may change; None for none."""
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
         """What the scheduler has let into a queue by this change of another object, which is not taken in yet."""
@@ -69,17 +80,19 @@ class Judge(Protocol):
         """Take in what was observed."""
 
     def verdict(self, name: str) -> GateVerdict | None:
-        """None for a Pod that does not wait."""
+        """Whether the Pod would wait here, and why; None for a Pod that does not wait."""
 
     def queue_of(self, name: str) -> str:
-        """The queue in which the Pod counts; empty for none."""
+        """The queue that the Pod counts in; empty for none."""
 
     def fitting(self) -> Mapping[str, str]:
-        """Pods that are next in their queue and have room, with that queue."""
+        """The Pods that are next in their queue and for which it has room, each with its queue."""
 
 
 class _Suspected(NamedTuple):
-    """`theirs` was done with it at `since`, though it would have waited here."""
+    """A decision of the other scheduler, made at `since`, for a Pod that would have waited here. `theirs`: the
+    decision.
+    """
 
     since: int
     name: str
@@ -89,7 +102,7 @@ class _Suspected(NamedTuple):
 
 
 class PodComparison:
-    """An Observer. `known`: whether all objects were listed, before which nothing can be said."""
+    """An observer that compares Pods. `known`: all objects were listed; before that nothing can be concluded."""
 
     def __init__(self, judge: Judge, report: Report, known: Callable[[], bool]) -> None:
         self._judge = judge
@@ -118,10 +131,10 @@ class PodComparison:
             self._weigh(_Suspected(now, found.name, shown, theirs, found.verdict))
 
     def changed(self, now: int) -> None:
-        """It keeps its own queues."""
+        """Nothing to do: the comparison keeps its own queues."""
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Decisions are Kueue's."""
+        """Nothing to do: these decisions are about Kueue's queues."""
 
     def passed(self, now: int, _: float, /) -> None:
         self._judge.refresh()
@@ -168,13 +181,13 @@ class PodComparison:
         )
 
     def _changed_since(self, moment: int, name: str) -> bool:
-        """Whether the quota that holds in its namespace changed then or later."""
+        """Whether the quota of the Pod's namespace changed then or later."""
         return any(self._changed.get(where, 0) >= moment for where in (EVERYWHERE, parted(name)[0]))
 
     # --- what waits
 
     def _look_for_room(self) -> None:
-        """Name each Pod that is next in its queue and has had room since the last look, once."""
+        """Report each Pod that is next in its queue and has had room since the last look. Each is reported once."""
         found = self._judge.fitting()
         news = self._fitting & found.keys() - self._named
         for name in sorted(news):
@@ -188,5 +201,5 @@ class PodComparison:
 
 
 def said_of(pod: Manifest) -> str:
-    """What its scheduler says of why it waits."""
+    """The reason for waiting that the Pod's scheduler gives."""
     return text(pod_reading(pod).condition("PodScheduled").get("message")) or ""

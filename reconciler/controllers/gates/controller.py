@@ -1,7 +1,7 @@
-"""Lets Pods pass the gate as a project's quota allows, in its order, and says why others wait.
+"""Lets Pods pass the gate as a project's quota allows, in the project's order, and reports why others wait.
 
-One write at a time for each Pod, bound to the version that it was decided on. A Pod that may pass counts from that
-decision on, until the API server has stored or refused it or the Pod is gone.
+Each Pod has at most one write in flight, bound to the version that the decision used. A Pod that may pass counts as
+using quota from the decision on, until the API server stores or refuses the write, or the Pod is gone.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ PERIOD = 10 * SECOND
 
 
 class GateDecider(Protocol):
-    """Who decides, by what it was shown."""
+    """Decides which Pods may pass, from the objects that it was given."""
 
     def waiting(self) -> list[str]:
         """The Pods that wait, by `namespace/name`."""
 
     def doubt(self, key: str) -> None:
-        """What was decided about the Pod may not hold any more."""
+        """A decision about the Pod may no longer hold."""
 
 
 class GatesController(Controller):
-    """`records` has Pods as they are stored, in the view `pods`."""
+    """`records` has the stored Pods, in the view `pods`."""
 
     def __init__(self, records: Records, keeper: GateDecider, pods: WatchedKind[object]) -> None:
         self.records = records
@@ -48,25 +48,27 @@ class GatesController(Controller):
 
     @abstractmethod
     def decide(self, now: int) -> list[str]:
-        """The Pods that may pass from now on (moment in nanoseconds)."""
+        """The Pods that may pass from now on. `now` is in nanoseconds."""
 
     @abstractmethod
     def write(self, key: Key, now: int) -> WantedWrite | None:
-        """What is to be written of the object as it is stored, a Pod or another; None for nothing."""
+        """The write that the stored object, a Pod or another, needs; None if it needs none."""
 
     def more(self, now: int) -> Iterator[Wanted]:
-        """What else there is, before Pods are written (moment in nanoseconds)."""
+        """The objects to write before the Pods. `now` is in nanoseconds."""
         del now
         yield from ()
 
     # --- what is the same for all
 
     def look_at(self, keys: Iterable[Key]) -> None:
-        """There may be something to write of these."""
+        """Mark these objects: they may need a write."""
         self._due.update(dict.fromkeys(keys))
 
     def wake(self, item: Key) -> None:
-        """A decision whose write has failed is no more than a wish: others may have decided since."""
+        """The write of a decision has failed. The decision is only a wish then, since other decisions may have come
+        since.
+        """
         if item == self._all:
             self.look_at((self._pods, name) for name in self._keeper.waiting())
             return

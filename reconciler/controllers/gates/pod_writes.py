@@ -1,4 +1,4 @@
-"""What is written of Pods at the gate: that they pass, why they wait, and that one ends which slipped through."""
+"""The writes to Pods at the gate: let one pass, report why one waits, and end one that got past the gate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class GatedPodObject(Protocol):
-    """What all projects keep of a Pod. `gates` are its scheduling gates, `waits` what it says of why it waits."""
+    """The fields of a Pod that all projects keep.
+
+    `gates`: its scheduling gates.
+    `waits`: the reason for waiting that it shows.
+    """
 
     @property
     def key(self) -> str: ...
@@ -37,7 +41,7 @@ def about(pod: GatedPodObject) -> ObjectReference | None:
 
 
 def passes(observed: Observed[GatedPodObject], queue: str, noted: Mapping[str, str] = _NOTHING) -> WantedWrite:
-    """Without the gate, and with the queue in which it counts from now on; `noted` are more annotations."""
+    """Remove the gate, and record the queue that the Pod counts in from now on. `noted`: more annotations to set."""
     pod = observed.value
     left = [{"name": gate} for gate in pod.gates if gate != MARK]
     notes = {ADMITTED: queue, **noted, **({WAITS: None} if pod.waits else {})}
@@ -48,8 +52,10 @@ def passes(observed: Observed[GatedPodObject], queue: str, noted: Mapping[str, s
 def waits(
     observed: Observed[GatedPodObject], reason: str, text: str, *, amounts: bool, warning: bool
 ) -> WantedWrite | None:
-    """The Pod says why it waits; None where it says so already. `amounts`: the text has amounts after `=`, which alone
-    are no news, since they change all the time."""
+    """Write on the Pod why it waits; None if the Pod shows this reason already.
+
+    `amounts`: the text has amounts after `=`. They change all the time, so a change of amounts alone is not written.
+    """
     pod = observed.value
     said = plain(text)[:_LONGEST]
     if pod.waits == said or (amounts and places(pod.waits) == places(said)):
@@ -59,7 +65,7 @@ def waits(
 
 
 def preempted(observed: Observed[GatedPodObject], queue: str) -> WantedWrite:
-    """It ends in its own time, for a queue that uses less than it is guaranteed."""
+    """End the Pod within its grace period, because a queue below its guarantee needs the quota."""
     pod = observed.value
     delete = Delete(PODS, observed.namespace, observed.name, observed.version, uid=pod.uid)
     return WantedWrite(
@@ -75,7 +81,7 @@ def cut_off(observed: Observed[GatedPodObject]) -> WantedWrite:
 
 
 def places(said: str) -> list[str]:
-    """What it says but for amounts: the reason, and each queue with the resource that it lacks."""
+    """The reason without amounts: the first sentence, and each queue with the resource that it lacks."""
     return [part.partition("=")[0] for part in said.split("; ")]
 
 

@@ -1,6 +1,6 @@
-"""Jobs, of all kinds that are on: takes in what happens to them, and goes through the transitions of each.
+"""The controller of jobs, for all kinds that are on: it observes changes, and runs each job through its transitions.
 
-A job and its Workload are kept packed, since only a look needs the whole of them.
+A job and its Workload are kept packed, because only a look needs the whole manifests.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ log = logging.getLogger(__name__)
 
 
 class JobsController(Controller):
-    """`kinds` are those of its jobs. `others`: kinds whose Workloads another controller looks after, also when their
-    owner is gone. `every`: jobs that name no queue are managed, too.
+    """Runs the transitions of jobs.
+
+    `kinds`: the kinds of these jobs.
+    `others`: kinds whose Workloads another controller manages, even after their owner is gone.
+    `every`: jobs that name no queue are managed, too.
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class JobsController(Controller):
         self.store.hide(record)
 
     def _leave_workload(self, record: JobRecord, before: ShownJob) -> None:
-        """The job is gone, or another Workload stands for it."""
+        """The job is gone, or another Workload represents it."""
         self.store.begin_look(record)
         if self._workloads.read(before.workload) is not None:
             self.store.stale_workloads[before.workload] = None
@@ -164,7 +167,7 @@ class JobsController(Controller):
         self._happens(record, answer)
 
     def _happens(self, record: JobRecord, event: Event) -> None:
-        """Something happens to a job that no watch shows."""
+        """An event of a job that no watch shows."""
         if record.shown is not None:
             return
         look = HiddenLook(self._around, record)
@@ -207,7 +210,7 @@ class JobsController(Controller):
             self.store.stale_workloads[workload] = None
 
     def _slice_changed(self, record: JobRecord | None) -> None:
-        """A slice of the job has changed: maybe that one stands for it now, or it has to look at it."""
+        """A slice of the job has changed: another slice may represent the job now, or the job may need a look at it."""
         if record is None or record.shown is None or not record.shown.moves:
             return
         self.store.stale[record.id.key] = None
@@ -216,7 +219,7 @@ class JobsController(Controller):
             self.store.show(record, now[1])
 
     def _pod_ends(self, workload: str | None) -> None:
-        """A Pod has gone: the last of this Workload, or one that the slices of an elastic job may wait for."""
+        """A Pod is gone. It may be the last of this Workload, or one that the slices of an elastic job wait for."""
         if workload is None or (self.store.pods_run(workload) and workload not in self._slicing.chains):
             return
         for name in self._slicing.chains.of(workload):
@@ -241,7 +244,7 @@ class JobsController(Controller):
         return record is not None and self._owners.top(record) is not None
 
     def _read(self, key: Key, packed: Packed) -> tuple[JobId, ShownJob] | None:
-        """None for a job that cannot be read: it is left out."""
+        """The job that was read; None, and left out, if it cannot be read."""
         try:
             job = packed.manifest()
             return JobId(*key, text(metadata(job).get("uid")) or ""), self._shown(self._kinds[key[0]], job, packed)
@@ -273,7 +276,7 @@ class JobsController(Controller):
         )
 
     def _owner(self, namespace: str, job: Manifest) -> JobId | None:
-        """The controller that it names; None if that is not a job."""
+        """The controller that the job names; None if it is not a job."""
         above = controller_of(metadata(job))
         kind = self._described.get(above.kind) if above is not None else None
         if above is None or kind is None or not above.uid:
@@ -283,7 +286,7 @@ class JobsController(Controller):
     # --- what is to be written
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """The next step of each job that may have one; none while its Workload is being written."""
+        """The next step of each job that may have one. A job has none while its Workload is being written."""
         self._halting.turn(now)
         self.store.stamp(now)
         self.store.renew_some()
@@ -326,7 +329,7 @@ class JobsController(Controller):
         yield from chosen.writes(look)
 
     def _ask_for_owner(self, look: JobLook) -> None:
-        """It has waited for its owner, and nobody knows whether that is there."""
+        """Look up the job's owner: the job has waited for it, and it is not known whether the owner exists."""
         owner = self._owners.above(look.record)
         if owner is not None and owner.shown is None and owner.exists is None and look.owner_due is None:
             self._happens(owner, Event.NEEDED)

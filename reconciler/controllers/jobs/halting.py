@@ -1,4 +1,4 @@
-"""How long it takes to stop jobs that run without quota, by somebody else's doing."""
+"""Measures how long it takes to stop jobs that run without quota because of another client's change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ RAN = "RanWithoutQuota"
 
 
 class Halting:
-    """Follows a job from the first write that is to stop it until none is needed any more, or it is gone."""
+    """Follows a job from the first write that stops it until no such write is needed any more, or the job is gone."""
 
     def __init__(self, bypasses: Bypasses) -> None:
         self._bypasses = bypasses
@@ -20,13 +20,13 @@ class Halting:
             self._gone.append(key)
 
     def turn(self, now: int) -> None:
-        """A turn begins, after all that was observed."""
+        """Begin a turn, after all that was observed."""
         for key in self._gone:
             self._bypasses.end(key, RAN, now)
         self._gone.clear()
 
     def looked(self, key: Key, runs: bool, now: int) -> None:
-        """`runs`: something is to be written to stop it."""
+        """The job was looked at. `runs`: a write is needed to stop it."""
         if runs:
             self._bypasses.seen(key, RAN, now)
         elif len(self._bypasses):

@@ -1,6 +1,6 @@
-"""Jobs that no watch shows, since they name no queue or are not there: the API server is asked for them by their name.
+"""Looks up jobs that no watch shows by their name: they name no queue, or do not exist.
 
-Only its answer that a job is not there, or is another one, counts.
+Only the API server's answer that a job does not exist, or has another uid, counts.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from reconciler.objects.observed import Key
 
 
 class JobQuestions:
-    """One request answers for all jobs that had one name, one after the other."""
+    """The requests. One request serves all jobs that had one name, one after the other."""
 
     def __init__(self) -> None:
         self._unsent: dict[Key, dict[JobId, None]] = {}
         self._sent: dict[Key, dict[JobId, None]] = {}
 
     def ask(self, job: JobId) -> None:
-        """An answer that is on its way does not count for this one: it may be older than what led here."""
+        """Ask for the job. An answer that is in flight does not count, because it may be older than the reason for
+        asking.
+        """
         self._unsent.setdefault(job.key, {})[job] = None
 
     def requests(self, kinds: Mapping[str, JobKind], busy: Busy) -> Iterator[ReadObject]:
-        """Each is sent once; where the API server fails it is sent again like any request."""
+        """The requests to send. Each is sent once; after a failure of the API server it is retried like any request."""
         for key in [key for key in self._unsent if not busy(*key)]:
             self._sent[key] = self._unsent.pop(key)
             yield ReadObject(key, kinds[key[0]].resource.path(key[1]))

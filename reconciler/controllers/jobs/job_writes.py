@@ -1,4 +1,4 @@
-"""What is written about a job: of itself or its Workload, with an Event."""
+"""Turns the steps of a job into writes of the job or its Workload, with an Event."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ WORKLOAD = "Workload"
 
 
 def awaited(job: Key, shown: ShownJob, *, there: bool) -> tuple[Key, ...]:
-    """What nobody may be writing, and no other part look after: a job whose Workload is not `there` is of its queue."""
+    """The objects that must be neither in flight nor managed by another part.
+
+    A job without a stored Workload (`there`) belongs to its queue's part.
+    """
     return job, (WORKLOAD, shown.workload), *(() if there else ((WORK_AT, shown.local_queue),))
 
 
 def wanted(kind: JobKind, job: Key, uid: str, workload: str, step: JobStep) -> WantedWrite:
-    """What is written is the job or its Workload; the Event is about the job, which has this `uid`."""
+    """The write of the job or its Workload. The Event is about the job, which has this `uid`."""
     of_job = step.action is not None and step.action.resource == kind.resource
     key = job if of_job else (WORKLOAD, workload)
     return WantedWrite(
@@ -44,7 +47,7 @@ def deletion(workload: Workload) -> Delete:
 
 
 def at_rest(kind: JobKind, job: JobId, packed: Packed) -> bool:
-    """Whether it has no pods, and will have none while nobody starts it."""
+    """Whether the job has no pods, and gets none until it is started."""
     try:
         return idle(kind, packed.manifest())
     except Exception:

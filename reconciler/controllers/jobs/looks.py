@@ -1,6 +1,6 @@
-"""A job or a Workload at one moment, with all that is known around it: what transitions depend on, and what they write.
+"""A look: a job or a Workload at one moment with its surroundings, which transitions depend on, and the writes.
 
-Guards say whether something holds; they change nothing. `writes_*` give what is to be written in a state.
+Guards say whether a condition holds; they change nothing. `writes_*` return the writes of a state.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ GONE = (State.MISSING, State.REPLACED)
 
 @dataclass(slots=True, eq=False)
 class JobSurroundings:
-    """What is the same for all looks. `kinds` are by their name; `others`: owners of these kinds another controller
-    looks after.
+    """What all looks share.
+
+    `kinds`: the kinds of jobs by name.
+    `others`: kinds of owners that another controller manages.
     """
 
     kinds: Mapping[str, JobKind]
@@ -54,11 +56,11 @@ class JobSurroundings:
     inputs: JobInputs
 
     def pods_run(self, workload: str) -> bool:
-        """Whether Pods are in sight that run on the quota of this Workload."""
+        """Whether visible Pods run on the quota of this Workload."""
         return any(map(self.store.pods_run, self.slicing.names(workload)))
 
     def leave(self, record: JobRecord) -> None:
-        """The job goes, and Pods of it that run here may not be in sight yet."""
+        """The job is gone, and some of its running Pods may not be visible yet."""
         shown = record.shown
         if shown is None or at_rest(self.kinds[record.id.kind], record.id, shown.packed):
             return
@@ -72,7 +74,11 @@ class JobSurroundings:
 
 @dataclass(eq=False)
 class JobLook:
-    """A job that a watch shows. `now` is in nanoseconds. `entered`: it has come to its state just now."""
+    """A look at a job that a watch shows.
+
+    `now`: nanoseconds.
+    `entered`: the job has entered its state just now.
+    """
 
     around: JobSurroundings
     record: JobRecord
@@ -95,7 +101,7 @@ class JobLook:
 
     @cached_property
     def workload(self) -> tuple[Manifest | None, Workload | None]:
-        """That stands for it, whole and as it was read."""
+        """The Workload that represents the job, with its manifest."""
         return self.around.workloads.whole(self.shown.workload)
 
     @cached_property
@@ -108,12 +114,12 @@ class JobLook:
 
     @cached_property
     def owner_due(self) -> int | None:
-        """Until when the controller that it names may come into sight."""
+        """The moment until which the controller that the job names may become visible."""
         return self.around.owners.unseen(self.record, self.now)
 
     @cached_property
     def pods_due(self) -> int | None:
-        """Until when Pods of it may come into sight, where it is being deleted."""
+        """The moment until which Pods of the job may become visible, if it is being deleted."""
         if not self.shown.deleting:
             return None
         self.around.leave(self.record)
@@ -121,7 +127,7 @@ class JobLook:
 
     @property
     def due(self) -> int | None:
-        """Until when nothing is concluded in the state that it is in."""
+        """The moment until which nothing is concluded in the present state."""
         return self.owner_due if self.record.state is State.OWNER_UNSEEN else self.pods_due
 
     # --- guards
@@ -166,7 +172,7 @@ class JobLook:
         yield from ()
 
     def asks(self) -> Iterator[WantedWrite]:
-        """Once: an answer that leaves it in this state is followed by what a watch shows."""
+        """Ask the API server once: if the answer leaves the job in this state, the next change comes from a watch."""
         if self.entered:
             self.around.questions.ask(self.record.id)
         yield from ()
@@ -175,7 +181,7 @@ class JobLook:
         yield from map(self._wanted, owner_not_found(*self.workload, self.around.inputs, whole_second(self.now)))
 
     def writes_of_child(self) -> Iterator[WantedWrite]:
-        """It runs as long as the job above is admitted."""
+        """The writes of a child: it runs as long as the job above is admitted."""
         above = self.top
         assert above is not None
         assert above.shown is not None
@@ -190,7 +196,7 @@ class JobLook:
             yield from self._superseded()
 
     def writes_life(self) -> Iterator[WantedWrite]:
-        """The steps of a job under quota, and of the other slices and Workloads that it has."""
+        """The steps of a job under quota, and of its other slices and Workloads."""
         inputs, moment = self.around.inputs, whole_second(self.now)
         yield from self._reported(
             steps(self.kind, self.job, *self.workload, inputs, moment, self.around.requested.asked)
@@ -212,7 +218,7 @@ class JobLook:
         return wanted(self.kind, self.record.id.key, self.record.id.uid, self.shown.workload, step)
 
     def _superseded(self) -> Iterator[WantedWrite]:
-        """Workloads of the job beside the one that stands for it: they must not get quota as well."""
+        """The job's Workloads beside the one that represents it. They must not get quota as well."""
         workloads, chosen = self.around.workloads, self.around.workloads.read(self.shown.workload)
         for name in [*self.record.workloads]:
             other = workloads.read(name)
@@ -228,7 +234,7 @@ class JobLook:
 
 @dataclass(eq=False)
 class HiddenLook:
-    """A job that no watch shows."""
+    """A look at a job that no watch shows."""
 
     around: JobSurroundings
     record: JobRecord
@@ -239,22 +245,22 @@ class HiddenLook:
         return True
 
     def workload_depends(self) -> bool:
-        """A Workload that it controls holds quota, or may come to hold some."""
+        """A Workload that the job controls holds quota, or may get some."""
         return bool(self._dependents)
 
     # --- writes
 
     def writes_nothing(self) -> None:
-        """Nobody needs to know more."""
+        """No writes: no decision depends on more knowledge of the job."""
 
     def asks(self) -> None:
-        """The API server is asked; Pods of a job that has gone may not be in sight yet."""
+        """Ask the API server. Pods of a job that is gone may not be visible yet."""
         self.around.questions.ask(self.record.id)
         for name in self._dependents if not self.record.idle else ():
             self.around.leave_workload(name)
 
     def concludes(self) -> None:
-        """Its Workloads go by the answer. Until a moment ago it may have made Pods, whenever it was hidden."""
+        """The answer decides about the job's Workloads. The hidden job may have created Pods until a moment ago."""
         for name in self.record.workloads:
             self.around.store.workload(name).left_at = None
             self.around.store.stale_workloads[name] = None
@@ -273,7 +279,7 @@ class HiddenLook:
 
 @dataclass(eq=False)
 class WorkloadLook:
-    """A Workload for which no job in sight may stand. `now` is in nanoseconds."""
+    """A look at a Workload that no visible job may represent. `now` is in nanoseconds."""
 
     around: JobSurroundings
     name: str
@@ -347,7 +353,7 @@ class WorkloadLook:
         yield WantedWrite((WORKLOAD, self.name), deletion(read), reference(read), "Deleted", message)
 
     def asks_again(self) -> Iterator[WantedWrite]:
-        """No watch reports the end of a job that it does not show."""
+        """Ask again later: no watch reports the end of a job that it does not show."""
         if self.owner is not None and self.owner.shown is None:
             why = "its Workload has been in use for long, and no watch shows it"
             self.around.store.enter(self.owner, State.UNRESOLVED, Event.STILL_IN_USE, why)
@@ -356,7 +362,7 @@ class WorkloadLook:
         yield from ()
 
     def waits_for_job(self) -> Iterator[WantedWrite]:
-        """It is looked at again when its job changes."""
+        """Look again when the job changes."""
         if self.owner is not None:
             self.owner.used = tuple({*self.owner.used, self.name})
         yield from ()
@@ -377,7 +383,7 @@ class WorkloadLook:
 
     @cached_property
     def pods_due(self) -> int | None:
-        """Until when Pods that run on its quota may come into sight."""
+        """The moment until which Pods that run on the Workload's quota may become visible."""
         return self.record.pods_due(self.now)
 
     @property
@@ -391,13 +397,13 @@ class WorkloadLook:
 
     @cached_property
     def owner(self) -> JobRecord | None:
-        """The job that controls it, in sight or not."""
+        """The job that controls the Workload, visible or not."""
         uid = controller(self.whole)
         return next((owner for owner in self._owners if owner.id.uid == uid), None)
 
     @cached_property
     def _overdue(self) -> bool:
-        """Its job has not been shown, or not been queued, for long; whether it is gone is not known."""
+        """The job has been invisible, or unqueued, for long. Whether it is gone is not known."""
         if self._workload.finished or self._workload.deleting:
             return False
         late = [owner for owner in self._owners if self.around.store.is_overdue(owner, self.now)]
@@ -405,7 +411,7 @@ class WorkloadLook:
 
     @cached_property
     def _unused(self) -> bool:
-        """Whether nobody would use its quota."""
+        """Whether the Workload's quota would be unused."""
         owner = self.owner
         if owner is None:
             return False

@@ -1,7 +1,7 @@
-"""The owner graph: which jobs belong to which, by the controller that each names, and by what they request.
+"""The owner graph: the parents and children of jobs, by the controller that each job names, and by their requests.
 
-Source: Kueue v0.19, FindAncestorJobManagedByKueue. Kueue believes any number of children of any size; here those count
-that fit into what the job above was admitted for.
+Source: Kueue v0.19, FindAncestorJobManagedByKueue. Kueue accepts any number of children of any size; here only the
+children that fit into the admission of the job above belong to it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _TOO_DEEP = JobStep(
 
 
 class Owners:
-    """The jobs of a store as a graph. One that names a controller which is not in sight is waited for until the API
-    server says whether that is there.
+    """The jobs of a store as a graph. A job whose controller is not visible waits until the API server answers whether
+    the controller exists.
     """
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
 
     def above(self, record: JobRecord) -> JobRecord | None:
-        """The controller that it names, in sight or not."""
+        """The controller that the job names, visible or not."""
         owner = record.shown.owner if record.shown is not None else None
         return self._store.jobs.get(owner) if owner is not None else None
 
@@ -45,7 +45,7 @@ class Owners:
         return above if above is not None and above.shown is not None else None
 
     def below(self, record: JobRecord) -> Iterator[JobRecord]:
-        """All that name it, or one of these, as their controller."""
+        """All jobs below: those that name the job, or a job below it, as their controller."""
         waiting, seen = [record], {record.id}
         while waiting:
             for child in waiting.pop().children:
@@ -55,21 +55,21 @@ class Owners:
                     yield self._store.jobs[child]
 
     def beside(self, record: JobRecord) -> Iterator[JobRecord]:
-        """The job above whose slices follow the size of this one, and the others that it may belong with."""
+        """The job above whose slices follow the size of this one, and the other jobs that it may belong with."""
         above = self._shown_above(record)
         if above is not None and _shown(above).grows:
             yield above
             yield from self.below(above)
 
     def gated_children(self, record: JobRecord) -> list[JobRecord]:
-        """Those directly below that slices of this job hold back, and whose size it takes over."""
+        """The children whose Pods the slices of this job hold back, and whose size it takes over."""
         if not _shown(record).grows:
             return []
         children = (self._store.jobs[each] for each in record.children)
         return [child for child in children if _shown(child).gated]
 
     def unseen(self, record: JobRecord, now: int) -> int | None:
-        """Until when nothing is concluded about it, since its controller is not in sight; moments in nanoseconds."""
+        """The moment until which nothing is concluded, because the job's controller is not visible; in nanoseconds."""
         owner = self.above(record)
         if owner is None or owner.shown is not None or owner.exists is not None:
             return None
@@ -78,22 +78,23 @@ class Owners:
         return until if now < until else None
 
     def missing(self, record: JobRecord) -> bool:
-        """Whether it names a controller that is not there, as far as is known: it neither runs nor queues.
+        """Whether the job names a controller that, as far as is known, does not exist. Such a job neither runs nor
+        queues.
 
-        The garbage collector takes such a child, or its reference.
+        The garbage collector deletes such a child, or removes its reference.
         """
         owner = self.above(record)
         return owner is not None and owner.shown is None and not owner.exists
 
     def top(self, record: JobRecord) -> JobRecord | None:
-        """The job that was admitted for this one as well; None where it is to be admitted by itself."""
+        """The job above that this one was admitted with; None if it is to be admitted by itself."""
         if record.shown is None or record.shown.owner is None:
             return None
         way = self._way(record)
         return way[-1] if len(way) > 1 and self._fits(record, way) else None
 
     def warnings(self, record: JobRecord) -> list[JobStep]:
-        """What is reported of a job with more jobs above it than are looked at, or with an owner that is missing."""
+        """The warnings about a job with more ancestors than are examined, or with a missing owner."""
         owner = self.above(record)
         if owner is None:
             return []
@@ -108,7 +109,9 @@ class Owners:
         return [_TOO_DEEP] if above is not None and above.id not in seen else []
 
     def _way(self, record: JobRecord) -> list[JobRecord]:
-        """From the job up to the topmost that others may belong to; the job alone where there is none above it."""
+        """The path from the job up to the topmost ancestor that may have been admitted for it; only the job if it has
+        none.
+        """
         way, length = [record], 1
         while len(way) <= DEEPEST:
             above = self._shown_above(way[-1])
@@ -122,9 +125,11 @@ class Owners:
         return way[:length]
 
     def _fits(self, record: JobRecord, way: list[JobRecord]) -> bool:
-        """Together with those that run and came first; what waits comes after all that run.
+        """Whether the job fits into the admission of the one above, with the siblings that run and came first.
 
-        Pods that slices hold back take as much as the slices, however many they are: the rest is for the others.
+        Jobs that wait come after all that run. Pods that slices hold back take as much as the slices, however many they
+        are;
+        the remainder is for the others.
         """
         head, branch, mine = _shown(way[-1]), way[-2], _shown(record)
         gated = self.gated_children(way[-1])
@@ -145,7 +150,7 @@ class Owners:
         )
 
     def _weight(self, record: JobRecord, asking: JobRecord, seen: set[object]) -> dict[str, int]:
-        """What a job and those below it may take: those are a part of it, unless they ask for more."""
+        """The requests of a job and its subtree. The subtree is a part of the job, unless it requests more."""
         seen.add(record.id)
         shown = _shown(record)
         own = shown.requests if shown.running or record is asking else {}
@@ -156,6 +161,6 @@ class Owners:
 
 
 def _shown(record: JobRecord) -> ShownJob:
-    """Of a job that is in sight, as all children are."""
+    """The controller that a visible job names."""
     assert record.shown is not None
     return record.shown

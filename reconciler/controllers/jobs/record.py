@@ -1,7 +1,7 @@
-"""One record per job and one per Workload: what is known of it, in which state it is, and how it came there.
+"""One record for each job and each Workload: what is known of it, its state, and how it came there.
 
-A job is known from the moment that a watch shows it, a Workload names it as its owner, or another job names it as its
-controller. `transitions.py` has the states and what leads from one to the next.
+A job is known as soon as a watch shows it, a Workload names it as its owner, or another job names it as its
+controller. `transitions.py` has the states and the transitions.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ _KEPT_CHANGES = 8
 
 
 class JobId(NamedTuple):
-    """A job as its Workloads and children name it; all three parts must agree.
+    """The identity of a job as its Workloads and children name it; all three fields must match.
 
-    `kind` is the name of its JobKind, `name` is `namespace/name`. Whoever knows the uid of a job may write that beside
-    another name: that is another job, which the API server does not have.
+    `kind`: the name of its JobKind.
+    `name`: `namespace/name`.
+    `uid`: the uid. A client that knows a job's uid may write it beside another name. That is another job, which does
+        not
+        exist in the API server.
     """
 
     kind: str
@@ -46,7 +49,7 @@ class JobId(NamedTuple):
 
 
 class State(Enum):
-    """Of a job. `transitions.py` draws them."""
+    """The states of a job. `transitions.py` draws them."""
 
     SHOWN = "Shown"
     OWNER_UNSEEN = "OwnerUnseen"
@@ -65,7 +68,7 @@ class State(Enum):
 
 
 class WorkloadState(Enum):
-    """Of a Workload for which no job in sight may stand."""
+    """The states of a Workload that no visible job may represent."""
 
     GONE = "Gone"
     PODS_MAY_COME = "PodsMayCome"
@@ -81,7 +84,7 @@ class WorkloadState(Enum):
 
 
 class Event(Enum):
-    """What happens to a job: a watch shows it or does so no more, others name it, the API server answers."""
+    """The events of a job: a watch shows it or hides it, other objects name it, the API server answers."""
 
     SHOWN = "Shown"
     HIDDEN = "Hidden"
@@ -95,7 +98,10 @@ class Event(Enum):
 
 
 class JobChange(NamedTuple):
-    """One change of state. `at` is in nanoseconds, 0 until the next turn of the controller says which moment it is."""
+    """One change of state.
+
+    `at`: the moment in nanoseconds; 0 until the next turn of the controller sets it.
+    """
 
     at: int
     before: State
@@ -104,17 +110,21 @@ class JobChange(NamedTuple):
 
 
 class ShownJob(NamedTuple):
-    """A job as a watch shows it, and as others see it.
+    """A job as a watch shows it, and as other jobs see it.
 
-    `workload`, as `namespace/name`, stands for the job. `deleting`: it is being deleted. `elastic`: a slice stands for
-    it. `moves`: another Workload may come to stand for it without a change of its own. `local_queue` as
-    `namespace/name`, without a name where it names none. `owner` is the controller that it names, None where that is
-    no job.
-
-    `queued`: others may belong to it. `running`: it may have pods. `requests`: what all its pods request.
-    `generations`: so many times that its children may take while it replaces one by the next. `gated`: all its pods
-    wait at the gate of slices. `grows`: slices open that gate for those below it as well, and `slice_requests` is its
-    part of `requests` that they stand for.
+    `workload`: `namespace/name` of the Workload that represents the job.
+    `deleting`: the job is being deleted.
+    `elastic`: a slice represents the job.
+    `moves`: another Workload may come to represent the job without a change of the job itself.
+    `local_queue`: `namespace/name`; without a name if the job names none.
+    `owner`: the controller that the job names; None if the controller is not a job.
+    `queued`: other jobs may belong to it.
+    `running`: it may have pods.
+    `requests`: the requests of all its pods.
+    `generations`: how many times these requests its children may take while it replaces one child by the next.
+    `gated`: all its pods wait at the gate of slices.
+    `grows`: slices open that gate for the jobs below as well.
+    `slice_requests`: the part of `requests` that these slices represent.
     """
 
     packed: Packed
@@ -136,13 +146,18 @@ class ShownJob(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class JobRecord:
-    """What is known of one job; moments in nanoseconds.
+    """What is known of one job; moments are in nanoseconds.
 
-    `shown` is None where no watch shows it. `workloads` name it as an owner, `children` as their controller. `why` it
-    is in its state. `due`: nothing is concluded before this moment. `since`: for so long no watch has shown it, or it
-    has not been queued. `exists`: whether the API server has an object of its name, None where it was not asked.
-    `confirmed`: the API server said so of this uid, after its Workload lost it. `idle`: it had no pods when it was
-    shown last, or found. `used`: Workloads that its pods may still run on, though another stands for it.
+    `shown`: the job as a watch shows it; None if no watch does.
+    `workloads`: the Workloads that name the job as an owner.
+    `children`: the jobs that name it as their controller.
+    `why`: the reason for its state.
+    `due`: nothing is concluded before this moment.
+    `since`: since then no watch has shown the job, or it has not been queued.
+    `exists`: whether the API server has an object of its name; None if it was not asked.
+    `confirmed`: the API server confirmed this uid after the job's Workload had lost the job.
+    `idle`: the job had no pods when it was shown or looked up last.
+    `used`: Workloads that its pods may still run on, though another one represents the job now.
     """
 
     id: JobId
@@ -164,7 +179,7 @@ class JobRecord:
         return self.shown is None and not self.workloads and not self.children
 
     def enter(self, state: State, event: Event, why: str) -> bool:
-        """Whether that is another state than before."""
+        """Set the state. Returns whether it differs from the one before."""
         self.why = why
         if state is self.state:
             return False
@@ -173,17 +188,21 @@ class JobRecord:
         return True
 
     def stamp(self, now: int) -> None:
-        """What has happened since the last turn happened now."""
+        """Set the moment of the changes since the last turn."""
         self.changes = tuple(each if each.at else each._replace(at=now) for each in self.changes)
 
 
 @dataclass(slots=True, eq=False)
 class WorkloadRecord:
-    """Who has to do with a Workload; moments in nanoseconds.
+    """What refers to one Workload; moments are in nanoseconds.
 
-    `owners` are its owners among the jobs. It stands for `jobs`: most have one of their own, but several may name the
-    same. `pods` run on its quota. `left`: its job has gone and may have had pods, `left_at` is when that was looked at
-    first. `state` is None where nobody had to look at it by itself; `why` it is in that state.
+    `owners`: its owners among the jobs.
+    `jobs`: the jobs that it represents. Most jobs have their own Workload, but several may name the same.
+    `pods`: the Pods that run on its quota.
+    `left`: its job is gone and may have had pods.
+    `left_at`: when that was looked at first.
+    `state`: its state; None if it never needed a look of its own.
+    `why`: the reason for its state.
     """
 
     owners: tuple[JobId, ...] = ()
@@ -199,11 +218,11 @@ class WorkloadRecord:
         return not (self.owners or self.jobs or self.pods or self.left)
 
     def bound(self) -> Counter[str]:
-        """How many of its Pods have a node, by pod set."""
+        """The number of its Pods that have a node, by pod set."""
         return Counter(pod.pod_set for pod in self.pods.values() if pod.bound)
 
     def pods_due(self, now: int) -> int | None:
-        """Until when more Pods may come into sight; None where none will."""
+        """The moment until which more Pods may become visible; None if no more will."""
         if not self.left:
             return None
         self.left_at = now if self.left_at is None else self.left_at

@@ -1,6 +1,6 @@
-"""Pods that outlive their job: while they run, the quota of their Workload is in use, whoever deleted the job and how.
+"""Pods that outlive their job: while they run, they use the quota of their Workload, however the job was deleted.
 
-Pods that a start let go carry the name of their Workload. Kueue gives the quota back when the job goes.
+Pods that have started carry the name of their Workload. Kueue releases the quota when the job is gone.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from reconciler.objects.watched import WatchedKind
 
 
 class StartedPod(NamedTuple):
-    """`workload` is `namespace/name` of the Workload on whose quota it may run, of several slices the first.
+    """A Pod that has been started for a Workload.
 
-    `gates` are its scheduling gates, where that of elastic jobs is one of them; it takes no room then. `deleting`: it
-    is being deleted. `bound`: it has a node, and may run on there when its job wants it no more.
+    `workload`: `namespace/name` of the Workload whose quota the Pod may use; of several slices the first.
+    `gates`: its scheduling gates. A Pod with the gate of elastic jobs uses no quota.
+    `deleting`: it is being deleted.
+    `bound`: it has a node, and may run there after its job has given it up.
     """
 
     workload: str
@@ -33,7 +35,7 @@ class StartedPod(NamedTuple):
 
 
 def _started_pod(pod: Manifest) -> StartedPod | None:
-    """None where it has ended."""
+    """Read a Pod; None if it has ended."""
     read = pod_reading(pod)
     notes = read.annotations
     name = notes.get(SLICE_CHAIN) or notes.get(STARTED_FOR)

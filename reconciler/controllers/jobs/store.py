@@ -1,4 +1,4 @@
-"""All records of jobs and Workloads, the names that others know them by, and what is to be looked at again."""
+"""All records of jobs and Workloads, indexes of their names, and the queue of jobs to look at again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ _AT_ONCE = 250
 
 
 class JobStore:
-    """`shown` is by kind and name, `by_uid` has the same jobs. Moments are in nanoseconds.
+    """The store. Moments are in nanoseconds.
 
-    `stale`, `stale_workloads`: to be looked at in this turn. `renewed`: in this turn or a later one. `unresolved`: in
-    this state.
+    `shown`: the visible jobs by kind and name.
+    `by_uid`: the same jobs by uid.
+    `stale`, `stale_workloads`: to be looked at in this turn.
+    `renewed`: to be looked at in this turn or a later one.
+    `unresolved`: the jobs in the state Unresolved.
     """
 
     def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:
@@ -43,7 +46,7 @@ class JobStore:
     # --- jobs
 
     def job(self, job: JobId) -> JobRecord:
-        """Its record, a new one where it was not known."""
+        """The record of the job, a new one if it was unknown."""
         found = self.jobs.get(job)
         if found is None:
             found = self.jobs[job] = JobRecord(job)
@@ -51,7 +54,7 @@ class JobStore:
         return found
 
     def show(self, record: JobRecord, shown: ShownJob) -> None:
-        """A watch shows it, and shows it so."""
+        """A watch shows the job, with these fields."""
         before, record.shown = record.shown, shown
         self.shown[record.id.key] = self.by_uid[record.id.uid] = record
         self.workload(shown.workload).jobs[record.id.key] = None
@@ -61,7 +64,7 @@ class JobStore:
             self._unlink(record, before)
 
     def hide(self, record: JobRecord) -> None:
-        """No watch shows it any more."""
+        """No watch shows the job any more."""
         before, record.shown, record.due = record.shown, None, None
         if before is not None:
             self._unlink(record, before)
@@ -71,7 +74,7 @@ class JobStore:
         self.tidy(record)
 
     def _unlink(self, record: JobRecord, before: ShownJob) -> None:
-        """From the Workload that stood for it and the owner that it had, where these are others now."""
+        """Remove the job from its former Workload and its former owner, if these have changed."""
         now = record.shown
         if now is None or now.workload != before.workload:
             self.workloads[before.workload].jobs.pop(record.id.key, None)
@@ -81,7 +84,7 @@ class JobStore:
             self.tidy(self.jobs[before.owner])
 
     def tidy(self, record: JobRecord) -> None:
-        """A job that is not shown and that nobody names is forgotten."""
+        """Forget a job that is not visible and that no object names."""
         if record.unreferenced and self.jobs.get(record.id) is record:
             del self.jobs[record.id]
             for known in (self.unresolved, self._changed, self._waiting):
@@ -90,7 +93,7 @@ class JobStore:
     # --- states
 
     def enter(self, record: JobRecord, state: State, event: Event, why: str) -> bool:
-        """Whether that is another state than before."""
+        """Set the state. Returns whether it differs from the one before."""
         if not record.enter(state, event, why):
             return False
         self._changed[record.id] = None
@@ -105,7 +108,7 @@ class JobStore:
         self.wait_anew(self.jobs[job])
 
     def stamp(self, now: int) -> None:
-        """A turn begins: what has changed since the last one changed now."""
+        """Begin a turn: set the moment of the changes since the last one."""
         for job in self._changed:
             record = self.jobs[job]
             record.stamp(now)
@@ -114,7 +117,7 @@ class JobStore:
         self._changed.clear()
 
     def wait(self, record: JobRecord, now: int) -> None:
-        """From now on it is not shown, or not queued, if it was until now."""
+        """The job is not visible, or not queued, from now on, if it was until now."""
         if record.since is None:
             record.since = now
             self._waiting[record.id] = None
@@ -124,7 +127,7 @@ class JobStore:
         self._waiting.pop(record.id, None)
 
     def wait_anew(self, record: JobRecord) -> None:
-        """From the next turn on."""
+        """Start the wait again at the next turn."""
         self.wait_no_more(record)
         self._changed[record.id] = None
 
@@ -132,7 +135,7 @@ class JobStore:
         return record.since is not None and now - record.since >= OVERDUE
 
     def come_due(self, now: int) -> None:
-        """The Workloads of jobs that came to be overdue by now are to be looked at."""
+        """Mark the Workloads of jobs that have become overdue."""
         for job in list(takewhile(lambda each: self.is_overdue(self.jobs[each], now), self._waiting)):
             del self._waiting[job]
             self.stale_workloads.update(self.jobs[job].workloads)
@@ -140,7 +143,7 @@ class JobStore:
     # --- Workloads
 
     def workload(self, name: str) -> WorkloadRecord:
-        """Its record, a new one where it was not known."""
+        """The record of the Workload, a new one if it was unknown."""
         return self.workloads.setdefault(name, WorkloadRecord())
 
     def owners(self, name: str) -> tuple[JobId, ...]:
@@ -148,12 +151,12 @@ class JobStore:
         return found.owners if found is not None else ()
 
     def standing_for(self, name: str) -> Iterable[Key]:
-        """The jobs in sight that this Workload stands for, or is to be made for."""
+        """The visible jobs that this Workload represents, or is to be created for."""
         found = self.workloads.get(name)
         return found.jobs if found is not None else ()
 
     def own(self, name: str, read: Workload | None) -> list[JobId]:
-        """The Workload is so now, None where it is gone. Which jobs it names that it did not name before."""
+        """Take in the owners of a Workload, None if it is gone. Returns the jobs that it newly names."""
         owners = tuple(self._owners(name, read.owners)) if read is not None else ()
         before = self.owners(name)
         if owners == before:
@@ -176,7 +179,7 @@ class JobStore:
                 yield JobId(kind.name, f"{namespace}/{owner.name}", owner.uid)
 
     def forget_workload(self, name: str) -> None:
-        """The API server has it no more; jobs may still be named after it, and Pods."""
+        """The Workload is gone from the API server. Jobs and Pods may still refer to it."""
         self.stale_workloads.pop(name, None)
         record = self.workloads.get(name)
         if record is not None:
@@ -184,14 +187,14 @@ class JobStore:
             self.tidy_workload(name)
 
     def tidy_workload(self, name: str) -> None:
-        """One that nobody refers to is forgotten."""
+        """Forget a Workload that nothing refers to."""
         if name in self.workloads and self.workloads[name].unreferenced:
             del self.workloads[name]
 
     # --- Pods
 
     def put_pod(self, observed: Observed[object]) -> str | None:
-        """A Pod has changed, or is gone; the Workload that it does not run for any more."""
+        """Take in a Pod, None if it is gone. Returns the Workload that it no longer runs for."""
         name, pod = observed.key[1], STARTED_PODS.value(observed)
         workload = pod.workload if pod is not None else None
         before = self._workload_of_pod.pop(name, None)
@@ -211,7 +214,7 @@ class JobStore:
     # --- what is to be looked at
 
     def begin_look(self, record: JobRecord) -> None:
-        """What waited for a change of the job is to be looked at as well."""
+        """Mark what waited for a change of the job."""
         self.stale_workloads.update(dict.fromkeys(record.used))
         record.used, record.due = (), None
 
@@ -219,7 +222,7 @@ class JobStore:
         self.renewed.update(dict.fromkeys(self.shown))
 
     def renew_some(self) -> None:
-        """Where all jobs are to be looked at again, each turn looks at some of them, so that others need not wait."""
+        """Renew some of the jobs each turn after all were marked, so that other jobs need not wait."""
         for key in [*islice(self.renewed, _AT_ONCE)]:
             del self.renewed[key]
             self.stale[key] = None

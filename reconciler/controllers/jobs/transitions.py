@@ -31,7 +31,9 @@ S = TypeVar("S")
 
 
 class Transition(NamedTuple, Generic[L, S]):
-    """Of what is looked at: where `guard` holds, `then` is its state, `writes` is written, and `why` says why."""
+    """A row of a table: if `guard` holds, the object enters `then`, for the reason `why`, and `writes` gives the
+    writes.
+    """
 
     guard: Callable[[L], bool]
     then: S
@@ -40,7 +42,7 @@ class Transition(NamedTuple, Generic[L, S]):
 
 
 class HiddenTransition(NamedTuple):
-    """Of a job that no watch shows: in one of the states `at`, on `event`, where `guard` holds."""
+    """A transition of a job that no watch shows: from one of the states `at`, on `event`, if `guard` holds."""
 
     at: tuple[State, ...]
     event: Event

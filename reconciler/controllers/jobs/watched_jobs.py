@@ -1,4 +1,4 @@
-"""How jobs are watched: by their queue, each kept packed, since only a step needs the whole of it."""
+"""The watched views of jobs: selected by their queue, and kept packed, because only a step needs the manifest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEEPEST = 100
 
 
 def packed(job: Manifest) -> Packed | None:
-    """None for a job that is nested deeper than any that can be copied and compared: it is left out."""
+    """The packed job; None, and left out, if it is nested too deeply to be copied and compared."""
     if deeper(job, _DEEPEST):
         meta = metadata(job)
         what = (text(job.get("kind")), text(meta.get("namespace")), text(meta.get("name")))
@@ -28,9 +28,10 @@ def packed(job: Manifest) -> Packed | None:
 
 
 def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[WatchedKind[Packed], ...]:
-    """A new leader lists them again: what the leader before it started must not be taken for stopped.
+    """The watched views of these kinds. `every`: also jobs that name no queue.
 
-    `every`: also jobs that name no queue.
+    A new leader lists jobs again, so that it does not mistake a job that the leader before it started for a stopped
+    one.
     """
     label, selects = (None, _any) if every else (QUEUE_NAME, _names_a_queue)
     return tuple(
@@ -44,5 +45,5 @@ def _any(_: Packed) -> bool:
 
 
 def _names_a_queue(job: Packed) -> bool:
-    """A job that is read without label is not shown: no watch would say when it goes."""
+    """Whether the job has a queue label. A job without one is not shown: no watch would report its deletion."""
     return QUEUE_NAME in mapping(metadata(job.manifest()).get("labels"))

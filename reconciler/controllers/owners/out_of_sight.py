@@ -1,7 +1,8 @@
-"""Pods that no watch shows, though they may be there: it selects by a label that whoever may write Pods can take off.
+"""Pods that the watch does not show but that may exist: it selects by a label that anyone who may write Pods can
+remove.
 
-So a Pod that the watch drops while it might run is asked for by its name, and so is one that a Workload lists among its
-owners and that was never shown. Only the API server's answer that there is none makes it gone.
+A Pod that disappears from the watch while it might run is looked up by name. So is a Pod that a Workload lists among
+its owners and that the watch never showed. A Pod counts as gone only when the API server answers that it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _V1 = ("v1", POD.kind)
 
 
 class OutOfSight:
-    """By `namespace/name` of the Pod, with its uid."""
+    """The Pods to look up, by `namespace/name`, with their uids."""
 
     def __init__(self) -> None:
         self._sought: dict[str, str] = {}
@@ -29,20 +30,20 @@ class OutOfSight:
         self._sought[name] = uid
 
     def sought(self, name: str) -> str:
-        """The uid that is sought under this name, empty for none."""
+        """The uid that is looked up under this name; empty for none."""
         return self._asked.get(name) or self._sought.get(name, "")
 
     def answers(self, name: str) -> bool:
-        """Whether an answer about this name is to what is sought now, and not to what was asked before."""
+        """Whether an answer about this name belongs to the present question, and not to an earlier one."""
         return name not in self._sought
 
     def found(self, name: str) -> None:
-        """A watch or an answer shows what is there under this name."""
+        """A watch or an answer shows the object with this name."""
         self._sought.pop(name, None)
         self._asked.pop(name, None)
 
     def questions(self, busy: Busy) -> Iterator[ReadObject]:
-        """Each is asked once; where the API server fails it is sent again like any request."""
+        """The requests to send. Each is sent once; after a failure of the API server it is retried like any request."""
         for name in [name for name in self._sought if not busy(POD.kind, name)]:
             self._asked[name] = self._sought.pop(name)
             yield ReadObject((POD.kind, name), PODS.path(name))
@@ -50,7 +51,7 @@ class OutOfSight:
     # --- the owners of Workloads
 
     def lists(self, workload: str, read: Workload, known: Iterable[str]) -> None:
-        """The Workload is so now, and these uids are of Pods that are shown."""
+        """Take in the owners that the Workload lists. `shown`: the uids of Pods that the watch shows."""
         owners = {owner.uid: owner.name for owner in read.owners if _is_pod(owner)}
         gone = self._gone.get(workload, set()) & owners.keys()
         self._gone[workload] = gone
@@ -60,14 +61,14 @@ class OutOfSight:
                 self.seek(name, uid)
 
     def all_gone(self, workload: str, uids: Iterable[str]) -> bool:
-        """Whether there are none of these Pods any more, which the Workload lists."""
+        """Whether all Pods that the Workload lists are gone."""
         return self._gone.get(workload, set()).issuperset(uids)
 
     def forget(self, workload: str) -> None:
         self._gone.pop(workload, None)
 
     def is_gone(self, name: str, uid: str, workloads: Iterable[str]) -> None:
-        """There is no such Pod: nobody need ask again for these Workloads that list it."""
+        """The Pod is gone, so it need not be looked up again for the Workloads that list it."""
         self.found(name)
         for workload in workloads:
             self._gone.setdefault(workload, set()).add(uid)

@@ -1,4 +1,4 @@
-"""Which Workloads have which owners."""
+"""An index of Workloads by their owners."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scheduling.objects.workload import Owner, Workload
 
 
 class WorkloadsByOwner:
-    """The Workloads that have an owner of one of `kinds`, by the uid of that."""
+    """The Workloads that have an owner of one of `kinds`, by the owner's uid."""
 
     def __init__(self, kinds: Container[GroupKind]) -> None:
         self._kinds = kinds
@@ -17,7 +17,7 @@ class WorkloadsByOwner:
         self._owners: dict[str, tuple[str, ...]] = {}
 
     def put(self, name: str, workload: Workload | None) -> None:
-        """It is so now; None where it is gone."""
+        """Take in the Workload; None if it is gone."""
         owners = tuple(self._uids(workload.owners if workload is not None else ()))
         before = self._owners.get(name, ())
         if owners == before:

@@ -1,4 +1,4 @@
-"""Which slices an elastic job has had: a chain, from the first on, by whose name its Pods are found."""
+"""The slices that an elastic job has had: a chain from the first slice on. Pods name the first slice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from scheduling.objects.workload import Workload
 
 
 class SliceChains:
-    """Slices and chains are called `namespace/name`; a chain has the name of its first slice."""
+    """Chains of slices. A slice is named `namespace/name`; a chain has the name of its first slice."""
 
     def __init__(self) -> None:
         self._slices: dict[str, dict[str, None]] = {}
         self._chain_of: dict[str, str] = {}
 
     def put(self, name: str, read: Workload | None) -> str:
-        """Store this Workload as it is now, None where it is gone; return its chain, empty where it is in none."""
+        """Store this Workload, None if it is gone; return the name of its chain, empty if it is in none."""
         before = self._chain_of.pop(name, None)
         if before is not None:
             self._slices[before].pop(name)
@@ -30,5 +30,5 @@ class SliceChains:
         return first in self._slices
 
     def of(self, first: str) -> dict[str, None]:
-        """The first slice, stored or not, and those that took over from it, one after the other."""
+        """The slices of a chain in order: the first, whether it is stored or not, and its successors."""
         return {first: None, **self._slices.get(first, {})}

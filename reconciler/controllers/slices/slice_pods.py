@@ -1,7 +1,7 @@
-"""Pods of elastic jobs wait at a gate of their own; as many go as their slice was admitted with.
+"""Removes the gate of elastic jobs' Pods, as many as their slice was admitted with.
 
-The controller of a job makes its Pods as soon as the job grows. Those that were let go before stay; the others go when
-a larger slice is admitted, or in the place of some that ended. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
+The controller of a job creates its Pods as soon as the job grows. Pods that have passed stay. The others pass when a
+larger slice is admitted, or when Pods that passed have ended. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PATIENCE = 10 * SECOND
 
 
 class SlicePodsController(Controller):
-    """A chain is the first slice of a job as `namespace/name`: its Pods name it, and so do the slices that follow."""
+    """Keys are chains: the first slice of a job as `namespace/name`. Pods and later slices name it."""
 
     watched = (STARTED_PODS,)
 
@@ -54,7 +54,7 @@ class SlicePodsController(Controller):
             self._look_at(pod.workload, waits=bool(pod.gates))
 
     def _look_at(self, first: str, *, waits: bool = False) -> None:
-        """Most Pods are of jobs that are not elastic, and of no concern."""
+        """Take in a Pod. Most Pods belong to jobs that are not elastic, and are ignored."""
         if waits or first in self._chains:
             self._dirty[first] = None
 
@@ -70,7 +70,7 @@ class SlicePodsController(Controller):
         self._dirty[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Removes the gate of as many Pods as there is room for; while one is being written it counts as gone."""
+        """Remove the gate of as many Pods as fit. A gate counts as removed while its write is in flight."""
         dirty, self._dirty = self._dirty, {}
         for first in dirty:
             blocked = next((name for name in self._chains.of(first) if busy(_WORKLOAD, name)), None)
@@ -100,7 +100,7 @@ class SlicePodsController(Controller):
                 yield WaitFor((_CHAIN, first), observed.key)
 
     def _take_back(self, first: str, pods: dict[str, Observed[StartedPod]], busy: Busy, now: int) -> Iterator[Wanted]:
-        """Somebody else took the gate off Pods that no slice holds quota for. The Job controller is given its time."""
+        """Delete Pods without quota whose gate another client removed. The Job controller is given time first."""
         excess = []
         for each in self._excess(first, pods):
             if busy(*each.key):
@@ -123,7 +123,7 @@ class SlicePodsController(Controller):
             yield WaitFor((_CHAIN, first), each.key)
 
     def _excess(self, first: str, pods: dict[str, Observed[StartedPod]]) -> Iterator[Observed[StartedPod]]:
-        """Beyond what is reserved for their pod set; nothing is concluded where nothing is."""
+        """The Pods beyond what is reserved for their pod set. Nothing is concluded while nothing is reserved."""
         held = self._most(first, _reserved)
         for name in sorted(pods) if held else ():
             pod = pods[name].value
@@ -133,7 +133,7 @@ class SlicePodsController(Controller):
                     yield pods[name]
 
     def _most(self, first: str, counts: Callable[[Workload], dict[str, int]]) -> dict[str, int]:
-        """Of each pod set how many Pods the slices allow together: as many as the largest."""
+        """The number of Pods of each pod set that the slices allow: that of the largest slice."""
         most: dict[str, int] = {}
         for name in self._chains.of(first):
             found = self._stored(name)
@@ -143,7 +143,7 @@ class SlicePodsController(Controller):
 
 
 def _admitted(slice_: Workload) -> dict[str, int]:
-    """What is left of the admission: a slice may have shrunk since, and Pods that are done need no other."""
+    """The Pods that are still admitted: a slice may have shrunk since, and a Pod that is done needs no replacement."""
     stays = slice_.counts and slice_.admitted and not slice_.evicted and not slice_.deleting
     if not stays or slice_.admission is None:
         return {}
@@ -154,7 +154,7 @@ def _admitted(slice_: Workload) -> dict[str, int]:
 
 
 def _reserved(slice_: Workload) -> dict[str, int]:
-    """What an elastic job holds quota for; what it reports as done may be late."""
+    """The Pods that an elastic job holds quota for. The count of Pods that are done may be late."""
     stays = slice_.elastic and slice_.counts and not slice_.evicted and not slice_.deleting
     return {pod_set.name: pod_set.count for pod_set in slice_.pod_sets} if stays else {}
 

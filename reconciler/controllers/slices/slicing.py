@@ -1,4 +1,4 @@
-"""Elastic jobs among the jobs of a controller: the slice that stands for each, and what is written of the others."""
+"""Elastic jobs among a controller's jobs: the slice that represents each job, and the writes of its other slices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _WORKLOAD = "Workload"
 
 
 class Slicing:
-    """`enabled`: Kueue's gate ElasticJobsViaWorkloadSlices. Workloads are called `namespace/name`."""
+    """The slices of elastic jobs. Workloads are named `namespace/name`.
+
+    `enabled`: Kueue's gate ElasticJobsViaWorkloadSlices is on.
+    """
 
     def __init__(self, workloads: StoredWorkloads, store: JobStore, *, enabled: bool) -> None:
         self._workloads = workloads
@@ -34,15 +37,15 @@ class Slicing:
         self.enabled = enabled
 
     def concerns(self, kind: JobKind, job: Manifest) -> bool:
-        """Whether a slice stands for it: Kueue may have made one even where the job cannot grow here."""
+        """Whether slices represent the job. Kueue may have made a slice even for a job that cannot grow here."""
         return self.enabled and notes(job).get(ELASTIC) == "true" and not prebuilt(kind, job)
 
     def waits(self, kind: JobKind, job: Manifest) -> bool:
-        """Whether its pods wait at their gate until a slice is admitted."""
+        """Whether the job's pods wait at their gate until a slice is admitted."""
         return self.enabled and resizable(kind, job)
 
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
-        """The Workload that stands for the job, or that is to be made for it."""
+        """The name of the Workload that represents the job, or that is to be created for it."""
         holder = self._chain(kind, job).holder if self.concerns(kind, job) else None
         if holder is not None:
             return holder.key
@@ -50,11 +53,11 @@ class Slicing:
         return former if former in self._owned(kind, job) and self._workloads.read(usual) is None else usual
 
     def renamed(self, kind: JobKind, job: Manifest) -> bool:
-        """Whether its Workload may have been made under another name."""
+        """Whether the job's Workload may have been created under another name."""
         return self._former(kind, job) != workload_key(kind, job)
 
     def _former(self, kind: JobKind, job: Manifest) -> str:
-        """What its Workload is called if it was made under the other value of the gate ShortWorkloadNames."""
+        """The name of the Workload under the other value of the gate ShortWorkloadNames."""
         if prebuilt(kind, job):
             return workload_key(kind, job)
         named = replace(kind.naming, short=not kind.naming.short)
@@ -65,7 +68,7 @@ class Slicing:
     def steps(
         self, kind: JobKind, job: Manifest, inputs: JobInputs, busy: Busy, now: int
     ) -> Iterator[tuple[str, JobStep]]:
-        """What is to be written of slices that are not busy, beside the life of the one that stands for the job."""
+        """The writes to the job's slices that are not busy, beside the steps of the slice that represents the job."""
         if not (self.enabled and sliced(kind, job)) or kind.ending(job):
             return
         try:
@@ -79,12 +82,12 @@ class Slicing:
                 yield name, step
 
     def _bound(self, workload: str) -> Mapping[str, int]:
-        """How many of its Pods have a node, by pod set."""
+        """The number of the job's Pods that have a node, by pod set."""
         records = (self._store.workloads.get(name) for name in self.names(workload))
         return sum((record.bound() for record in records if record is not None), Counter())
 
     def names(self, workload: str) -> Iterable[str]:
-        """By what its Pods may name it: they keep the name of the slice that they were started for."""
+        """The Workload names that the job's Pods may carry: a Pod keeps the name of the slice that started it."""
         read = self._workloads.read(workload)
         if read is None or not read.elastic:
             return (workload,)
@@ -103,7 +106,7 @@ class Slicing:
 
 
 def carries(read: Workload | None, *, gated: bool) -> bool:
-    """Whether what belongs to the job of this Workload may run. Pods that are `gated` wait, and need no stop."""
+    """Whether objects that belong to the job of this Workload may run. `gated` Pods wait, and need not be stopped."""
     if read is None or read.finished:
         return False
     return read.admitted or (gated and read.reserved and not read.evicted)

@@ -1,7 +1,7 @@
-"""Carries out what a person asks of a queue, step by step, beside whatever controller looks after queues.
+"""Runs an operation that a person requests on a queue, step by step, beside whatever controller manages queues.
 
-Queues are opened and closed by Commands, which Volcano's controller takes as well as ours. The record of an operation
-is written before its first step; who runs the same command again goes on from there.
+Commands open and close queues; Volcano's controller executes them as well as ours. The record of an operation is
+written before its first step, so running the same command again continues the operation.
 """
 
 from __future__ import annotations
@@ -44,13 +44,15 @@ _CONTROLLERS = "Volcano's controller, or quotree serve reconciler with the diale
 
 
 class CommandIgnored(ClusterError):
-    """No controller carries Commands out."""
+    """No controller executes Commands."""
 
 
 class ByHand:
-    """`namespace` is where Commands are put. `longest`: seconds without any progress until it gives up.
+    """Operations from the command line.
 
-    `begun` is called with each step, in words.
+    `namespace`: where Commands are created.
+    `longest`: seconds without progress until the operation gives up.
+    `begun`: called with each step, in words.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class ByHand:
         self._reported = False
 
     def read(self, *, work: bool = True) -> VolcanoQueueTree:
-        """All queues as they are now, and the PodGroups in them if `work` is asked for."""
+        """All queues as they are now, and the PodGroups in them if `work` is set."""
         tree, stored = VolcanoQueueTree(), {}
         contents = Contents(tree)
         for manifest in self._cluster.list(QUEUES):
@@ -88,7 +90,7 @@ class ByHand:
         return tree
 
     def command(self, queue: QueueObject, action: QueueAction) -> None:
-        """Have a controller do this, and wait until it has taken the Command."""
+        """Create a Command, and wait until a controller has executed it."""
         name = self.give(queue, action)
         since = self._clock()
         with suppress(NotFound):
@@ -97,9 +99,9 @@ class ByHand:
                 self._rest(_LOOK)
 
     def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
-        """Record the operation and do what is left of it; returns what is recorded in the end.
+        """Record the operation and run its remaining steps. Returns the last record.
 
-        Raises CommandIgnored where nothing moves, and other ClusterErrors; what was done stays.
+        Raises CommandIgnored if nothing changes, and other ClusterErrors; completed steps stay.
         """
         tree = self.read(work=False)
         if read_operation(tree.queues[name].operation) != operation:
@@ -142,9 +144,10 @@ class ByHand:
                 perform(self._cluster, record_patch(queue, stored, text))
 
     def give(self, queue: QueueObject, action: QueueAction, *, step: bool = False) -> str:
-        """The name of the Command; one that is there already, from a run that crashed, will do.
+        """Create a Command and return its name. A Command that exists already, from a run that crashed, is reused.
 
-        `step`: for an operation. Our controller carries that out from its record, so it passes such a Command over.
+        `step`: the Command belongs to an operation. Our controller runs an operation from its record, and skips its
+            Commands.
         """
         digest = hashlib.sha256(queue.name.encode()).hexdigest()[:8]
         name = f"{queue.name[:200]}-{'step-' if step else ''}{action.lower()}-{digest}"
@@ -162,8 +165,10 @@ class ByHand:
         return name
 
     def _check(self, since: float, what: str) -> None:
-        """Raises CommandIgnored once waiting is of no use. A controller sets the state of every queue at once, so
-        queues without a state have none."""
+        """Raise CommandIgnored when waiting is of no use any more.
+
+        A controller sets the state of every queue at once, so a queue without a state has no controller.
+        """
         waited = self._clock() - since
         left = f"Its Commands stay in namespace {self._namespace}; the same command goes on from here"
         if waited > _PROMPT and not self._reported:

@@ -1,4 +1,4 @@
-"""Commands to queues, in the order in which they were created."""
+"""Commands to queues, in the order of their creation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from reconciler.objects.observed import Observed
 
 
 class Commands:
-    """Those of each queue; Commands to other kinds are none of ours."""
+    """The Commands of each queue. Commands to other kinds are ignored."""
 
     def __init__(self) -> None:
         self._queue_of: dict[str, str] = {}
         self._of: dict[str, dict[str, Observed[CommandObject]]] = {}
 
     def put(self, key: str, observed: Observed[CommandObject] | None) -> str:
-        """`namespace/name` is there, or gone. The queue that it is for; empty for none."""
+        """Take in the Command `namespace/name`, None if it is gone. Returns its queue, empty for none."""
         before = self._queue_of.pop(key, "")
         if before:
             del self._of[before][key]
@@ -27,7 +27,9 @@ class Commands:
         return queue
 
     def of(self, queue: str) -> list[Observed[CommandObject]]:
-        """The oldest first; those of one second in the order in which the API server took them."""
+        """The Commands of a queue, oldest first. Within one second they have the order in which the API server stored
+        them.
+        """
 
         def order(each: Observed[CommandObject]) -> tuple[int, int, str]:
             return each.value.created, int(each.version) if each.version.isdecimal() else 0, each.key[1]

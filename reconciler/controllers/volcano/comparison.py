@@ -1,7 +1,7 @@
-"""With `--mode observe`: the states that Volcano's controller writes, compared with those that ours would have written.
+"""With `--mode observe`: compares the states that Volcano's controller writes with those that ours would have written.
 
-Watches of several kinds run beside each other, so what a state follows from may arrive after it. A state that is not
-what ours would be is looked at again after a while, and differs only if it still does.
+Watches of several kinds run beside each other, so the causes of a state may arrive after the state itself. A state
+that differs from ours is looked at again after a while; it counts as a difference only if it still differs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PATIENCE = 2 * SECOND
 
 
 class _Doubt(NamedTuple):
-    """At this moment `theirs` is compared again with what becomes of the queue as it was."""
+    """A difference to check again at a moment. `theirs` is compared with our state of the queue as it was."""
 
     due: int
     before: QueueObject
@@ -32,7 +32,10 @@ class _Doubt(NamedTuple):
 
 
 class QueueComparison:
-    """An Observer. `report` gets each queue, the state that was written, and ours: that, or the first it might be."""
+    """An observer of queue states.
+
+    `report`: called with each queue, the state that was written, and ours: the same, or the first possible one.
+    """
 
     def __init__(self, report: Callable[[str, str, str], None]) -> None:
         self._report = report
@@ -58,10 +61,10 @@ class QueueComparison:
             self._tree.put(queue)
 
     def changed(self, now: int) -> None:
-        """It keeps its own tree."""
+        """Nothing to do: the comparison keeps its own tree."""
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Decisions are Kueue's."""
+        """Nothing to do: these decisions are about Kueue's queues."""
 
     def passed(self, now: int, _: float, /) -> None:
         due = [doubt for doubt in self._doubts if doubt.due <= now]
@@ -71,7 +74,9 @@ class QueueComparison:
             self._report(doubt.before.name, doubt.theirs, doubt.theirs if doubt.theirs in ours else ours[0])
 
     def _compare(self, before: QueueObject, theirs: str, now: int) -> None:
-        """Volcano deletes a Command before it acts, so all since the last change of the state may be meant."""
+        """Compare a state. Volcano deletes a Command before it acts, so any Command since the last change may be the
+        cause.
+        """
         actions = (*self._actions.pop(before.name, {}), QueueAction.SYNC)
         if theirs in self._ours(before, actions):
             self._report(before.name, theirs, theirs)

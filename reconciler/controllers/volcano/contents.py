@@ -1,4 +1,4 @@
-"""What is in each queue: its PodGroups by phase, and what their Pods on nodes request."""
+"""The contents of each queue: its PodGroups by phase, and the requests of their Pods on nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONE = 10**9
 
 
 class Contents:
-    """Enters every change in the tree. PodGroups and Pods go by `namespace/name`, and may come in any order."""
+    """Enters every change in the tree. PodGroups and Pods are keyed by `namespace/name`, and may come in any order."""
 
     def __init__(self, tree: VolcanoQueueTree) -> None:
         self._tree = tree
@@ -22,7 +22,7 @@ class Contents:
         self._pods_of: dict[str, dict[str, None]] = {}
 
     def put_group(self, key: str, group: tuple[str, str] | None) -> None:
-        """`group` is its queue and phase; None: it is gone."""
+        """Take in a PodGroup. `group`: its queue and phase; None: the PodGroup is gone."""
         before = self._groups.pop(key, None)
         if before == group and group is not None:
             self._groups[key] = group

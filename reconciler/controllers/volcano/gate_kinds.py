@@ -1,6 +1,6 @@
-"""The kinds that quota of Volcano's queues at gates depends on, and what is kept of each.
+"""The kinds that the quota of Volcano's queues at gates depends on, and the fields that are kept of each.
 
-Nodes are not among them: what a queue may use follows from queues alone.
+Nodes are not among them: the limits of a queue follow from queues alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lets Pods pass the gate as Volcano's queues have room, in Volcano's order, and says why others wait."""
+"""Lets Pods pass the gate as Volcano's queues have room, in Volcano's order, and reports why others wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scheduling.volcano.resources import written
 
 
 class VolcanoGatesController(GatesController):
-    """`records` has Pods as they are stored. Pods that are marked for the quota of `others` are theirs."""
+    """`records` has the stored Pods. Pods with the mark of another dialect in `others` belong to its gate."""
 
     watched = WATCHED
 

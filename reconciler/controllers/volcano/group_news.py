@@ -1,4 +1,4 @@
-"""Events of PodGroups whose Pods stand at the gate: one for all of them, where each Pod has its own as well."""
+"""Events of PodGroups whose Pods wait at the gate: one for the whole group, beside the one of each Pod."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _VERSION = f"{GATED_GROUP.resource.group}/{GATED_GROUP.resource.version}"
 
 
 class GroupNews:
-    """An Event is recorded when the reason changes for which Pods wait, amounts excepted, and when the first ones pass.
+    """Records an Event when the reason for waiting changes (amounts excepted), and when the first Pods pass.
 
-    `records` has PodGroups.
+    `records` has the PodGroups.
     """
 
     def __init__(self, records: Records) -> None:
@@ -28,7 +28,7 @@ class GroupNews:
             self._record(group, reason, text, warning=warning)
 
     def passes(self, group: str, queue: str, pods: int) -> None:
-        """So many pass together."""
+        """So many Pods of the group pass together."""
         if group not in self._passed:
             self._passed.add(group)
             self._record(group, "QuotaAdmitted", f"{pods} Pod{'s' * (pods != 1)} admitted in {queue}")
@@ -38,12 +38,12 @@ class GroupNews:
         self._waits.pop(group, None)
 
     def take(self) -> list[WantedWrite]:
-        """The Events since this was asked last."""
+        """The Events since the last call."""
         found, self._news = self._news, []
         return found
 
     def _record(self, group: str, reason: str, text: str, *, warning: bool = False) -> None:
-        """A PodGroup that does not exist has no Events."""
+        """Record an Event. A PodGroup that does not exist has no Events."""
         observed = self._records.get(GATED_GROUP, group)
         if observed is None:
             return

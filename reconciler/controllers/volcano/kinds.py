@@ -1,4 +1,4 @@
-"""The kinds that the life of Volcano's queues depends on, and what is kept of each."""
+"""The kinds that the management of Volcano's queues depends on, and the fields that are kept of each."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ _LEASE_SECONDS = 15
 
 @dataclass(frozen=True, slots=True)
 class CommandObject:
-    """A Command to a queue; `queue` is empty where it is for something else. `created` in nanoseconds.
+    """A Command to a queue.
 
-    `step`: it is one step of an operation, which the queue or one above it records.
+    `queue`: the queue; empty if the Command is for another kind.
+    `created`: nanoseconds.
+    `step`: the Command is one step of an operation, which the queue or one above it records.
     """
 
     queue: str
@@ -39,7 +41,11 @@ class CommandObject:
 
 @dataclass(frozen=True, slots=True)
 class BoundPod:
-    """A Pod on a node: the PodGroup that it belongs to, empty for none, and what it requests in units of 1e-9."""
+    """A Pod on a node.
+
+    `group`: its PodGroup, empty for none.
+    `requests`: what it requests, in units of 1e-9.
+    """
 
     group: str
     requests: tuple[tuple[str, int], ...]
@@ -47,7 +53,12 @@ class BoundPod:
 
 @dataclass(frozen=True, slots=True)
 class LeaseObject:
-    """`holder` is empty where nobody holds it; `renewed` is a moment by the holder's clock; `seconds` it lasts."""
+    """A Lease.
+
+    `holder`: the holder; empty if it is not held.
+    `renewed`: the time of the last renewal by the holder's clock.
+    `seconds`: its duration.
+    """
 
     holder: str
     renewed: str
@@ -55,7 +66,7 @@ class LeaseObject:
 
 
 def _pod_group(manifest: Manifest) -> tuple[str, str]:
-    """Its queue and its phase."""
+    """The queue and the phase of a PodGroup."""
     queue = text(mapping(manifest.get("spec")).get("queue")) or "default"
     return queue, text(mapping(manifest.get("status")).get("phase")) or ""
 

@@ -1,4 +1,4 @@
-"""Whether Volcano's own processes are at work, by the Leases that they renew."""
+"""Whether Volcano's own processes are running, by the Leases that they renew."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from scheduling.objects.times import SECOND
 
 
 class Leases:
-    """Those of one name, by namespace. A holder counts from the moment in which its renewal was looked at.
+    """The Leases of one name, by namespace. A holder counts from the moment at which its renewal was observed.
 
-    Clocks are not compared: what matters is that the Lease changed, and how long ago by ours. Moments in nanoseconds.
+    Clocks are not compared. What matters is that the Lease changed, and how long ago by our clock. Moments are in
+    nanoseconds.
     """
 
     def __init__(self) -> None:
@@ -24,7 +25,9 @@ class Leases:
             self._new[key] = lease
 
     def held_until(self, now: int) -> int:
-        """When the last of them ends unless it is renewed; a moment that has passed where nobody is at work."""
+        """The moment at which the last of the Leases expires unless it is renewed. It has passed if no process is
+        running.
+        """
         for key, lease in self._new.items():
             self._held[key] = lease, now
         self._new.clear()

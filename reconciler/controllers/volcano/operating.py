@@ -1,4 +1,4 @@
-"""Goes on with operations on queues that are recorded and not done: whoever began them may have crashed."""
+"""Continues recorded operations on queues that are not complete: the client that began them may have crashed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 @dataclass(frozen=True, slots=True)
 class QueueWrite:
-    """A write of the queue `name`; `patch` makes it of what is stored."""
+    """A write of the queue `name`; `patch` computes it from the stored queue."""
 
     name: str
     patch: Callable[[Stored], Patch]
@@ -41,7 +41,7 @@ Operated: TypeAlias = WantedOperation | QueueWrite
 
 
 class Operating:
-    """Operations that have something left to do, by their queue."""
+    """Operations that have steps left, by their queue."""
 
     def __init__(self, tree: VolcanoQueueTree, configuration: Configuration) -> None:
         self._tree = tree
@@ -76,7 +76,7 @@ class Operating:
 
 
 def follow_patch(queue: QueueObject, stored: Stored) -> Patch:
-    """The queue opens with its parent."""
+    """The patch that lets the queue open with its parent."""
     made = metadata_patch(queue, stored, closed_by_parent=True, guarded=queue.guarded, root=False)
     assert made is not None
     return made
@@ -85,8 +85,8 @@ def follow_patch(queue: QueueObject, stored: Stored) -> Patch:
 def checked_steps(
     tree: VolcanoQueueTree, name: str, operation: QueueOperation, configuration: Configuration
 ) -> list[Step]:
-    """The next steps. A move that is refused by now, before or after the queue has its new parent, goes back; where the
-    way back is refused as well, the queue stays where it is.
+    """The next steps. A move that is refused now, before or after the queue has its new parent, is reverted; if the
+    reversal is refused as well, the queue stays where it is.
     """
     steps = next_steps(tree, name, operation)
     source, target = operation.source, operation.target

@@ -1,4 +1,4 @@
-"""What a queue is to do next: by the oldest Command, or by an operation that is under way."""
+"""The next state that a queue should have, by the oldest Command or by an operation that is under way."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ class WantedOperation:
 
 @dataclass(frozen=True, slots=True)
 class NextOrder:
-    """What the queue is to be. `done`: the Command that is fulfilled once it is that. `refused`: why the first Command
-    is dropped. `again`: when to look at it again, in nanoseconds; 0 for never.
+    """The state that a queue should have.
+
+    `done`: the Command that is fulfilled by this state.
+    `refused`: why the first Command is dropped.
+    `again`: when to look at the queue again, in nanoseconds; 0 for never.
     """
 
     wish: WantedQueue
@@ -47,7 +50,11 @@ def next_order(
     work: bool,
     opening: bool,
 ) -> NextOrder:
-    """`ordered` is what an operation wants where there is no Command. `opening`: a queue above is to open."""
+    """The next order of a queue.
+
+    `ordered`: what an operation wants if there is no Command.
+    `opening`: a queue above is about to open.
+    """
     above = tree.above(queue.name)
     if not commands:
         return NextOrder(_obeying(queue, above, ordered, work=work))

@@ -1,4 +1,4 @@
-"""With `--mode observe`: what the Pods that Volcano's scheduler binds are compared with."""
+"""With `--mode observe`: the quota that the Pods which Volcano's scheduler binds are compared with."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from scheduling.volcano.reading import read_pod_group
 
 
 def read_scheduled_pod(manifest: Manifest) -> VolcanoGatedPod:
-    """A Pod of Volcano's scheduler, as if it waited at our gate until it is bound; `waits` is what Volcano says.
+    """Read a Pod of Volcano's scheduler as if it waited at our gate until it is bound. `waits` is Volcano's reason.
 
-    One that is being deleted uses nothing any more, as in Volcano. One with a scheduling gate is not looked at yet.
+    As in Volcano, a Pod that is being deleted uses nothing. A Pod with a scheduling gate is not considered yet.
     """
     found = read_gated_pod(manifest)
     return replace(
@@ -59,7 +59,7 @@ SCHEDULED_POD: WatchedKind[VolcanoGatedPod] = WatchedKind(
 
 
 class ScheduledGroup(NamedTuple):
-    """A PodGroup, its phase, and the minResources that it reserves where it is let into its queue."""
+    """A PodGroup, its phase, and the minResources that it reserves once it is let into its queue."""
 
     gated: GatedGroup
     phase: str
@@ -77,14 +77,16 @@ SCHEDULED_GROUP: WatchedKind[ScheduledGroup] = WatchedKind(
 
 
 class VolcanoComparedPods(Controller):
-    """Has that watched which is compared. It writes nothing."""
+    """Watches the objects that are compared. It writes nothing."""
 
     watched = (GATED_CLASS, GATED_QUEUE, SCHEDULED_GROUP, SCHEDULED_POD)
 
 
 class VolcanoJudge:
-    """A Judge of quota alone. A gang is held against the room for all that start together; whether they are all there
-    is Volcano's own affair, and news of the PodGroup may come after those of its Pods.
+    """Judges by quota alone.
+
+    A gang is compared with the room for all Pods that start together. Whether the gang is complete is Volcano's own
+    affair, and a PodGroup may be observed later than its Pods.
     """
 
     pods = SCHEDULED_POD
@@ -98,7 +100,7 @@ class VolcanoJudge:
         return pod.waits if pod is not None and pod.gated else ""
 
     def take(self, before: Observed[object] | None, after: Observed[object]) -> str | None:
-        """A PodGroup that names another queue, or other members, changes what its namespace may run."""
+        """Take in an object. A PodGroup with another queue, or other members, changes what its namespace may run."""
         kind, name = after.key
         if kind == GATED_QUEUE.kind:
             self._keeper.put_queue(name, GATED_QUEUE.value(after))
@@ -112,7 +114,7 @@ class VolcanoJudge:
         return None
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
-        """A PodGroup goes from Pending to Inqueue. What others have reserved and do not use is not counted here."""
+        """A PodGroup changes from Pending to Inqueue. Unused reservations of other groups are not counted here."""
         name, was, now = after.key[1], SCHEDULED_GROUP.value(before), SCHEDULED_GROUP.value(after)
         if was is None or now is None or (was.phase, now.phase) != ("Pending", "Inqueue"):
             return None

@@ -1,4 +1,4 @@
-"""What is written of a Volcano queue: its status, and what its metadata says for us."""
+"""The writes of a Volcano queue: its status, and our fields in its metadata."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _BINARY = ("memory", "ephemeral-storage", "hugepages-")
 def metadata_patch(
     queue: QueueObject, stored: Stored, *, closed_by_parent: bool, guarded: bool, root: bool
 ) -> Patch | None:
-    """Its annotation and its finalizer, and the parent `root` where it names none; None where all is as it should be.
+    """The patch of its annotation, its finalizer and its parent; None if nothing has to change.
 
-    `root`: it belongs below root. `guarded`: it has our finalizer.
+    `root`: the queue belongs below root, which it has to name if it names no parent.
+    `guarded`: it has our finalizer.
     """
     meta: dict[str, Any] = {}
     if closed_by_parent != queue.closed_by_parent:
@@ -42,7 +43,10 @@ def metadata_patch(
 def status_patch(
     queue: QueueObject, stored: Stored, state: VolcanoQueueState, sums: Sums, *, allocates: bool
 ) -> Patch | None:
-    """Its state, its counts and, unless somebody else `allocates`, what its Pods hold; both of the whole subtree."""
+    """The patch of its state and its counts, and of its allocation unless another process `allocates`.
+
+    Counts and allocation are those of the whole subtree.
+    """
     before = {key: value for key, value in stored.status.items() if key in _WRITTEN}
     after = {**before, "state": state.value, **{phase.lower(): sums["phase", phase] for phase in PHASES}}
     held = before.get("allocated")
@@ -53,7 +57,7 @@ def status_patch(
 
 
 def record_patch(name: str, stored: Stored, text: str | None) -> Patch:
-    """The record of an operation; None takes it away."""
+    """The patch that stores the record of an operation; None removes it."""
     return patch(name, {"metadata": {"annotations": {OPERATION: text}}}, stored.version)
 
 
@@ -70,7 +74,7 @@ def command_gone(command: Observed[object]) -> Delete:
 
 
 def _allocated(before: Mapping[str, Any], sums: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """Amounts by resource; where one is what it was, the text stays as somebody else wrote it."""
+    """Amounts by resource. An amount that has not changed keeps the text that another client wrote."""
     found = {}
     for (what, resource), nano in sorted(sums.items()):
         if what == "amount":

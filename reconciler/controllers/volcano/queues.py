@@ -1,8 +1,9 @@
-"""Looks after Volcano's queues: their state and what it follows, Commands, counts, finalizers, operations.
+"""Manages Volcano's queues: their state, Commands, counts, finalizers and operations.
 
-One write at a time for each queue, each bound to the version that it was decided on, and each from what is stored: the
-annotation before the state where a queue closes, after it where it opens, and a Command is deleted last. Counts of one
-queue are written at most once a second. While Volcano's own controller renews its Lease nothing is written.
+Each queue has at most one write in flight, bound to the version that the decision used, and computed from the stored
+queue. When a queue closes the annotation is written before the state, when it opens after the state. A Command is
+deleted last. Counts of one queue are written at most once a second. While Volcano's own controller renews its Lease
+nothing is written.
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ _LEASE: Key = (MANAGER.kind, "")
 
 
 class VolcanoQueuesController(Controller):
-    """`look`: what is kept of a queue for writes; None where there is no such queue. `configuration` is what moves are
-    judged by.
+    """Manages queues.
+
+    `look`: returns what is kept of a queue for writes; None if the queue does not exist.
+    `configuration`: the settings that moves are checked against.
     """
 
     watched = WATCHED
@@ -113,7 +116,7 @@ class VolcanoQueuesController(Controller):
                 yield from self._one(name, orders.get(name, QueueAction.SYNC), busy, now)
 
     def _operate(self, orders: dict[str, QueueAction], busy: Busy) -> Iterator[Wanted]:
-        """Go on with what is recorded; `orders` gets what single queues are to do for it."""
+        """Continue the recorded operations. `orders` receives what single queues have to do for them."""
         for step in self._operating.steps():
             if isinstance(step, WantedOperation):
                 orders[step.queue] = step.action
@@ -144,7 +147,7 @@ class VolcanoQueuesController(Controller):
         yield from wanted or (_removed(order.done, busy) if order.done is not None else ())
 
     def _opens_above(self, name: str) -> bool:
-        """Whether a Command to open is waiting at a queue above."""
+        """Whether a Command to open waits at a queue above."""
         return any(
             command.value.action == QueueAction.OPEN
             for above in self.tree.ancestors(name)
@@ -152,7 +155,7 @@ class VolcanoQueuesController(Controller):
         )
 
     def _writes(self, queue: QueueObject, stored: Stored, wish: Wish, now: int) -> Iterator[Wanted]:
-        """The next write of the queue, if any, and whom to wait for."""
+        """The next write of the queue, if any, and the objects to wait for."""
         key = (QUEUE.kind, queue.name)
         meta = metadata_patch(
             queue,
@@ -181,7 +184,9 @@ class VolcanoQueuesController(Controller):
         yield WaitFor(key, key)
 
     def _guarded(self, queue: QueueObject) -> bool:
-        """Whether it is to have the finalizer: it goes once the queue is closed, and nothing is in it or below."""
+        """Whether the queue should have the finalizer. It is removed when the queue is closed, empty and without
+        children.
+        """
         if queue.name in BUILT_IN:
             return False
         if not queue.deleting:
@@ -210,7 +215,7 @@ def _why(queue: QueueObject, wish: Wish) -> str:
 def _removed(
     command: Observed[CommandObject], busy: Busy, queue: QueueObject | None = None, refused: str = ""
 ) -> Iterator[Wanted]:
-    """The Command is done, or cannot be done, which an Event says."""
+    """Delete a Command that is fulfilled, or that cannot be; an Event reports the latter."""
     if busy(*command.key):
         yield WaitFor((QUEUE.kind, command.value.queue), command.key)
         return

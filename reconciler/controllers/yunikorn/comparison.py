@@ -1,4 +1,4 @@
-"""With `--mode observe`: what the Pods that YuniKorn's scheduler binds are compared with."""
+"""With `--mode observe`: the quota that the Pods which YuniKorn's scheduler binds are compared with."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from scheduling.yunikorn.queue import QueueLack
 
 
 def read_scheduled_pod(manifest: Manifest) -> YuniKornGatedPod:
-    """A Pod of YuniKorn's scheduler, as if it waited at our gate until it is bound; `waits` is what YuniKorn says.
+    """Read a Pod of YuniKorn's scheduler as if it waited at our gate until it is bound. `waits` is YuniKorn's reason.
 
-    Each Pod of a gang counts for itself, placeholders as well. One with a scheduling gate is not looked at yet.
+    Each Pod of a gang counts by itself, placeholders as well. A Pod with a scheduling gate is not considered yet.
     """
     found = read_gated_pod(manifest)
     return replace(
@@ -50,13 +50,13 @@ SCHEDULED_POD: WatchedKind[YuniKornGatedPod] = WatchedKind(
 
 
 class YuniKornComparedPods(Controller):
-    """Has that watched which is compared. It writes nothing."""
+    """Watches the objects that are compared. It writes nothing."""
 
     watched = (QUEUE_DEFAULTS, QUEUE_CONFIGS, NAMESPACE, SCHEDULED_POD)
 
 
 class YuniKornJudge:
-    """A Judge. `namespace` is that of YuniKorn's ConfigMaps."""
+    """Judges by YuniKorn's quota. `namespace` is that of YuniKorn's ConfigMaps."""
 
     pods = SCHEDULED_POD
 
@@ -80,7 +80,7 @@ class YuniKornJudge:
         return name if _annotations(before) != _annotations(after) else None
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
-        """YuniKorn says so of Pods alone."""
+        """Nothing: YuniKorn reports this for Pods only."""
         del before, after
         return None
 
@@ -104,7 +104,7 @@ class YuniKornJudge:
         return {ask.key: application.leaf.path for application, ask in self._keeper.scheduler.fitting()}
 
     def _is_over(self, lack: QueueLack) -> bool:
-        """Whether the queue still uses more than it may; what users have is not counted again."""
+        """Whether the queue still exceeds its limit. The limits of users are not counted again."""
         queue = self._keeper.scheduler.tree.queues.get(lack.queue)
         return bool(lack.whose) or (queue is not None and queue.allocated.get(lack.resource, 0) > lack.limit)
 

@@ -1,4 +1,4 @@
-"""Lets Pods pass the gate as YuniKorn's quota allows, in YuniKorn's order, and says what Namespaces have in use."""
+"""Lets Pods pass the gate as YuniKorn's quota allows, in YuniKorn's order, and reports the usage of Namespaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _PREEMPTION: Key = ("QuotaPreemption", "")
 
 
 class QuotaGatesController(GatesController):
-    """`records` has Pods and Namespaces as they are stored. Pods marked for the quota of `others` are theirs."""
+    """`records` has the stored Pods and Namespaces. Pods with the mark of another dialect in `others` belong to its
+    gate.
+    """
 
     watched = WATCHED
 
@@ -81,7 +83,7 @@ class QuotaGatesController(GatesController):
             yield WakeAt(_PREEMPTION, moment)
 
     def _count(self, now: int) -> Iterator[WakeAt]:
-        """Namespaces of which Pods came, passed or went say what is in use: at once, then from time to time."""
+        """Write the usage of Namespaces whose Pods came, passed or went: at once, then at intervals."""
         if not self._used:
             return
         if now < self._used_again:
@@ -109,12 +111,12 @@ class QuotaGatesController(GatesController):
         return waits(observed, waiting.reason, text, amounts=amounts, warning=not waiting.queue)
 
     def _slipped(self, pod: YuniKornGatedPod) -> bool:
-        """Whether somebody else took the gate off."""
+        """Whether another client removed the gate."""
         unnoticed = pod.marked and not pod.gated and not pod.admitted and not pod.ended and not pod.deleting
         return unnoticed and self.keeper.spaces.has_quota(pod.namespace)
 
     def _namespace(self, observed: Observed[Namespace], now: int) -> WantedWrite | None:
-        """What its conditions say: whether its quota can be read, and what of it is in use."""
+        """The conditions of a Namespace: whether its quota can be read, and how much of it is used."""
         name = observed.key[1]
         flaw = self.keeper.spaces.flaw(name) if self.keeper.spaces.has_quota(name) else ""
         return conditions(observed, flaw, self.keeper.usage(name), now)

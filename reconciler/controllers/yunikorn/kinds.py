@@ -1,4 +1,4 @@
-"""The kinds that quota at gates depends on, and what is kept of each."""
+"""The kinds that quota at gates depends on, and the fields that are kept of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written of Namespaces with quota: conditions that say what of it is in use, and that it cannot be read."""
+"""The conditions of Namespaces with quota: the usage, and whether the quota can be read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ class _Condition(NamedTuple):
 
 
 def conditions(observed: Observed[object], flaw: str, usage: Usage | None, now: int) -> WantedWrite | None:
-    """None: nothing is new. `flaw`: why its quota cannot be read. `usage` is None where there is none that can be."""
+    """The conditions to write; None if nothing is new.
+
+    `flaw`: why the quota cannot be read.
+    `usage`: the usage; None if there is no quota that can be read.
+    """
     stored = observed.stored or Stored()
     before = {each.get("type"): each for each in stored.status.get("conditions") or ()}
     wanted = [each for each in (_unreadable(flaw), _full(usage)) if _is_news(before.get(each.kind), each)]
@@ -67,14 +71,14 @@ def _full(usage: Usage | None) -> _Condition:
 
 
 def _is_news(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
-    """Of one that was never written, only what holds is; the amounts in use are from the first one on."""
+    """Whether the condition is worth writing. A first condition is, if it holds; the usage always has one."""
     if before is None:
         return wanted.holds or (wanted.kind == FULL and wanted.message.endswith("in use"))
     return _turns(before, wanted) or (before.get("message") != wanted.message and (wanted.holds or wanted.kind == FULL))
 
 
 def _is_event(before: Mapping[str, Any] | None, wanted: _Condition) -> bool:
-    """That there is room again is none: it comes and goes."""
+    """Whether the change is worth an Event. Quota that is available again is not, because that changes often."""
     return _turns(before, wanted) and (wanted.holds or wanted.kind == UNREADABLE)
 
 

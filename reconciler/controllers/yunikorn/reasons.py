@@ -1,4 +1,4 @@
-"""Why a Pod of YuniKorn's queues waits, as it says it itself."""
+"""The reason for waiting that a Pod in YuniKorn's queues shows itself."""
 
 from __future__ import annotations
 

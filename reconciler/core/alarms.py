@@ -8,7 +8,7 @@ from reconciler.objects.observed import Key
 
 
 class Alarms:
-    """Moments in nanoseconds; the same alarm that is set again rings once."""
+    """Moments are in nanoseconds. An alarm that is set twice rings once."""
 
     def __init__(self) -> None:
         self._order: list[tuple[int, Key]] = []
@@ -25,11 +25,11 @@ class Alarms:
 
     @property
     def next(self) -> int | None:
-        """When the first of them rings; None where none is set."""
+        """The moment of the first alarm; None if none is set."""
         return self._order[0][0] if self._order else None
 
     def due(self, now: int) -> list[Key]:
-        """Whose time has come; they ring no more."""
+        """Remove and return the keys whose moment has come."""
         found = []
         while self._order and self._order[0][0] <= now:
             alarm = heapq.heappop(self._order)

@@ -1,4 +1,4 @@
-"""Objects that complete what jobs ask for: LimitRanges, RuntimeClasses and priority classes."""
+"""Objects that provide defaults for jobs: LimitRanges, RuntimeClasses and priority classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VIEWS = {view.kind: view for view in (LIMIT_RANGE_VIEW, RUNTIME_CLASS_VIEW, *PR
 
 
 class ClusterDefaults:
-    """LimitRanges, RuntimeClasses and priority classes: they are few and kept whole."""
+    """LimitRanges, RuntimeClasses and priority classes. They are few, so they are kept unpacked."""
 
     KINDS = frozenset(_VIEWS)
 
@@ -30,9 +30,9 @@ class ClusterDefaults:
         self._priorities: dict[Key, Manifest] = {}
 
     def put(self, world: World, observed: Observed[object], now: int) -> bool:
-        """Take one in, or away where its value is None, and let the world know.
+        """Take in one object, None if it is gone, and update the world.
 
-        Whether jobs are prioritized otherwise now.
+        Returns whether the priorities of jobs may have changed.
         """
         kind, key = observed.key
         manifest = _VIEWS[kind].value(observed)
@@ -50,7 +50,7 @@ class ClusterDefaults:
         return False
 
     def classes(self) -> PriorityClasses:
-        """By which Jobs are prioritized."""
+        """The priority classes of Jobs."""
         return read_priority_classes(self._priorities.values())
 
     def _overheads(self) -> dict[str, Amounts]:

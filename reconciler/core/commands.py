@@ -1,4 +1,4 @@
-"""What the core asks for; the shell carries it out, and reports what came of it as an event."""
+"""The commands of the core. The shell executes them, and reports each result as an event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.objects.workers import WorkerCommand
 
 @dataclass(frozen=True, slots=True)
 class WriteCommand:
-    """Carry the action out; comes back as Written or Failed. Of an Event nothing need come back."""
+    """Execute the action; the result is Written or Failed. An Event needs no result."""
 
     key: Key
     action: Action
@@ -21,7 +21,7 @@ class WriteCommand:
 
 @dataclass(frozen=True, slots=True)
 class ReadObject:
-    """Read one object; comes back as ObjectRead or Failed."""
+    """Read one object; the result is ObjectRead or Failed."""
 
     key: Key
     path: str
@@ -29,7 +29,7 @@ class ReadObject:
 
 @dataclass(frozen=True, slots=True)
 class Relist:
-    """List all objects of a resource, as often as it takes; comes back as a Listed of each view with this `request`."""
+    """List all objects of a resource, with retries; the result is a Listed for each view with this `request`."""
 
     watched: WatchedResource
     request: int

@@ -1,6 +1,6 @@
-"""What looks after objects of its own kinds beside the Workloads: jobs, Pods, queues' statuses, ...
+"""The interface of controllers: each manages objects of its own kinds, such as jobs, Pods, or the statuses of queues.
 
-A controller is shown objects and returns the writes that it wants. It starts from the objects as they are, and keeps
+A controller observes objects and returns the writes that it wants. It starts from the objects as they are, and keeps
 nothing in memory that the API server does not hold.
 """
 
@@ -45,9 +45,10 @@ Wanted: TypeAlias = WantedWrite | WaitFor | WakeAt | ReadObject | WorkerCommand
 
 
 class Controller:
-    """What the core calls. A controller leaves out what does not concern it.
+    """The interface that the core calls. A controller overrides the methods that it needs.
 
-    `watched` are the kinds that it is shown. `after_decisions`: it is asked when a round has decided, not before.
+    `watched`: the kinds that it observes.
+    `after_decisions`: it runs in a turn after the decisions, not before.
     """
 
     watched: tuple[WatchedKind[object], ...] = ()
@@ -57,39 +58,40 @@ class Controller:
         """One of its objects is new, has changed, or is gone (`value` None)."""
 
     def workload_changed(self, workload: str) -> None:
-        """Something about the Workload `namespace/name` changed."""
+        """The Workload `namespace/name` has changed, or something that it depends on."""
 
     def inputs_changed(self, inputs: JobInputs) -> None:
-        """What the steps of all jobs depend on has changed."""
+        """The shared inputs of the steps of all jobs have changed."""
 
     def from_worker(self, event: FromWorker, now: int) -> None:
-        """There is news of a worker cluster (moment in nanoseconds)."""
+        """News from a worker cluster. `now` is in nanoseconds."""
 
     def commands(self) -> list[WorkerCommand]:
-        """What is to be done at once about what was observed, also while another process leads."""
+        """The commands that follow at once from what was observed, also while another process leads."""
         return []
 
     def completed(self, reserved: Workload, now: int) -> Workload:
-        """The Workload for which quota is about to be stored, with what can be stored along (whole second)."""
+        """Add fields to a Workload whose quota is about to be stored. `now` is a whole second."""
         del now
         return reserved
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """A write that it wanted was answered with this object."""
+        """The answer to a write of this controller: the object as stored."""
 
     def found(self, observed: Observed[object]) -> None:
-        """The API server was asked for one of its objects, and answered with this."""
+        """The answer to a read of one of its objects: the object as stored."""
 
     def gone(self, key: Key) -> None:
-        """The API server was asked for one of its objects, and says that there is none."""
+        """The answer to a read of one of its objects: the object does not exist."""
 
     def wake(self, item: Key) -> None:
-        """What it waited for has come about: look at the item again."""
+        """The object or moment that the item waited for has come: look at the item again."""
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """What is to be written now (moment in nanoseconds). Of what is busy nothing: it waits for that.
+        """The writes that are needed now. `now` is in nanoseconds. A busy object gets no write; the controller waits
+        for it.
 
-        Asked while this process leads.
+        Called only while this process leads.
         """
         del busy, now
         yield from ()

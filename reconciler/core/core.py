@@ -1,7 +1,7 @@
 """The reconciler's core: a state machine. Events in, commands out; no thread, no queue, no clock.
 
-It starts from the state as it is and keeps nothing in memory that the API server does not hold, but for writes that are
-in flight. After a crash at any line the next process reads the same state and goes on.
+It starts from the state as it is. Except for writes in flight it keeps nothing in memory that the API server does not
+hold. After a crash at any point the next process reads the same state and continues.
 """
 
 from __future__ import annotations
@@ -35,11 +35,15 @@ _BATCH = 8
 
 
 class Core:
-    """`state` is what the controllers read. `waiting`: how long pods are waited for, None for ever. `managed`: which
-    jobs. `observability`: which reasons Workloads show. `exclusive`: nobody else ever writes, so nobody is fenced off.
-    `kueue`: Kueue's kinds are watched.
+    """The state machine. Moments are in nanoseconds.
 
-    `in_turn`: a turn goes on with the event Continue. Moments are in nanoseconds.
+    `state`: what the controllers read.
+    `waiting`: how long pods may take to become ready, None for no limit.
+    `managed`: which jobs are managed.
+    `observability`: the reasons that Workloads show.
+    `exclusive`: no other process ever writes, so no fencing is needed.
+    `kueue`: Kueue's kinds are watched.
+    `in_turn`: a turn continues with the event Continue.
     """
 
     def __init__(
@@ -85,7 +89,7 @@ class Core:
         )
 
     def handle(self, events: Iterable[Event], now: int) -> list[Command]:
-        """Take the events in; what is to be done now. Decisions are made when time passes."""
+        """Take in the events; return the commands to execute. Decisions are made on TimePassed."""
         for event in events:
             self._take(event, now)
         for controller in self._commanding:
@@ -124,7 +128,7 @@ class Core:
                 self._pass_time(now)
 
     def _lead(self, event: LeadershipGained) -> None:
-        """What the leader before wrote or started may not be known yet, so it is listed again."""
+        """Begin to lead. The writes of the leader before may not be known yet, so objects are listed again."""
         self.leads = self.informer.records_events = True
         self.state.partition.lead()
         if self._exclusive:
@@ -140,7 +144,9 @@ class Core:
                     self._commands.append(Relist(resource, request))
 
     def _take_list(self, listed: Listed, now: int) -> None:
-        """The first list of a resource answers the request of a new leader, unless it began before that."""
+        """Take in a list. The first list of a resource answers the request of a new leader, unless it began before
+        that.
+        """
         progress, resource = self.state.records.progress, self.informer.resource_of[listed.kind]
         first = not progress.known(resource.kinds)
         self.informer.replace(listed, now)
@@ -159,7 +165,7 @@ class Core:
                 self.in_turn = True
 
     def _take_over_trees(self) -> None:
-        """Look at all that other parts looked after until now."""
+        """Look at all objects that other parts managed until now."""
         partition = self.state.partition
         changed = partition.refresh()
         for name in changed.gained:
@@ -175,7 +181,7 @@ class Core:
             pass
 
     def _act(self, now: int) -> Iterator[None]:
-        """A turn. It yields where commands are to be carried out before it goes on."""
+        """One turn. It yields where commands have to be executed before it continues."""
         self.decider.steps(now)
         self.informer.renew_inputs()
         yield from self._reconcile(now, after_decisions=False)
@@ -214,18 +220,18 @@ class Core:
 
     @property
     def in_flight(self) -> int:
-        """Objects about which a request is in flight."""
+        """The objects with a request in flight."""
         return len(self.state.records.in_flight)
 
     def paused(self, now: int) -> bool:
-        """Whether the API server fails and is left alone."""
+        """Whether requests are paused because the API server fails."""
         return self.writes.retries.paused(now)
 
     def may_act(self, now: int) -> bool:
         return self.state.complete and self.leads and not self.paused(now)
 
     def due_at(self, now: int) -> int | None:
-        """When there is something to do even if no event comes; None where there is nothing."""
+        """The moment at which something is due even without an event; None if nothing is."""
         if self.paused(now):
             return self.writes.retries.paused_until
         if not self.may_act(now):

@@ -1,4 +1,4 @@
-"""Decides: the next step of each Workload by itself, then who gets quota and who gives way, cycle by cycle."""
+"""The decisions: the next step of each Workload by itself, then quota and preemptions, cycle by cycle."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ _CYCLES = 100
 
 
 class Decider:
-    """`unfinished`: there are cycles left over for the next turn. `reasons`: why Workloads wait, to be written.
-    `completing`: controllers that have something stored together with quota.
+    """Decides.
+
+    `unfinished`: cycles are left over for the next turn.
+    `reasons`: the Workloads whose reason for waiting is to be written.
+    `completing`: controllers that add fields to the write that stores quota.
     """
 
     def __init__(
@@ -60,13 +63,13 @@ class Decider:
         self._engine = AdmissionEngine(self._world, block_admission=waiting is not None and waiting.block_admission)
 
     def steps(self, now: int) -> None:
-        """The next step of each Workload about which something changed; of one that is busy when it is free."""
+        """The next step of each Workload that something changed for. A busy Workload gets its step when it is free."""
         names, self._informer.dirty = self._informer.dirty, {}
         for name in names:
             self._step(name, now, before_cycles=True)
 
     def postponed_steps(self, now: int) -> None:
-        """Those that could have gone with the quota, of Workloads that got none."""
+        """The steps that could have been part of a quota reservation, for Workloads that got no quota."""
         if self.unfinished:
             return
         names, self._postponed = self._postponed, {}
@@ -92,7 +95,7 @@ class Decider:
             self._writes.decide(after, now)
 
     def cycles(self, now: int) -> Iterator[None]:
-        """One cycle after the other until nothing is left to decide, or there were many."""
+        """Run cycles until no decision is left, or the limit of a turn is reached."""
         moment = whole_second(now)
         self.unfinished = True
         for _ in range(_CYCLES):
@@ -130,18 +133,21 @@ class Decider:
 
     @property
     def calm(self) -> bool:
-        """Whether little is being written."""
+        """Whether few writes are in flight."""
         return len(self._records.in_flight) < _BUSY
 
     def explain(self, now: int) -> None:
-        """Write why Workloads wait while little else is written: quota goes first, and many that wait get it soon."""
+        """Write the reasons for waiting while few other writes are in flight. Quota comes first: many that wait get it
+        soon.
+        """
         while self.reasons and self.calm:
             name = next(iter(self.reasons))
             self._report(name, self.reasons.pop(name), now)
 
     def _report(self, name: str, decision: Wait, now: int) -> None:
-        """Write why a Workload waits. That is owed until the object shows it: what is written meanwhile may be in the
-        way, and a write may fail.
+        """Write why a Workload waits. The reason is owed until the stored object shows it, because another write may
+        come
+        first, and a write may fail.
         """
         before = self._world.workloads.get(name)
         again = self._records.owed(name) is decision
@@ -164,6 +170,6 @@ class Decider:
 
 
 def _lists_checks(before: Workload, after: Workload) -> bool:
-    """Whether the step of a Workload that waits is to list more checks, as the reservation of its quota does anyway."""
+    """Whether the step of a waiting Workload adds checks. The write of its quota reservation would add them anyway."""
     more = len(after.checks) > len(before.checks) and before.queueable
     return more and after == replace(before, checks=after.checks)

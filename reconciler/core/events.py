@@ -1,4 +1,4 @@
-"""What happens to the core; each event is a value."""
+"""The events of the core; each is a value."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reconciler.objects.workers import FromWorker
 
 @dataclass(frozen=True, slots=True)
 class LeadershipGained:
-    """This process may write from now on. `late_writes`: those of the leader before it may still arrive."""
+    """This process may write from now on. `late_writes`: writes of the leader before may still arrive."""
 
     late_writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeadershipLost:
-    """This process may write no more."""
+    """This process may no longer write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,12 @@ from scheduling.world.world import World
 
 
 class Informer:
-    """`dirty`: the Workloads whose next step is to be looked at. `waiting`: how long pods are waited for.
+    """Takes in what is observed. Moments are in nanoseconds.
 
-    `records_events`: changes of Workloads become Events, which the leader alone records. `kueue`: Kueue's kinds are
-    watched. Moments are in nanoseconds.
+    `dirty`: the Workloads whose next step is to be looked at.
+    `waiting`: how long pods may take to become ready.
+    `records_events`: changes of Workloads become Events. Only the leader records them.
+    `kueue`: Kueue's kinds are watched.
     """
 
     def __init__(
@@ -72,19 +74,17 @@ class Informer:
     # --- what is observed
 
     def views(self, key: Key, manifest: Manifest) -> tuple[Observed[object], ...]:
-        """What a request about the object brought, in the view of its key first, then in all others of the same
-        watch.
-        """
+        """The object of an answer, in the view of its key first, then in all other views of the same watch."""
         views = self.resource_of[key[0]].observed(manifest, self.records.known)
         return (*(each for each in views if each.key == key), *(each for each in views if each.key != key))
 
     def observe(self, observed: Observed[object], now: int) -> None:
-        """What a watch reports."""
+        """Take in an object that a watch reports."""
         self.records.progress.advance(observed.key[0], observed.version)
         self.accept(observed, now)
 
     def replace(self, listed: Listed, now: int) -> None:
-        """What a list holds: there is nothing else of the kind."""
+        """Take in a list. Objects of the kind that the list lacks are gone."""
         for observed in self.records.progress.replace(listed, self.records.keys()):
             self.accept(observed, now)
 
@@ -94,7 +94,7 @@ class Informer:
             self._take_in(observed, whole_second(now), now)
 
     def store(self, observed: Observed[object], now: int) -> bool:
-        """Keep it; False if nothing has changed. The world does not know of it yet."""
+        """Keep the object; False if nothing has changed. The world does not know of it yet."""
         key = observed.key
         before = self.records.at(key)
         if not news(before, observed):
@@ -125,16 +125,16 @@ class Informer:
         self._observer.changed(moment)
 
     def shown(self, observed: Observed[object]) -> bool:
-        """Whether the watch of its kind shows such an object at all."""
+        """Whether the watch of the kind selects this object."""
         return self.watched[observed.key[0]].shown(observed)
 
     def missed(self, key: Key) -> None:
-        """The API server was asked, and says that there is no such object."""
+        """The answer to a read: the object does not exist."""
         for controller in self._shown.get(key[0], ()):
             controller.gone(key)
 
     def found(self, observed: Observed[object]) -> None:
-        """The API server was asked, and this is the object, whether a watch shows it or not."""
+        """The answer to a read: this is the object, whether a watch shows it or not."""
         for controller in self._shown.get(observed.key[0], ()):
             controller.found(observed)
 
@@ -150,8 +150,9 @@ class Informer:
         self._part_may_change(observed, before)
 
     def _part_may_change(self, observed: Observed[object], before: str) -> None:
-        """Another part may look after the work of a LocalQueue by now, or of a ClusterQueue that is gone. `before`: the
-        ClusterQueue of the LocalQueue until now.
+        """The work of a LocalQueue, or of a ClusterQueue that is gone, may now belong to another part.
+
+        `before`: the ClusterQueue of the LocalQueue until now.
         """
         kind, name = observed.key
         if kind == LOCAL_QUEUE and self.partition.behind(name) != before:
@@ -162,7 +163,7 @@ class Informer:
     # --- Workloads
 
     def enter(self, name: str, now: int) -> None:
-        """The world goes by the stored Workload, unless a decision about it is in flight."""
+        """Put the stored Workload into the world, unless a decision about it is in flight."""
         self.dirty[name] = None
         for controller in self._controllers:
             controller.workload_changed(name)
@@ -184,7 +185,7 @@ class Informer:
             self.alarms.set(alarm, (WORKLOAD, name))
 
     def restore(self, name: str, now: int) -> None:
-        """What was decided and not written counts no more: the world goes by the stored Workload."""
+        """Drop the decision that was not written: the stored Workload counts again in the world."""
         self.records.undecide(name)
         stored = self.records.workload(name)
         if stored is not None:
@@ -193,19 +194,19 @@ class Informer:
     # --- what may be written
 
     def rest(self, key: Key, now: int) -> int:
-        """Nothing is written of the object for a while: the same would come to the same. The end of that moment."""
+        """Start a backoff: nothing is written of the object until the moment that is returned."""
         until = self.records.rest(key, now)
         self.alarms.set(until, self.records.object_of(key))
         return until
 
     def end_rest(self, key: Key, now: int) -> None:
-        """There is news of the object: it may be written."""
+        """End the backoff: the object has changed, so a write may succeed."""
         if self.records.object_of(key) in self.records.resting:
             self.records.end_rest(key)
             self.freed(key, now)
 
     def wait(self, controller: Controller, wait: WaitFor | WakeAt, now: int) -> None:
-        """Wake the controller when what it waits for has come about, at once where it has."""
+        """Wake the controller when the object is free or the moment has come, at once if that is so already."""
         if isinstance(wait, WaitFor) and not self.busy(*wait.key, now):
             controller.wake(wait.item)
         elif isinstance(wait, WaitFor):
@@ -214,21 +215,21 @@ class Informer:
             self.waits.add(controller, wait)
 
     def busy(self, kind: str, name: str, now: int) -> bool:
-        """Whether nothing can be written of the object by this process."""
+        """Whether this process cannot write the object at present."""
         return self.records.busy((kind, name), now) or self.partition.away(kind, name)
 
     def free(self, keys: Iterable[Key]) -> None:
-        """Who waits for these looks at them again."""
+        """These objects are free: wake the controllers that wait for them."""
         for key in keys:
             self.waits.free(key)
 
     def freed(self, key: Key, now: int) -> None:
-        """Wake whoever waits for the object, if it may be written."""
+        """Wake the controllers that wait for the object, if it can be written."""
         if not self.records.busy(key, now):
             self.waits.free(self.records.object_of(key))
 
     def ring(self, now: int) -> None:
-        """Look at all whose moment has come: for a step, or after a rest. Also while another process leads."""
+        """Look at objects whose moment has come: for a step or after a backoff, also while another process leads."""
         for key in self.alarms.due(now):
             if key[0] == WORKLOAD and self.records.workload(key[1]) is not None:
                 self.dirty[key[1]] = None
@@ -243,7 +244,7 @@ class Informer:
     # --- what jobs depend on
 
     def renew_inputs(self) -> None:
-        """Once for all changes since the last time."""
+        """Renew the inputs of jobs once for all changes since the last time."""
         if not self._inputs_outdated:
             return
         self._inputs_outdated = False
@@ -255,9 +256,10 @@ class Informer:
 def watched_by(
     controllers: Sequence[Controller], *, boosted: bool = False, kueue: bool = True
 ) -> dict[str, WatchedKind[object]]:
-    """All kinds that are watched; of one that the core watches anyway, the core's reading holds.
+    """All watched kinds. If the core and a controller watch the same kind, the core's reading is used.
 
-    `boosted`: see `watched_kinds`. `kueue`: Kueue's kinds are watched.
+    `boosted`: see `watched_kinds`.
+    `kueue`: Kueue's kinds are watched.
     """
     theirs = (watched for controller in controllers for watched in controller.watched)
     return {**by_kind(theirs), **by_kind(watched_kinds(boosted=boosted) if kueue else ())}

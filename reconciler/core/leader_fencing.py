@@ -1,10 +1,10 @@
-"""Fencing after a change of leader: what the leader before still has on its way must not give the same quota again.
+"""Fencing after a change of leader: late writes of the leader before must not give the same quota away twice.
 
 A process that was stopped, or whose connection hangs, may have sent a write that arrives long after its Lease has
-ended. Each write is bound to the version that was read, so it changes no object that was written since; but it could
-give a Workload quota that meanwhile went to another one. So before anything is decided, the Workloads are listed again,
-and each of them that there may be room for is written once: whatever the leader before sent meets a conflict after
-that. A Workload that there is no room for cannot have got any from it.
+expired. Each write is bound to the version that was read, so it cannot overwrite a later write of the same object. But
+it could give quota to a Workload after another Workload got that quota. So before any decision, the Workloads are
+listed again, and each Workload that quota may suffice for is written once. A late write to such a Workload meets a
+conflict after that. A Workload without enough free quota cannot have got any from a late write.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scheduling.world.world import World
 
 
 class LeaderFencing:
-    """From `begin` on nothing is decided until `done`."""
+    """No decision is made from `begin` until `done`."""
 
     def __init__(self, world: World, records: Records, writes: PendingWrites, partition: TreePartition) -> None:
         self._partition = partition
@@ -32,12 +32,12 @@ class LeaderFencing:
         self._sent: set[Key] = set()
 
     def begin(self, late_writes: bool) -> None:
-        """This process leads. `late_writes`: those of the leader before may still arrive."""
+        """This process leads. `late_writes`: writes of the leader before may still arrive."""
         self._late_writes = late_writes
         self._open = None
 
     def done(self) -> bool:
-        """Whether decisions may be made; asked when all objects are known."""
+        """Whether decisions may be made. Called when all objects are known."""
         if self._open is None:
             if self._undecided():
                 return False
@@ -53,12 +53,12 @@ class LeaderFencing:
         return not self._open
 
     def _undecided(self) -> bool:
-        """Whether a decision of an earlier leadership still counts as quota, and so hides what would fit."""
+        """Whether a decision of an earlier leadership still counts as usage, and so hides free quota."""
         flights = (self._records.record(key).in_flight for key in self._records.in_flight)
         return any(flight is not None and flight.decided is not None for flight in flights)
 
     def _endangered(self) -> dict[Key, Observed[Workload]]:
-        """The Workloads that a late write of this part could give quota."""
+        """The Workloads that a late write of this part could give quota to."""
         waiting = may_fit(self._world) if self._late_writes else ()
         ours = (each for each in waiting if self._partition.holds(self._partition.queue_of(each)))
         found = (self._records.workload(each.key) for each in ours)

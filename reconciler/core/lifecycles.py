@@ -1,4 +1,4 @@
-"""What the next step of a Workload depends on, and which Workloads a change of a queue or a check concerns."""
+"""The inputs of a Workload's next step, and the Workloads that a change of a queue or a check concerns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lifecycle_of(
     observability: Observability = LEGACY,
     successor: Workload | None = None,
 ) -> Lifecycle:
-    """What the next step of one Workload depends on, at this moment. `successor`: see `Lifecycle`."""
+    """The inputs of the next step of one Workload, at this moment. `successor`: see `Lifecycle`."""
     local = world.queues.local_queues.get(workload.local_queue)
     name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
     queue = world.state.queues.get(name)
@@ -61,7 +61,7 @@ def lifecycle_of(
 
 
 def _inactive(world: World, queue: str) -> UnadmittedCause | None:
-    """Of a cycle of cohorts the message names the way; Kueue knows no such fault."""
+    """The fault of an inactive queue. For a cycle of cohorts the message shows the path; Kueue has no such fault."""
     inactive = world.state.queues[queue].inactive
     if not inactive:
         return None
@@ -70,7 +70,7 @@ def _inactive(world: World, queue: str) -> UnadmittedCause | None:
 
 
 def _misconfigured(world: World, workload: Workload, queue: str) -> UnadmittedCause | None:
-    """As an attempt would find it; a workload behind an admission gate has no entry in the queue."""
+    """The fault that an attempt would find. A workload behind an admission gate has no entry in the queue."""
     entry = world.queues.pending[queue].get(workload.key)
     if entry is None and not world.gated(workload):
         return None
@@ -80,7 +80,7 @@ def _misconfigured(world: World, workload: Workload, queue: str) -> UnadmittedCa
 
 
 def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause | None:
-    """It was set aside without an attempt of its own, together with one that is alike."""
+    """Whether the Workload was set aside without an attempt of its own, together with an equivalent one."""
     wait = world.last_attempt(workload.key) if world.queues.pending[queue].is_blocked(workload.key) else None
     if wait is None or wait.workload.key == workload.key:
         return None
@@ -88,7 +88,7 @@ def _bypassed(world: World, workload: Workload, queue: str) -> UnadmittedCause |
 
 
 def successor_of(world: World, records: Records, workload: Workload) -> Workload | None:
-    """The slice that holds the quota of this one, and is stored so: before that a write of it may still fail."""
+    """The slice that has taken over the quota of this one, and is stored; before that its write may still fail."""
     later = world.slices.successor(workload.key)
     found = records.workload(later) if later is not None else None
     stored = found.value if found is not None else None
@@ -97,7 +97,7 @@ def successor_of(world: World, records: Records, workload: Workload) -> Workload
 
 
 def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
-    """The Workloads that a change of this object concerns, and of what else was judged again since."""
+    """The Workloads that a change of this object concerns, and those that were judged again since the last call."""
     queues, world.readiness_changed = world.readiness_changed, set()
     if kind == "LocalQueue":
         yield from world.workloads_of(name)

@@ -1,8 +1,8 @@
-"""What is stored of each object, in each view of it; and one record for each object about which something is under way.
+"""The stored version of each object, in each view, and one record for each object with something in progress.
 
-The record says what was decided since, what is in flight, and when the object may be written. One object has one
-request in flight, however many views there are of it: it is known by its kind and name, and not by a view.
-The scheduler's world follows from both: of each Workload it holds `Records.current`.
+The record holds the decisions since, the request in flight, and the moment at which the object may be written. One
+object has at most one request in flight, however many views it has: it is keyed by its kind and name, not by a view.
+The scheduler's world follows from both: it holds `Records.current` of each Workload.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _REMEMBERED = 600 * SECOND
 
 @dataclass(slots=True)
 class InFlight:
-    """A request about an object, of which it is not known yet what came of it.
+    """A request about an object without an answer so far.
 
-    `decided`: the Workload that it writes, where a decision wants it. `wanted` and `controller`: where a controller
-    wants it. `held`: it is not under way at the moment, and is sent again after a pause.
+    `decided`: the Workload that it writes, if a decision wants it.
+    `wanted`, `controller`: the write and its controller, if a controller wants it.
+    `held`: it is not being sent at the moment, and is sent again after a pause.
     """
 
     request: WriteCommand | ReadObject
@@ -48,7 +49,7 @@ class InFlight:
 
 @dataclass(slots=True)
 class Rest:
-    """Nothing is written of the object until this moment (nanoseconds); each rest in a row is longer."""
+    """A backoff: nothing is written of the object until this moment (nanoseconds). Each backoff in a row is longer."""
 
     until: int
     backoff: RandomBackoff
@@ -56,8 +57,12 @@ class Rest:
 
 @dataclass(slots=True)
 class ObjectRecord:
-    """`decided`: what decisions have made of a Workload since it was stored. It is in flight, follows what is in
-    flight, or waits until the object may be written. `owed`: why a Workload waits, until the object shows it.
+    """What is in progress for one object.
+
+    `decided`: the Workload as decisions have changed it since it was stored. The change is in flight, follows the
+        request
+        in flight, or waits until the object may be written.
+    `owed`: why a Workload waits, until the stored object shows it.
     """
 
     decided: Workload | None = None
@@ -71,10 +76,10 @@ class ObjectRecord:
 
 
 class Records:
-    """`get`, `known` and `note` may be called from any thread; all else belongs to the core.
+    """The stored objects and the records. The key of any view identifies the object. Moments are in nanoseconds.
 
-    The key of any view stands for the object. Moments are in nanoseconds.
-    `in_flight` and `resting` are indexes of the records, in the order in which that began.
+    `get`, `known` and `note` may be called from any thread; all other methods belong to the core.
+    `in_flight`, `resting`: indexes of the records, in the order in which these states began.
     """
 
     def __init__(self) -> None:
@@ -89,8 +94,9 @@ class Records:
         self._early: dict[Key, Observed[object]] = {}
 
     def track(self, view: str, kind: str = "") -> None:
-        """Nothing may be concluded before all objects of this view are known. `kind`: that of the objects, where the
-        view bears another name.
+        """Require all objects of this view before anything is concluded.
+
+        `kind`: the kind of the objects, if the view has another name.
         """
         self._tracked.add(view)
         if kind:
@@ -98,7 +104,7 @@ class Records:
             self._views_of.setdefault(kind, []).append(view)
 
     def object_of(self, key: Key) -> Key:
-        """The object of which this is a view, by its kind and name."""
+        """The kind and name of the object of this view."""
         kind = self._kind_of.get(key[0])
         return key if kind is None else (kind, key[1])
 
@@ -127,30 +133,30 @@ class Records:
         return self._stored.get(key)
 
     def keep(self, observed: Observed[object]) -> None:
-        """This is stored now, or nothing where its value is None."""
+        """Store the object, or remove it if its value is None."""
         if observed.value is None:
             self._stored.pop(observed.key, None)
         else:
             self._stored[observed.key] = observed
 
     def lose(self, key: Key, version: str) -> None:
-        """There is no object of this version any more, in any view."""
+        """Remove the object of this version, in all views."""
         for view in self._views(key):
             if view in self._stored and self._stored[view].version == version:
                 del self._stored[view]
 
     def note(self, observed: Observed[object]) -> Observed[object]:
-        """A thread has read this: who takes in the answer of a write about the object need not read the same again."""
+        """Remember an object that another thread has read, so that the watch need not read the same version again."""
         if self.object_of(observed.key) in self.in_flight:
             self._early[observed.key] = observed
         return observed
 
     def known(self, key: Key) -> Observed[object] | None:
-        """What was read of the object already, stored or not; it may be of any version."""
+        """What was read of the object, stored or not; it may be of any version."""
         return self._early.get(key) or self._stored.get(key)
 
     def detail(self, key: Key) -> Stored | None:
-        """What is kept of the object for writes of its status; None where there is no such object."""
+        """The fields that writes of the object's status need; None if the object does not exist."""
         observed = self._stored.get(key)
         return observed.stored if observed is not None else None
 
@@ -159,17 +165,17 @@ class Records:
         return WORKLOAD_VIEW.find(self._stored, name)
 
     def keys(self) -> Iterable[Key]:
-        """Of all objects that are stored, in each view."""
+        """The keys of all stored objects, in each view."""
         return self._stored.keys()
 
     # --- records
 
     def find(self, key: Key) -> ObjectRecord | None:
-        """The record of the object; None where nothing is under way about it."""
+        """The record of the object; None if nothing is in progress."""
         return self._records.get(self.object_of(key))
 
     def record(self, key: Key) -> ObjectRecord:
-        """The record of the object, a new one where there is none yet."""
+        """The record of the object, a new one if there is none."""
         found = self.find(key)
         if found is None:
             found = self._records[self.object_of(key)] = ObjectRecord()
@@ -179,7 +185,7 @@ class Records:
         yield from self._records.items()
 
     def tidy(self, key: Key) -> None:
-        """Drop a record that says nothing any more."""
+        """Remove a record that is empty."""
         found = self.find(key)
         if found is not None and found.empty:
             del self._records[self.object_of(key)]
@@ -187,26 +193,26 @@ class Records:
     # --- what is decided about Workloads, by `namespace/name`
 
     def current(self, name: str) -> Workload | None:
-        """The Workload that counts; None where there is none."""
+        """The Workload that counts, as decided or as stored; None if there is none."""
         record, stored = self.find((WORKLOAD, name)), self.workload(name)
         if record is not None and record.decided is not None:
             return record.decided
         return stored.value if stored is not None else None
 
     def undecide(self, name: str) -> None:
-        """What is stored counts from now on."""
+        """Drop the decision: the stored Workload counts from now on."""
         record = self.find((WORKLOAD, name))
         if record is not None:
             record.decided = None
             self.tidy((WORKLOAD, name))
 
     def owed(self, name: str) -> Wait | None:
-        """Why it waits, where that is still to be shown."""
+        """The reason for waiting that the stored Workload does not show yet."""
         record = self.find((WORKLOAD, name))
         return record.owed if record is not None else None
 
     def owe(self, name: str, reason: Wait | None) -> None:
-        """That is why it waits; None: there is nothing to be shown."""
+        """Set the reason for waiting that the stored Workload has to show; None for nothing."""
         if reason is not None or self.owed(name) is not None:
             self.record((WORKLOAD, name)).owed = reason
             self.tidy((WORKLOAD, name))
@@ -218,7 +224,7 @@ class Records:
         self.in_flight[self.object_of(key)] = None
 
     def land(self, key: Key) -> None:
-        """What was in flight is over."""
+        """The request in flight is over."""
         self.in_flight.pop(self.object_of(key), None)
         for view in self._views(key):
             self._early.pop(view, None)
@@ -227,7 +233,7 @@ class Records:
             found.in_flight = None
 
     def busy(self, key: Key, now: int) -> bool:
-        """Whether nothing can be written of the object: a request is in flight, or it rests."""
+        """Whether the object cannot be written: a request is in flight, or it is backing off."""
         found = self.find(key)
         if found is None:
             return False
@@ -238,7 +244,7 @@ class Records:
         return found is not None and found.rest is not None and now < found.rest.until
 
     def rest(self, key: Key, now: int) -> int:
-        """Nothing is written of the object for a while; the moment when that ends."""
+        """Start a backoff; returns the moment of its end."""
         record = self.record(key)
         backoff = record.rest.backoff if record.rest is not None else RandomBackoff(FIRST_REST, LONGEST_REST)
         record.rest = Rest(now + int(backoff.next() * SECOND), backoff)
@@ -248,7 +254,7 @@ class Records:
         return record.rest.until
 
     def end_rest(self, key: Key) -> None:
-        """The object may be written, and its next rest is short again."""
+        """End the backoff, so that the next one is short again."""
         found = self.object_of(key)
         if found in self.resting:
             del self.resting[found]

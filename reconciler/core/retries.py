@@ -1,4 +1,4 @@
-"""Requests that are sent again: after a pause of all where the API server fails, alone after an internal error."""
+"""Requests that are sent again: all after a pause if the API server fails, a single one after an internal error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORTH_ANOTHER_TRY = (401, 408, 429)
 
 
 def refused(error: Exception) -> bool:
-    """Whether the API server looked at the request and refuses it: the same request would fare the same."""
+    """Whether the API server refused the request itself, so that the same request would fail again."""
     return isinstance(error, ApiError) and 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
 
 
@@ -29,7 +29,7 @@ class Retries:
         return now < self.paused_until
 
     def pause(self, key: Key, error: Exception, now: int) -> None:
-        """The API server fails: what is in flight for the object is sent again after the pause.
+        """The API server fails: the request in flight for the object is sent again after the pause.
 
         Failures within a pause do not make it longer.
         """
@@ -39,15 +39,15 @@ class Retries:
             self.paused_until = now + int(self._backoff.next(asked) * SECOND)
 
     def hold(self, key: Key, until: int) -> None:
-        """What is in flight for this one object is sent again at that moment."""
+        """Send the request in flight for this one object again at that moment."""
         self._held[key] = until
 
     def held(self) -> dict[Key, int]:
-        """The objects whose request is to be sent again, and from when on."""
+        """The objects whose request is to be sent again, with the earliest moment of each."""
         return dict(self._held)
 
     def due(self, now: int) -> list[Key]:
-        """Those whose request is to be sent again now; asked where there is no pause."""
+        """The objects whose request is to be sent again now. Called when there is no pause."""
         if not self._held:
             return []
         found = [key for key, until in self._held.items() if until <= now]
@@ -56,5 +56,5 @@ class Retries:
         return found
 
     def answered(self) -> None:
-        """The API server works: the next pause is brief again."""
+        """The API server works: the next pause is short again."""
         self._backoff.reset()

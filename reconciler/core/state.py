@@ -1,4 +1,4 @@
-"""What the core knows of its cluster, for controllers and observers to read."""
+"""The core's state of its cluster, for controllers and observers to read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """`records` are the objects, `world` is what the scheduler makes of them. `bypasses`: see there.
+    """The state.
 
-    `part`: see `partition`, which says what of the cluster this process decides for.
+    `records`: the stored objects.
+    `world`: the scheduler's model of them.
+    `bypasses`: see `reconciler.objects.bypasses`.
+    `part`: see `partition`; it tells which part of the cluster this process decides for.
     """
 
     world: World = field(default_factory=World)
@@ -29,5 +32,5 @@ class ClusterState:
 
     @property
     def complete(self) -> bool:
-        """Whether all objects are known: before that nothing may be concluded."""
+        """Whether all objects are known. Nothing may be concluded before that."""
         return self.records.complete

@@ -1,4 +1,4 @@
-"""Who waits for what: an object that is being written or rests, or a moment. Nobody looks again before that."""
+"""The items that wait for an object that is in flight or backing off, or for a moment, so that they are not polled."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Waits:
             heapq.heappush(self._by_moment, (wait.at, next(self._numbers), controller, wait.item))
 
     def awaited(self) -> list[Key]:
-        """The objects that somebody waits for."""
+        """The objects that items wait for."""
         return [*self._by_key]
 
     @property
     def next(self) -> int | None:
-        """The first moment that somebody waits for."""
+        """The first moment that an item waits for."""
         return self._by_moment[0][0] if self._by_moment else None
 
     def free(self, key: Key) -> None:
-        """The object may be written: wake all who wait for it."""
+        """The object may be written: wake all that wait for it."""
         for controller, item in self._by_key.pop(key, ()):
             controller.wake(item)
 

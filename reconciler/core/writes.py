@@ -1,8 +1,8 @@
-"""Writes: what is in flight, what came of it, and what has to be sent again.
+"""Writes: the requests in flight, their results, and the requests to send again.
 
-Nothing is lost: what may have been carried out is sent again until the API server says what is. Meanwhile quota that
-was reserved stays reserved. Each write is bound to a version, so one that is sent twice is carried out once, and after
-a conflict no copy of it that is still on its way can come through.
+No write is lost: a write that may have been executed is sent again until the API server tells the result. Until then
+reserved quota stays reserved. Each write is bound to a version. So a write that is sent twice is executed once, and
+after a conflict no late copy of it can succeed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARK = "quotree.dev/taken-over-at"
 
 @dataclass(slots=True)
 class Stats:
-    """Cycles of the engine, and outcomes of writes."""
+    """Counts of scheduling cycles, and of the results of writes."""
 
     cycles: int = 0
     written: int = 0
@@ -46,7 +46,7 @@ class Stats:
 
 
 class PendingWrites:
-    """`commands` is where it leaves what is to be carried out. Moments are in nanoseconds."""
+    """The writes in flight. `commands` receives the commands to execute. Moments are in nanoseconds."""
 
     def __init__(self, informer: Informer, recorder: EventRecorder, commands: list[Command], stats: Stats) -> None:
         self.retries = Retries()
@@ -59,21 +59,22 @@ class PendingWrites:
     # --- what is wanted
 
     def start(self, wanted: WantedWrite, controller: Controller | None = None) -> None:
-        """Have it written, unless a request about the object is in flight: who wants it waits for that."""
+        """Send the write, unless a request about the object is in flight; the controller waits for that."""
         if wanted.action is not None and self._in_flight(wanted.key) is None:
             request = WriteCommand(wanted.key, wanted.action)
             self._send(wanted.key, InFlight(request, wanted=wanted, controller=controller))
 
     def ask(self, key: Key) -> None:
-        """Have the object read, unless a request about it is in flight."""
+        """Read the object, unless a request about it is in flight."""
         if self._in_flight(key) is None:
             request = self._request(key)
             self._send(key, InFlight(request))
 
     def decide(self, after: Workload, now: int) -> bool:
-        """This is what the Workload is to be: have it written, behind what a decision wrote before.
+        """The Workload is to be changed to this. The write follows the one of an earlier decision.
 
-        Whether there is anything to write. Where the Workload may not be written, the decision counts until it may.
+        Returns whether there is anything to write. If the Workload may not be written now, the decision counts until it
+        may.
         """
         key = (WORKLOAD, after.key)
         record, stored = self._records.record(key), self._records.workload(after.key)
@@ -88,17 +89,17 @@ class PendingWrites:
         return patch is not None
 
     def give_back(self, after: Workload) -> None:
-        """Have a Workload written that holds its quota no more. Nobody else gets that before it is stored."""
+        """Write a Workload that releases its quota. The quota is not given away before the write is stored."""
         stored = self._records.workload(after.key)
         if stored is not None:
             self.start(WantedWrite(stored.key, _change(stored.value, after)))
 
     def emit(self, event: Create) -> None:
-        """Have an Event written; one that is lost is no loss, since conditions say the same."""
+        """Send an Event. A lost Event does no harm, because conditions say the same."""
         self._commands.append(WriteCommand((EVENT, event.name), event))
 
     def send_again(self, now: int) -> None:
-        """What was held, and is due by now."""
+        """Send the held requests that are due."""
         for key in self.retries.due(now):
             record = self._records.find(key)
             if record is not None and record.in_flight is not None and record.in_flight.held:
@@ -106,9 +107,9 @@ class PendingWrites:
                 self._commands.append(record.in_flight.request)
 
     def doubt_decisions(self) -> None:
-        """Another process may have decided since: a held change is not sent again, but its object is read.
+        """Another process may have decided since: read the object of a held change instead of sending the change again.
 
-        A Workload is written instead: the change may still be on its way, and meets a conflict after that.
+        A Workload gets an empty write instead: its change may still be on its way, and meets a conflict after that.
         """
         for key in self._records.in_flight:
             flight = self._in_flight(key)
@@ -143,13 +144,13 @@ class PendingWrites:
             self.answered(key, views, now)
 
     def _show_writer(self, observed: Observed[object], outcome: Written) -> None:
-        """The controller that wanted the write sees what came of it."""
+        """Show the result of the write to the controller that wanted it."""
         flight = self._in_flight(outcome.key)
         if flight is not None and flight.controller is not None:
             flight.controller.written(outcome.action, observed)
 
     def _deleted(self, key: Key, outcome: Written, now: int) -> None:
-        """The watch reports when it is gone; meanwhile nobody need delete what takes its time once more."""
+        """A deletion was accepted. The watch reports its end; no second deletion is needed until then."""
         meta = metadata(outcome.manifest)
         if meta.get("deletionTimestamp") and meta.get("resourceVersion"):
             views = self._informer.views(key, outcome.manifest)
@@ -160,7 +161,7 @@ class PendingWrites:
         self._finish(key, now)
 
     def _followed_up(self, observed: Observed[object], now: int) -> bool:
-        """Whether a decision was made meanwhile that can be written at once, since the object is as it was decided."""
+        """Whether a decision made since then can be written at once, because the object is as the decision assumed."""
         record, stored = self._records.find(observed.key), self._records.at(observed.key)
         if record is None or record.in_flight is None or stored is None:
             return False
@@ -174,7 +175,7 @@ class PendingWrites:
         return self.decide(wanted, now)
 
     def answered(self, key: Key, views: Iterable[Observed[object]], now: int) -> None:
-        """What a request brought, unless a watch is past it: that knows that the object is gone."""
+        """Take in the answer to a request, unless a newer watch knows that the object is gone."""
         for observed in views:
             known = self._records.at(observed.key) is not None
             if self._informer.shown(observed) and (known or not self._records.progress.passed(observed)):
@@ -211,7 +212,7 @@ class PendingWrites:
         self._replace_request(key, request).held = True
 
     def _replace_request(self, key: Key, request: WriteCommand | ReadObject) -> InFlight:
-        """What is in flight of the object is this request from now on."""
+        """Replace the request in flight for the object by this one."""
         flight = self._in_flight(key)
         if flight is None:
             flight = InFlight(request)
@@ -220,7 +221,7 @@ class PendingWrites:
         return flight
 
     def _internal_error(self, key: Key, error: Exception, now: int) -> None:
-        """An internal error with this object holds up nobody else. What came of the write is read after a rest."""
+        """An internal error with this object delays no other object. The object is read after a backoff."""
         log.warning(
             "%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error, extra=self._followed(key)
         )
@@ -228,7 +229,9 @@ class PendingWrites:
         self.retries.hold(self._records.object_of(key), self._informer.rest(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
-        """It is gone, unless it is known by now to have come back; a watch that hangs may not report that for long."""
+        """The object is gone, unless it is known to exist again. The watch may hang, and not report the deletion for
+        long.
+        """
         stored = self._records.at(key)
         bound = action.resource_version if isinstance(action, Patch) else ""
         newer = stored is not None and bound not in ("", stored.version)
@@ -251,7 +254,7 @@ class PendingWrites:
         self._finish(key, now)
 
     def _rest_without_effect(self, key: Key, action: Action, now: int) -> None:
-        """Nothing of it was stored, since the definition of the kind lacks a field, say: nor will it be next time."""
+        """Nothing of the write was stored, for example because the kind's schema lacks a field. Start a backoff."""
         assert isinstance(action, Patch)
         fields = ", ".join(patched(action.body)) or "no field"
         log.warning(
@@ -264,14 +267,14 @@ class PendingWrites:
         self._informer.rest(key, now)
 
     def _carried_out(self, key: Key, now: int) -> None:
-        """The Event of a write is recorded once the write is carried out."""
+        """Record the Event of a write that was executed."""
         self._informer.end_rest(key, now)
         flight = self._in_flight(key)
         if flight is not None and flight.wanted is not None:
             self._recorder.wanted(flight.wanted, whole_second(now), self.concerned(flight.wanted))
 
     def _about(self, key: Key) -> ObjectReference | None:
-        """The object that an Event is about where something is wrong with a write."""
+        """The object that an Event about a failed write refers to."""
         flight = self._in_flight(key)
         if flight is not None and flight.wanted is not None and flight.wanted.about is not None:
             return concerning(flight.wanted.about, self.concerned(flight.wanted))
@@ -292,7 +295,9 @@ class PendingWrites:
         return record.in_flight if record is not None else None
 
     def _finish(self, key: Key, now: int) -> None:
-        """Nothing is in flight of the object any more; the world goes by what is stored, and who waited is woken."""
+        """No request is in flight for the object any more: the world uses the stored version, and waiting items wake
+        up.
+        """
         self._records.land(key)
         if key[0] == WORKLOAD:
             self._informer.enter(key[1], now)
@@ -301,7 +306,7 @@ class PendingWrites:
 
 
 def fence(stored: Observed[Workload]) -> Patch:
-    """A write of a Workload that says nothing, but that what was sent by this version cannot come after."""
+    """A write of a Workload without changes. A write that was sent with the same version fails after it."""
     body = {"metadata": {"annotations": {MARK: stored.version}}}
     return patch(stored.value, body, ADMISSION_MANAGER)
 
@@ -321,6 +326,6 @@ def _without_effect(outcome: Written, observed: Observed[object]) -> bool:
 
 
 def _gone(outcome: Written) -> bool:
-    """Whether the object waited for this write to go: then it is answered under the version that it had before."""
+    """Whether the object waited for this write before it was deleted; then the answer has the version from before."""
     meta = metadata(outcome.manifest)
     return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers")

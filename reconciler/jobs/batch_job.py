@@ -1,7 +1,7 @@
-"""The batch Job: what it takes beyond its description to start, stop and shrink one.
+"""The batch Job: what it needs beyond its description to start, stop and shrink.
 
-Its pod template may change only while it is suspended and has no pods, so that a stop takes two writes and a mark
-between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
+Its pod template may change only while it is suspended and has no pods. So a stop takes two writes, with a mark between
+them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BatchJob(Described):
         return Writing(batch_patch(job, {"spec": {"suspend": False, **change}}))
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
-        """It is suspended first, with an annotation that says that the rest is still to be done."""
+        """The Job is suspended first, with an annotation that says that its pod template is still to be restored."""
         change = spec_change(job, as_submitted(job, workload)) if workload is not None else {}
         if not self.suspended(job):
             return Writing(batch_patch(job, {"spec": {"suspend": True}, **(MARKED if change else {})}))

@@ -1,4 +1,4 @@
-"""The Workload of a job: how it is made, and whether one that exists still stands for the job.
+"""The Workload of a job: how it is composed, and whether an existing one still represents the job.
 
 Source: Kueue v0.19, pkg/controller/jobframework (construction, equivalence) and pkg/util/equality.
 """
@@ -35,9 +35,9 @@ _Shapes = list[tuple[object, ...]]
 
 
 class RequestedWork(NamedTuple):
-    """What is compared of a Workload as it would be made now: digests, so it is small whatever the job's size.
+    """The fields of a newly composed Workload that are compared: digests, so the size does not depend on the job.
 
-    `shapes` of its pod sets, by the fields that are compared.
+    `shapes`: the digests of its pod sets, by the fields that are compared.
     """
 
     seconds: object
@@ -53,7 +53,7 @@ class RequestedWork(NamedTuple):
 
 
 def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
-    """`namespace/name` of its Workload, the prebuilt one where it names one; of the next slice where it has slices."""
+    """`namespace/name` of the job's Workload: the prebuilt one if it names one, the next slice if it has slices."""
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
     usual = prebuilt(kind, job) or kind.naming.workload(group_kind(job), name, uid)
@@ -61,7 +61,7 @@ def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
 
 
 def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
-    """The Workload to be made; None where the job is not to be queued. Raises UnknownPriorityClass."""
+    """The Workload to create; None if the job is not to be queued. Raises UnknownPriorityClass."""
     queueless = inputs.without_queue
     made = workload_of_job(job, inputs.classes, kind.shape, queueless=queueless, naming=kind.naming)
     if made is None:
@@ -82,7 +82,7 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
 
 
 def asked(kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
-    """What `composed` makes of it, as it is compared; None where that makes nothing."""
+    """What `composed` returns, in the form that is compared; None if it returns None."""
     try:
         made = composed(kind, job, inputs)
     except UnknownPriorityClass:
@@ -91,7 +91,7 @@ def asked(kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | No
 
 
 class AskedBefore:
-    """The same as `asked`, of the jobs that were looked at last: one is looked at several times until it starts."""
+    """`asked` with a cache of the jobs that were looked at last: a job is looked at several times until it starts."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[JobInputs, RequestedWork | None]] = {}
@@ -113,22 +113,23 @@ class AskedBefore:
 
 
 def spec_update(made: Manifest) -> dict[str, Any]:
-    """The merge patch that makes the spec of an existing Workload that of `made`; whether it is active stays."""
+    """The merge patch that makes the spec of an existing Workload equal that of `made`, except for `active`."""
     return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
 
 
 def gates_update(named: str | None, read: Workload) -> dict[str, Any] | None:
-    """The merge patch that gives a Workload the admission gates that its job names; None where it has them."""
+    """The merge patch that gives a Workload the admission gates that its job names; None if it has them."""
     return None if (named or "") == read.gated_by else {"metadata": {"annotations": {GATED_BY: named}}}
 
 
 def fits(
     kind: JobKind, job: Manifest, asks: RequestedWork, workload: Manifest, read: Workload, inputs: JobInputs
 ) -> bool:
-    """Whether the Workload still stands for the job, which asks for that now.
+    """Whether the Workload still represents the job, whose present requests are `wanted`.
 
-    While quota is reserved a job may look as it was submitted, if it has not started yet, or as it runs; where its
-    pods are placed is then not compared, nor are tolerations once it is admitted, since starting adds to them.
+    While quota is reserved the job may look as it was submitted, if it has not started yet, or as it runs. The
+    placement
+    of its pods is not compared then, nor are tolerations once it is admitted, because a start adds to them.
     """
     have = mapping(workload.get("spec"))
     if asks.seconds != have.get("maximumExecutionTimeSeconds"):
@@ -145,13 +146,13 @@ def fits(
 
 
 def original(workload: Manifest | None) -> Mapping[str, Any]:
-    """The one pod set of a batch Job's Workload."""
+    """The only pod set of a batch Job's Workload."""
     pod_sets = listing(mapping(workload.get("spec")).get("podSets")) if workload is not None else []
     return mapping(pod_sets[0]) if len(pod_sets) == 1 else {}
 
 
 def _running(pod_sets: list[Any], read: Workload, inputs: JobInputs) -> list[Any] | None:
-    """The pod sets as the job has them while it runs; None where that is unknown."""
+    """The pod sets as the job has them while it runs; None if they are unknown."""
     try:
         assigned = {each.name: each for each in changes(read, inputs.flavors) or ()}
         return [_as_started(mapping(pod_set), assigned) for pod_set in pod_sets]
@@ -167,7 +168,7 @@ def _as_started(pod_set: Mapping[str, Any], assigned: Mapping[str, Any]) -> dict
 
 
 def _shapes(pod_sets: list[Any], kept: Sequence[str]) -> _Shapes:
-    """What is compared of pod sets: sizes, what the containers ask for, and of the pods' spec the fields `kept`."""
+    """The compared fields of pod sets: sizes, the requests of containers, and the fields `kept` of the pods' spec."""
     return [_shape(mapping(pod_set), (*kept, *_CONTAINERS)) for pod_set in pod_sets]
 
 

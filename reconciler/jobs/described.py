@@ -1,4 +1,4 @@
-"""A kind of job that is known by its description alone: started by one patch, and stopped by one or two.
+"""A kind of job that is defined by its description alone: one patch starts a job, and one or two stop it.
 
 Source: Kueue v0.19, pkg/controller/jobframework, and the kinds in pkg/controller/jobs.
 """
@@ -39,7 +39,7 @@ class Described:
         return f"{self.shape.kind.kind}.{self.shape.kind.group}"
 
     def named(self, naming: Naming) -> Self:
-        """The same kind, with names by other rules."""
+        """The same kind with other rules for names."""
         return self if naming == self.naming else type(self)(self.shape, naming)
 
     # --- what it says of itself
@@ -63,7 +63,7 @@ class Described:
         return not (active.resumed and resumed and self.suspended(job))
 
     def ready(self, job: Manifest) -> bool:
-        """Where its description does not say, it is ready as soon as it runs."""
+        """If its description does not define readiness, a job is ready as soon as it runs."""
         ready = self.shape.ready
         if ready is None:
             return True
@@ -130,7 +130,7 @@ class Described:
         return given is None or all(_placed(self._templates(job), each) for each in given)
 
     def _has_switch(self, job: Manifest) -> bool:
-        """Whether the switch can be set; where something else is in its way nobody can have meant this kind."""
+        """Whether the switch can be set. A value of another type in its path means that the object has another kind."""
         held: object = job
         for step in self.shape.suspend.steps[:-1]:
             held = mapping(held).get(step)
@@ -142,7 +142,7 @@ class Described:
         return {pods.name: pods.template for pods in self.pods(job)}
 
     def _with(self, job: Manifest, templates: Mapping[str, Mapping[str, Any]], switch: object) -> dict[str, Any]:
-        """The job with these pod templates, and its switch so."""
+        """The job with these pod templates, and its switch set to this value."""
         made = deepcopy(dict(job))
         for pods in self.pods(job):
             if pods.name in templates:
@@ -170,7 +170,7 @@ def _templates(workload: Manifest | None) -> dict[str, Mapping[str, Any]]:
 
 
 def _put(made: dict[str, Any], path: tuple[Step, ...], value: object) -> None:
-    """Set what is at a path; what it hangs from is made where it is missing."""
+    """Set the value at a path; missing parents are created."""
     held: Any = made
     for step in path[:-1]:
         if isinstance(held, dict) and held.get(step) is None:
@@ -180,7 +180,7 @@ def _put(made: dict[str, Any], path: tuple[Step, ...], value: object) -> None:
 
 
 def _body(job: Manifest, wanted: Manifest) -> dict[str, Any]:
-    """The merge patch from one to the other, but for what a job's user does not write."""
+    """The merge patch from one to the other, without the fields that a job's user does not write."""
     before, after = ({key: value for key, value in each.items() if key not in _NOT_ITS_BODY} for each in (job, wanted))
     return differences(before, after)
 

@@ -1,4 +1,4 @@
-"""Elastic jobs: which jobs change their size while they run, and what their Workloads, the slices, are called.
+"""Elastic jobs: which jobs change their size while they run, and the names of their Workloads, the slices.
 
 Source: Kueue v0.19, pkg/workloadslicing and pkg/controller/jobframework; KEP-77.
 """
@@ -23,9 +23,9 @@ from scheduling.objects.workload import Workload
 
 
 def sliced(kind: JobKind, job: Manifest) -> bool:
-    """Whether it grows and shrinks by slices. Only where all its pods wait at the gate until a slice admits them.
+    """Whether the job grows and shrinks by slices: only if all its pods wait at the gate until a slice admits them.
 
-    A job that runs on another cluster is placed anew with another size.
+    A job that runs on another cluster is placed anew when its size changes.
     """
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true"
     fixed = prebuilt(kind, job) or elsewhere(kind, job) or MIN_PARALLELISM in notes(job)
@@ -33,18 +33,20 @@ def sliced(kind: JobKind, job: Manifest) -> bool:
 
 
 def sent(kind: JobKind, job: Manifest) -> bool:
-    """Whether it is elastic, and a manager of MultiKueue makes its slices: the job names the one that it runs on."""
+    """Whether the job is elastic and a MultiKueue manager makes its slices: the job names the slice that it runs on."""
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true" and MIN_PARALLELISM not in notes(job)
     return wanted and bool(prebuilt(kind, job)) and waits_for_slices(kind.shape.kind, job)
 
 
 def resizable(kind: JobKind, job: Manifest) -> bool:
-    """Whether it may have another size than its Workload, since its Pods wait at the gate until a slice admits them."""
+    """Whether the job may differ in size from its Workload, because its Pods wait at the gate until a slice admits
+    them.
+    """
     return sliced(kind, job) or sent(kind, job)
 
 
 def held_back(kind: JobKind, job: Manifest) -> bool:
-    """Whether all its pods wait at the gate of slices, so that it may outgrow the job that it belongs to."""
+    """Whether all its pods wait at the gate of slices, so that the job may outgrow the job that it belongs to."""
     return kind.shape.elastic and waits_for_slices(kind.shape.kind, job)
 
 
@@ -54,10 +56,11 @@ def waits(template: Manifest) -> bool:
 
 
 def grown(kind: JobKind, job: Manifest, parts: Iterable[Manifest]) -> Manifest:
-    """A RayJob or RayService with as many workers as its clusters have, where an autoscaler writes their number.
+    """A RayJob or RayService with as many workers as its clusters have, if an autoscaler sets their number.
 
-    `parts` are the clusters that KubeRay made of it; of several the largest counts, group by group. What they have
-    become counts as a generation of its own, since the spec of the job stays.
+    `parts`: the RayClusters that KubeRay made for it. Of several the largest counts, group by group. A new size counts
+        as a
+        generation of its own, because the spec of the job does not change.
     """
     name = kind.shape.kind.kind
     clusters = [each for each in parts if not metadata(each).get("deletionTimestamp")]
@@ -78,7 +81,7 @@ def grown(kind: JobKind, job: Manifest, parts: Iterable[Manifest]) -> Manifest:
 
 
 def _workers(clusters: Iterable[Manifest]) -> dict[str, int]:
-    """Of each group the most replicas."""
+    """The largest number of replicas of each group."""
     most: dict[str, int] = {}
     for cluster in clusters:
         for group in map(mapping, listing(at(cluster, "spec.workerGroupSpecs"))):
@@ -94,18 +97,18 @@ def _regrown(group: Mapping[str, Any], sizes: Mapping[str, int]) -> Mapping[str,
 
 
 def elsewhere(kind: JobKind, job: Manifest) -> bool:
-    """Whether it is left to MultiKueue, so that none of its pods run here."""
+    """Whether MultiKueue manages the job, so that none of its pods run here."""
     return bool(kind.shape.managed_by) and at(job, kind.shape.managed_by) == MULTIKUEUE
 
 
 def marked(kind: JobKind, job: Manifest) -> bool:
-    """Whether its pods carry the marks of a start, by which they are counted."""
+    """Whether its pods carry the labels of a start, by which they are counted."""
     pods = list(pods_at(job, kind.shape.pod_sets))
     return bool(pods) and all(POD_SET in texts(metadata(each.template).get("labels")) for each in pods)
 
 
 def slice_name(name: str, job: Manifest) -> str:
-    """Kueue's name of a slice: that of the job's Workload, but hashed with the job's generation as well."""
+    """Kueue's name of a slice: like that of the job's Workload, but with the job's generation in the hash."""
     prefix, _, hashed = name.rpartition("-")
     meta, kind = metadata(job), group_kind(job)
     parts = (kind.kind, kind.group, meta.get("name"), meta.get("uid"), meta.get("generation", 0))
@@ -114,12 +117,12 @@ def slice_name(name: str, job: Manifest) -> str:
 
 
 def chain_of(workload: Workload) -> str:
-    """The name of the first slice, its own where it is the first."""
+    """The name of the first slice of the chain, which may be this one."""
     return workload.annotations.get(SLICE_CHAIN) or workload.name
 
 
 def sizes(workload: Mapping[str, Any]) -> dict[str, int]:
-    """How many pods each set has, as a Workload's manifest says."""
+    """The number of pods in each set, from a Workload's manifest."""
     return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in _pod_sets(workload)}
 
 
@@ -129,7 +132,7 @@ def sized(workload: Mapping[str, Any], counts: Mapping[str, int]) -> list[dict[s
 
 
 def as_stored(made: Mapping[str, Any], workload: Manifest) -> Mapping[str, Any]:
-    """The Workload that a job asks for, but of the size of the one that it has: another slice makes up for the rest."""
+    """The Workload that a job requests, with the size of its present Workload. Another slice provides the remainder."""
     held = sizes(workload)
     if held.keys() != sizes(made).keys():
         return made

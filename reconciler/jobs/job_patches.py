@@ -1,4 +1,4 @@
-"""What is written of a batch Job: its spec as it is to run, or as it was submitted."""
+"""The patches of a batch Job: its spec as it is to run, or as it was submitted."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def batch_patch(job: Manifest, body: Mapping[str, Any], subresource: str | None 
 
 
 def without_start_time(job: Manifest) -> Patch:
-    """API servers before 1.36 let a pod template change only where the Job never started."""
+    """API servers before 1.36 allow changes of the pod template only if the Job has never started."""
     return batch_patch(job, {"status": {"startTime": None}}, "status")
 
 
 def spec_change(job: Manifest, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch of its spec to these fields; empty where they are so already."""
+    """The merge patch of its spec to these fields; empty if the spec has these values."""
     spec = mapping(job.get("spec"))
     return differences({key: spec[key] for key in wanted if key in spec}, wanted)
 
@@ -45,7 +45,7 @@ def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, A
 
 
 def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
-    """The same fields as its Workload has kept them; empty where it has none."""
+    """The same fields as its Workload has kept them; empty if it has none."""
     own = original(workload)
     if not own:
         return {}

@@ -1,4 +1,4 @@
-"""What a batch Job says of itself.
+"""The state that a batch Job reports.
 
 Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 """
@@ -16,18 +16,18 @@ from reconciler.jobs.kind import notes
 
 
 def has_started(job: Manifest) -> bool:
-    """Whether it has a start time, with which an API server before 1.36 keeps the pod template as it is."""
+    """Whether it has a start time. API servers before 1.36 allow no change of its pod template then."""
     return at(job, "status.startTime") is not None
 
 
 def partial(job: Manifest) -> bool:
-    """Whether fewer pods than it asks for will do."""
+    """Whether the job accepts fewer pods than it requests."""
     least = notes(job).get(MIN_PARALLELISM, "")
     return least.isascii() and least.isdecimal()
 
 
 def sized(job: Manifest, count: int) -> dict[str, Any]:
-    """The fields of its spec that make it run so many pods at a time."""
+    """The fields of its spec that set the number of pods that run at a time."""
     follow = notes(job).get(COMPLETIONS_FOLLOW) in TRUE
     return {"parallelism": count, **({"completions": count} if follow else {})}
 

@@ -1,4 +1,4 @@
-"""What differs between kinds of jobs, as their life under quota needs it."""
+"""The interface of a kind of job: everything that its life under quota needs and that differs between kinds."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ UNMARKED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: None}}}
 
 
 class Ending(NamedTuple):
-    """How a job came to its end: Succeeded or Failed, with its own message."""
+    """The end of a job: Succeeded or Failed, with the job's own message."""
 
     reason: str
     message: str
 
 
 class Writing(NamedTuple):
-    """A write of a job. `reported`: an Event says so; a preparation is not reported."""
+    """A write of a job. `reported`: an Event reports it; a preparation is not reported."""
 
     patch: Patch
     reported: bool = True
 
 
 class JobKind(Protocol):
-    """`name` is what the loop calls the kind. `own_labels`: what its controller adds to the labels of pod templates.
+    """The interface of a kind of job. An implementation may rely on nothing but its arguments.
 
-    Whoever implements it may rely on nothing but the objects given.
+    `name`: the loop's name of the kind.
+    `own_labels`: labels that the job's controller adds to pod templates.
     """
 
     @property
@@ -57,34 +58,38 @@ class JobKind(Protocol):
     def own_labels(self) -> tuple[str, ...]: ...
 
     def ending(self, job: Manifest) -> Ending | None:
-        """None while it goes on."""
+        """How the job ended; None while it has not ended."""
 
     def suspended(self, job: Manifest) -> bool: ...
 
     def halfway(self, job: Manifest) -> bool:
-        """It was suspended, but does not have the pod templates back that it was submitted with."""
+        """Whether the job was suspended, but does not have its original pod templates back."""
 
     def quiet(self, job: Manifest) -> bool:
-        """It has no pods left."""
+        """Whether it has no pods left."""
 
     def ready(self, job: Manifest) -> bool:
-        """All its pods are ready, or done."""
+        """Whether all its pods are ready or done."""
 
     def reclaimable(self, job: Manifest) -> dict[str, int]:
-        """Of each pod set the pods that are done and need no other in their place."""
+        """The number of pods of each pod set that are done and need no replacement."""
 
     def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
-        """What sets it going where its quota is; None while a flavor is not known. Raises CannotStart."""
+        """The write that starts the job in its flavors; None while a flavor is not known. Raises CannotStart."""
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
-        """The next write until it is suspended with the templates that its Workload has kept; None where it is so, or
-        waits for its pods to go. Without a Workload it is suspended as it is."""
+        """The next write until the job is suspended with the templates that its Workload has kept.
+
+        None if that is the case, or while its pods terminate. Without a Workload the job is suspended with its
+        templates as
+        they are.
+        """
 
     def unmarked(self, job: Manifest) -> Patch | None:
-        """What ends a stop that cannot be completed, since the Workload is gone."""
+        """The write that ends a stop that cannot be completed, because the Workload is gone."""
 
     def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
-        """Whether it was started with what it was assigned, not by a user who was faster."""
+        """Whether the job was started with its assigned flavors, not by a user who was faster."""
 
 
 def labels(job: Manifest) -> dict[str, str]:
@@ -96,7 +101,7 @@ def notes(job: Manifest) -> dict[str, str]:
 
 
 def prebuilt(kind: JobKind, job: Manifest) -> str:
-    """The Workload that was made for it beforehand; empty where it is to be made."""
+    """The Workload that was made beforehand for the job; empty if it is to be created."""
     return kind.naming.prebuilt(metadata(job)) if kind.shape.prebuilt else ""
 
 

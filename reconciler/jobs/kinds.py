@@ -30,7 +30,7 @@ SHIPPED: Mapping[GroupKind, Described] = {
 def chosen(
     integrations: Integrations, described: Mapping[GroupKind, JobShape], naming: Naming = NAMING
 ) -> tuple[JobKind, ...]:
-    """The kinds that are on; one that is described is on by that. Raises BadConfiguration for one that nobody knows."""
+    """The kinds that are on; a kind that is described is on. Raises BadConfiguration for an unknown kind."""
     found: dict[GroupKind, Described] = {kind: Described(shape) for kind, shape in described.items()}
     for index, name in enumerate(integrations.frameworks):
         framework = FRAMEWORKS[name]
@@ -70,5 +70,5 @@ def _written(shape: JobShape) -> str:
 
 
 def frameworks_run_here() -> frozenset[str]:
-    """The names of those that are run without a description of an administrator."""
+    """The names of the kinds that are managed without an administrator's description."""
     return frozenset(name for name, framework in FRAMEWORKS.items() if framework.kind in SHIPPED)

@@ -1,7 +1,7 @@
-"""The next steps of a job under quota, of whatever kind: its Workload, its start, its stop and its end.
+"""The next steps of a job of any kind under quota: its Workload, its start, its stop and its end.
 
-Each call starts from the objects as they are; what it asks for is at most one write for the job and its Workload
-together, bound to the versions that were read. Ask again when a write is observed. Source: Kueue v0.19,
+Each call starts from the objects as they are. It returns at most one write for the job and its Workload together, bound
+to the versions that were read. The caller asks again when the write is observed. Source: Kueue v0.19,
 pkg/controller/jobframework/reconciler.go.
 """
 
@@ -47,11 +47,14 @@ def steps(
     now: int,
     asked_of: AskedOf = asked,
 ) -> list[JobStep]:
-    """What is to be written next; nothing while it is others' turn.
+    """The next writes; empty while another controller has to act.
 
-    `workload` is what is stored under `composed.workload_key`, `read` the same as decisions see it; None where
-    there is none. `now` is in nanoseconds. The job must be as new as the last write to it, or it may be taken for
-    stopped while it runs. `asked_of` may remember what jobs ask for.
+    `workload`: the Workload that is stored under `composed.workload_key`; None if there is none.
+    `read`: the same Workload as decisions see it.
+    `now`: nanoseconds.
+    `asked_of`: may cache what jobs request.
+
+    The job must be as new as the last write to it. Otherwise a running job may be mistaken for a stopped one.
     """
     if not managed(kind, job, inputs):
         return []
@@ -69,7 +72,7 @@ def steps(
 
 
 def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
-    """Whether it is queued by itself: it names a queue, and no other job is queued for it."""
+    """Whether the job is queued by itself: it names a queue, and no other job is queued for it."""
     if not queue_of(job) and not inputs.without_queue:
         return False
     if not inputs.selected(text(metadata(job).get("namespace")) or ""):
@@ -80,14 +83,14 @@ def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
 
 
 def child_steps(kind: JobKind, job: Manifest, admitted: bool) -> list[JobStep]:
-    """Of a job that another one was admitted for as well: it stops with that; its own controller starts it again."""
+    """The steps of a job that was admitted with the one above: it stops with that one; its own controller starts it."""
     if admitted or kind.ending(job) or kind.suspended(job) or metadata(job).get("deletionTimestamp"):
         return []
     return _undone(_written(kind.stopping(job, None, False), "Suspended", "Kueue managed child job suspended"))
 
 
 def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: JobInputs, now: int) -> list[JobStep]:
-    """The Workload of a job that is gone finishes first, so that its quota is free before it goes itself."""
+    """The Workload of a job that is gone finishes first, so that it releases its quota, and is deleted after that."""
     if workload is None or read is None:
         return []
     if inputs.finishes_orphans and not (read.finished or read.deleting):
@@ -98,12 +101,12 @@ def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: Jo
 
 
 def held(workload: Manifest | None) -> bool:
-    """Whether it may not go yet, since quota may be in use."""
+    """Whether the Workload may not be deleted yet, because its quota may be in use."""
     return workload is not None and IN_USE in listing(metadata(workload).get("finalizers"))
 
 
 def orphaned(workload: Manifest | None, read: Workload | None) -> list[JobStep]:
-    """The Workload of a job that is gone, or going, may go as well: the garbage collector takes it."""
+    """The Workload of a job that is gone, or is being deleted, may be deleted by the garbage collector."""
     if workload is None or read is None:
         return []
     if not held(workload):
@@ -113,7 +116,7 @@ def orphaned(workload: Manifest | None, read: Workload | None) -> list[JobStep]:
 
 
 def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[JobStep]:
-    """It has no Workload: it must not run; one is made when no pods are left."""
+    """The job has no Workload, so it must not run. One is created when no pods are left."""
     if kind.ending(job):
         return []
     beforehand = prebuilt(kind, job)
@@ -135,7 +138,7 @@ def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[JobStep]:
 
 
 def _taken(kind: JobKind, job: Manifest, read: Workload) -> list[JobStep]:
-    """The Workload of its name belongs to another: without one of its own it must not run."""
+    """The Workload with the job's name belongs to another job. Without a Workload of its own this job must not run."""
     if kind.ending(job):
         return []
     message = f"Workload {read.key} belongs to another object; delete it or give the job another name"
@@ -167,7 +170,7 @@ class _Life:
     asked_of: AskedOf
 
     def steps(self) -> list[JobStep]:
-        """Of the first that has something to say; one that returns [] says that the job waits."""
+        """The result of the first step that applies. A step that returns [] makes the job wait."""
         for step in (
             self._finished,
             self._deleted,
@@ -189,7 +192,7 @@ class _Life:
 
     @cached_property
     def made(self) -> Mapping[str, Any] | None:
-        """The Workload as it would be made now; None where it cannot be. A slice that holds quota has its own size."""
+        """The Workload as it would be composed now; None if it cannot be. A slice that holds quota keeps its size."""
         slice_runs = self.sliced and self.read.reserved
         return as_stored(self.asked, self.workload) if slice_runs and self.asked is not None else self.asked
 
@@ -217,7 +220,7 @@ class _Life:
         return orphaned(self.workload, self.read)
 
     def _deleted(self) -> list[JobStep] | None:
-        """A Workload that is taken away stops its job; it goes when the job has no pods left."""
+        """The Workload is being deleted: the job stops. The Workload is released when the job has no pods left."""
         if not self.read.deleting:
             return None
         if self.kind.ending(self.job):
@@ -232,7 +235,7 @@ class _Life:
         return self._finish(*ending) if ending is not None else None
 
     def _adopted(self) -> list[JobStep] | None:
-        """A Workload that was made beforehand becomes that of the job."""
+        """The job adopts a Workload that was made beforehand."""
         if controller(self.workload) or self.made is None:
             return None
         wanted, meta = self.made["metadata"], metadata(self.workload)
@@ -241,11 +244,11 @@ class _Life:
         return [JobStep(patch(self.read, body, JOB_MANAGER))]
 
     def _halfway(self) -> list[JobStep] | None:
-        """A stop that was begun is brought to its end first."""
+        """A stop that has begun is completed first."""
         return self._stop("Not admitted by cluster queue") if self.kind.halfway(self.job) else None
 
     def _reported(self) -> list[JobStep] | None:
-        """What it says of its pods is reported first; pods that may not run at all are stopped before that."""
+        """The job's reports about its pods are written first; pods that may not run at all are stopped before that."""
         if not (self.kind.suspended(self.job) or self.startable or self.read.evicted):
             return None
         if self.sliced and self.asked is not None and resized(self.asked, self.workload):
@@ -253,7 +256,7 @@ class _Life:
         return reported(self.kind, self.job, self.read, self.inputs, self.now) or None
 
     def _evicted(self) -> list[JobStep] | None:
-        """It gives its quota back when its job has stopped and no pods are left."""
+        """The Workload releases its quota when its job has stopped and no pods are left."""
         evicted = self.read.holding(EVICTED)
         if evicted is None:
             return None
@@ -266,7 +269,7 @@ class _Life:
         return self._status(after, ADMISSION_MANAGER)
 
     def _unlike(self) -> list[JobStep] | None:
-        """The Workload no longer is what the job asks for."""
+        """The Workload no longer matches the job's requests."""
         if not (self.kind.suspended(self.job) or self.startable):
             return None
         asks = self._asks()
@@ -289,7 +292,7 @@ class _Life:
         return self.asked_of(self.kind, self.job, self.inputs)
 
     def _regated(self) -> list[JobStep] | None:
-        """A controller took its admission gate off the job. A Workload that was made beforehand has its own gates."""
+        """A controller removed an admission gate from the job. A prebuilt Workload has its own gates."""
         named = texts(metadata(self.job).get("annotations")).get(GATED_BY)
         body = None if prebuilt(self.kind, self.job) else gates_update(named, self.read)
         if body is None:
@@ -298,7 +301,7 @@ class _Life:
         return [JobStep(patch(self.read, body, JOB_MANAGER), "UpdatedWorkload", message)]
 
     def _reprioritized(self) -> list[JobStep] | None:
-        """The job names another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
+        """The job names another WorkloadPriorityClass. A class may not be added or removed while quota is reserved."""
         named, reference = labels(self.job).get(PRIORITY_CLASS), self.read.priority_class
         if not named or self.made is None or (reference is not None and reference.name == named):
             return None
@@ -347,7 +350,7 @@ class _Life:
         return _written(start, "Started", f"Admitted by clusterQueue {queue}")
 
     def _stop(self, message: str) -> list[JobStep]:
-        """The next step until it is suspended with the pod templates that it was submitted with."""
+        """The next step until the job is suspended with its original pod templates."""
         return _written(self.kind.stopping(self.job, self.workload, self.read.reserved), "Stopped", message)
 
     def _at_rest(self) -> bool:

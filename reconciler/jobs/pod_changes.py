@@ -1,4 +1,4 @@
-"""What pods of a set get when their job starts, and how a template gets back what it had before.
+"""The changes of a pod set when its job starts, and how they are reverted.
 
 Source: Kueue v0.19, pkg/podset and pkg/controller/jobframework.
 """
@@ -30,12 +30,15 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 
 
 class CannotStart(PolicyError):
-    """What is assigned to a job contradicts what its pod template says; trying again does not help."""
+    """The changes that were assigned to a job contradict its pod template. A retry does not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodChanges:
-    """What one pod set gets. `count` is the number of its pods, None where the admission does not say."""
+    """The changes of one pod set.
+
+    `count`: the number of its pods; None if the admission does not say.
+    """
 
     name: str
     count: int | None
@@ -46,7 +49,7 @@ class PodChanges:
 
 
 def changes(workload: Workload, flavors: Mapping[str, Flavor]) -> list[PodChanges] | None:
-    """For each pod set of the admission; None while some flavor is not known. Raises CannotStart."""
+    """The changes for each pod set of the admission; None while some flavor is not known. Raises CannotStart."""
     if workload.admission is None:
         return None
     assignments = workload.admission.assignments
@@ -71,7 +74,7 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
 
 
 def _started_for(workload: Workload) -> dict[str, str]:
-    """Pods outlive the slice of an elastic job, and are counted by the first one."""
+    """The annotations that name the Workload of a Pod. Pods outlive their slice, so they name the first one, too."""
     return {STARTED_FOR: workload.name, **({SLICE_CHAIN: chain_of(workload)} if workload.elastic else {})}
 
 
@@ -82,14 +85,14 @@ def _labels(workload: Workload, pod_set: str) -> dict[str, str]:
 
 
 def _updates(workload: Workload, pod_set: str) -> Iterator[Mapping[str, Any]]:
-    """Of each check the one update for this pod set."""
+    """The update of each check for this pod set."""
     for check in workload.checks:
         found = (update for update in check.updates if update.get("name") == pod_set)
         yield from (update for update in [next(found, None)] if update is not None)
 
 
 def started(template: Manifest, assigned: PodChanges) -> dict[str, Any]:
-    """The pod template with what its pods get. Raises CannotStart."""
+    """The pod template with the changes. Raises CannotStart."""
     meta, spec = metadata(template), mapping(template.get("spec"))
     labels = joined(_others(meta.get("labels")), assigned.labels, "label")
     annotations = joined(_others(meta.get("annotations")), assigned.annotations, "annotation")
@@ -103,19 +106,20 @@ def started(template: Manifest, assigned: PodChanges) -> dict[str, Any]:
 
 
 def placed(template: Manifest, assigned: PodChanges) -> bool:
-    """Whether pods of a template that runs go where their quota is.
+    """Whether the pods of a running template are placed in their flavor.
 
-    A start leaves its mark; where an older Kueue started it, it has the node selectors at least. Their values are not
-    compared: a flavor that is edited stops nobody.
+    A start leaves a mark. If an older Kueue started the job, the template has at least the node selectors. Their values
+    are
+    not compared, so an edit of a flavor stops no job.
     """
     selector = texts(mapping(template.get("spec")).get("nodeSelector"))
     return POD_SET in texts(metadata(template).get("labels")) or assigned.node_selector.keys() <= selector.keys()
 
 
 def restored(template: Manifest, original: Manifest, own_labels: Container[str] = ()) -> dict[str, Any]:
-    """The pod template with what the original, that of the Workload's pod set, says of these fields.
+    """The pod template with these fields reset to the original, the one in the Workload's pod set.
 
-    `own_labels`: what the job's controller sets by itself stays.
+    `own_labels`: labels that the job's controller sets; they stay.
     """
     meta, spec, kept = metadata(template), mapping(template.get("spec")), mapping(original.get("spec"))
     labels = {key: value for key, value in texts(meta.get("labels")).items() if key in own_labels}
@@ -136,7 +140,7 @@ def restored(template: Manifest, original: Manifest, own_labels: Container[str] 
 
 
 def _of_slices(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The gate of an elastic job stays, also where its Workload does not say it."""
+    """The gate of an elastic job stays, even if its Workload does not list it."""
     return [gate for gate in map(mapping, listing(spec.get("schedulingGates"))) if gate.get("name") == ELASTIC_GATE]
 
 
@@ -147,7 +151,7 @@ def without_labels(template: Manifest, own_labels: Container[str]) -> dict[str, 
 
 
 def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> dict[str, str]:
-    """Both together. Raises CannotStart where they give one key two values."""
+    """Both merged. Raises CannotStart if they have different values for a key."""
     for key, value in second.items():
         if first.get(key, value) != value:
             raise CannotStart(
@@ -157,7 +161,7 @@ def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> di
 
 
 def _others(values: object) -> dict[str, str]:
-    """Labels or annotations but those that say where the pods were admitted before."""
+    """Labels or annotations without those that name the earlier admission of the pods."""
     return {key: value for key, value in texts(values).items() if key not in _PLACED}
 
 
@@ -170,7 +174,7 @@ def _all(first: Iterable[Mapping[str, Any]], more: Iterable[Mapping[str, Any]]) 
 
 
 def _with(holder: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-    """With these fields; those that are empty are left out, unless they were there and empty before."""
+    """With these fields. Empty fields are removed, unless they were present and empty before."""
     kept = {key: value for key, value in holder.items() if key not in values or not value}
     return {**kept, **{key: value for key, value in values.items() if value}}
 

@@ -1,8 +1,8 @@
-"""The next steps of Pods under quota: of a group, or of one by itself, which is a group of one.
+"""The next steps of Pods under quota, for a group or for a single Pod, which is a group of one.
 
-Pods cannot be suspended: they wait at a scheduling gate, start when it is taken off, and are deleted where they have to
-give way; who wants the group to go on makes others in their place. Each call starts from the objects as they are, and
-what it asks for is bound to the versions that were read. Source: Kueue v0.19, pkg/controller/jobs/pod and
+Pods cannot be suspended. They wait at a scheduling gate, start when it is removed, and are deleted when they are
+preempted; the owner of the group creates replacements. Each call starts from the objects as they are, and its writes
+are bound to the versions that were read. Source: Kueue v0.19, pkg/controller/jobs/pod and
 pkg/controller/jobframework/reconciler.go.
 """
 
@@ -39,11 +39,13 @@ from scheduling.status.reservation import unreserve
 def steps(
     unit: PodUnit, read: Workload | None, whole: Callable[[], Manifest], inputs: JobInputs, now: int
 ) -> list[WantedWrite]:
-    """What is to be written next, at most once for each object; nothing while it is others' turn.
+    """The next writes, at most one for each object; empty while another controller has to act.
 
-    `read` is the Workload of the unit's key, None where there is none; `whole` gives all of it. `now` is in
-    nanoseconds. The Pods must be as new as the last write to any of them, or they may be taken for gated while they
-    run.
+    `read`: the Workload of the unit's key; None if there is none.
+    `whole`: returns the Workload's manifest.
+    `now`: nanoseconds.
+
+    The Pods must be as new as the last write to any of them. Otherwise a running Pod may be mistaken for a gated one.
     """
     if read is None:
         found = queueing(unit, inputs)
@@ -64,7 +66,9 @@ def _belongs(unit: PodUnit, read: Workload) -> bool:
 
 
 def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:
-    """The Workload of its name belongs to another: without one of its own it must not run."""
+    """The Workload with the unit's name belongs to another owner. Without a Workload of their own the Pods must not
+    run.
+    """
     message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
     ended = released(member for member in unit.members if member.deleting or member.ended)
     stopped = cut_off(unit.members, message)
@@ -84,7 +88,7 @@ class _Life:
     now: int
 
     def writes(self) -> list[WantedWrite]:
-        """Of the first that has something to say; one that returns [] says that it waits."""
+        """The result of the first step that applies. A step that returns [] makes the unit wait."""
         for step in (
             self._unpaid,
             self._finished,
@@ -114,7 +118,7 @@ class _Life:
 
     @cached_property
     def assigned(self) -> list[PodChanges] | None:
-        """What its Pods get when they start; None where it is not known, or where none can start."""
+        """The changes that its Pods get when they start; None if they are not known, or no Pod can start."""
         try:
             return changes(self.read, self.inputs.flavors)
         except CannotStart:
@@ -122,7 +126,7 @@ class _Life:
 
     @property
     def is_group(self) -> bool:
-        """Labels of its Pods may be changed; what the Workload was made for stays."""
+        """Labels of its Pods may be changed; the Workload keeps the kind that it was made for."""
         return self.read.annotations.get(OF_GROUP) == "true" or self.unit.is_group
 
     @cached_property
@@ -131,7 +135,7 @@ class _Life:
 
     @property
     def known(self) -> list[GroupPod]:
-        """The Pods that it was made for; others came later and may belong to the next of its name."""
+        """The Pods that the Workload was made for. Later Pods may belong to the next group of the name."""
         return [member for member in self.unit.members if member.uid in self.owners]
 
     @property
@@ -140,13 +144,13 @@ class _Life:
 
     @property
     def startable(self) -> bool:
-        """Whether they may run on this cluster; those of a Workload that another one runs keep their gate."""
+        """Whether the Pods may run on this cluster. Pods of a Workload that runs elsewhere keep their gate."""
         read = self.read
         fit = read.admitted and read.active and read.checks_ready and not read.evicted
         return fit and read.admission is not None and not read.cluster
 
     def _unpaid(self) -> list[WantedWrite] | None:
-        """Nothing is reserved for those that run."""
+        """Pods run without reserved quota."""
         if self.read.reserved and not self.read.finished:
             return None
         return self._stopped() or None
@@ -159,14 +163,16 @@ class _Life:
         return [*map(excess, self._too_late(known)), *released(over), *self._orphaned()]
 
     def _too_late(self, known: list[GroupPod]) -> list[GroupPod]:
-        """Those that came to a group that is done. With none of its Pods left they are another group of its name."""
+        """Pods were created after their group was done. When none of its Pods are left, they form another group."""
         if not known:
             return []
         new = by_merit([each for each in self.unit.counting if each.gated and each.uid not in self.owners])
         return new[max(0, self._total - sum(member.counts for member in known)) :]
 
     def _deleted(self) -> list[WantedWrite] | None:
-        """A Workload that is taken away takes its Pods with it; it goes when none of them takes room any more."""
+        """The Workload is being deleted: its Pods are deleted, and it is released when none of them uses quota any
+        more.
+        """
         if not self.read.deleting:
             return None
         known = [member for member in self.unit.members if member.uid in self.owners or member.occupies]
@@ -177,14 +183,14 @@ class _Life:
         return over if self.unit.occupied else [*over, *self._orphaned()]
 
     def _held_on(self) -> list[WantedWrite] | None:
-        """Pods that are deleted with `--cascade=orphan` own nothing any more, but take room until they have ended."""
+        """A deletion with `--cascade=orphan` removes owner references, but such Pods use quota until they end."""
         leaving = [
             each for each in self.unit.members if each.deleting and each.occupies and each.uid not in self.owners
         ]
         return self._owned_by(leaving) if leaving else None
 
     def _given_up(self) -> list[WantedWrite] | None:
-        """Somebody deleted all there is. Pods that we deleted wait to be replaced, if they are of a group."""
+        """Another client deleted all Pods. Pods that we deleted wait for replacements, if they are of a group."""
         members = self.unit.members
         if not all(member.deleting for member in members):
             return None
@@ -208,7 +214,7 @@ class _Life:
         return self._finish("Succeeded", f"Pods succeeded: {succeeded}/{total}.")
 
     def _unlike(self) -> list[WantedWrite] | None:
-        """Until quota is reserved it may become what the Pods ask for now."""
+        """Until quota is reserved, the Workload may be changed to what the Pods request now."""
         read, roles = self.read, self.unit.roles
         if read.reserved or roles is None:
             return None
@@ -218,7 +224,7 @@ class _Life:
         return self._composed(lambda made: self._write(spec_update(made), "UpdatedWorkload", message))
 
     def _adopted(self) -> list[WantedWrite] | None:
-        """It goes when the last of its Pods has gone, so all of them own it."""
+        """All Pods own the Workload, because it is deleted with the last of them."""
         kept = self.unit.members if self.unit.first.prebuilt else self.selection.kept
         new = [member for member in kept if member.uid not in self.owners]
         return self._owned_by(new) if new else None
@@ -232,7 +238,7 @@ class _Life:
         return [WantedWrite((WORKLOAD, self.read.key), action, reference(self.read), "OwnerReferencesAdded", message)]
 
     def _stripped(self) -> list[WantedWrite] | None:
-        """The finalizer keeps a Pod that ends until that is taken in, so nobody else may take it off."""
+        """Restore the finalizer if another client removed it: it keeps an ended Pod until its end is recorded."""
         lost = [each for each in self.selection.kept if not (each.finalized or each.parental or each.ended)]
         return [finalized(each) for each in lost if each.gated or self.startable] or None
 
@@ -247,7 +253,7 @@ class _Life:
         return found or None
 
     def _evicted(self) -> list[WantedWrite] | None:
-        """It gives its quota back when none of its Pods takes room any more."""
+        """The Workload releases its quota when none of its Pods uses any."""
         evicted = self.read.holding(EVICTED)
         if evicted is None:
             return None
@@ -263,14 +269,14 @@ class _Life:
         return self._status(self._waiting(free), ADMISSION_MANAGER)
 
     def _regated(self) -> list[WantedWrite] | None:
-        """A controller took its admission gate off the Pod that speaks for them."""
+        """A controller removed an admission gate from the Pod that speaks for the unit."""
         speaker = self.unit.speaker
         body = None if speaker.prebuilt else gates_update(speaker.gated_by, self.read)
         message = f"Updated admission gates of Workload: {self.read.key}"
         return self._write(body, "UpdatedWorkload", message) if body is not None else None
 
     def _reprioritized(self) -> list[WantedWrite] | None:
-        """They name another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
+        """The Pods name another WorkloadPriorityClass. A class may not be added or removed while quota is reserved."""
         named, reference = self.unit.speaker.priority_class, self.read.priority_class
         if not named or (reference is not None and reference.name == named):
             return None
@@ -285,7 +291,7 @@ class _Life:
         return self._composed(write)
 
     def _moved(self) -> list[WantedWrite] | None:
-        """They name another LocalQueue. What holds quota may not change its queue, so that is given back first."""
+        """The Pods name another LocalQueue. A Workload with quota may not change its queue, so it is released first."""
         queues = {member.queue for member in self.unit.counting}
         queue = self.unit.speaker.queue
         if self.read.admitted or queue == self.read.queue or queues != {queue}:
@@ -301,7 +307,7 @@ class _Life:
         return self._status(self._waiting(self.read), condition_manager(WAITING_FOR_REPLACEMENT)) or None
 
     def _waiting(self, read: Workload) -> Workload:
-        """A group that has lost Pods waits for others in their place; one that is admitted fast takes them any time."""
+        """A group with missing Pods waits for replacements. A group with fast admission accepts them at any time."""
         before = read.conditions.get(WAITING_FOR_REPLACEMENT)
         if not self.is_group or self.unit.first.fast or not self.selection.absent:
             if before is None or before.status == "False":

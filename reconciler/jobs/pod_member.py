@@ -1,4 +1,4 @@
-"""A managed Pod as decisions see it: small, and unlike another only where that makes a difference to its group.
+"""A managed Pod as decisions see it: small, and equal to another one unless the difference matters to its group.
 
 Source: Kueue v0.19, pkg/controller/jobs/pod.
 """
@@ -42,16 +42,21 @@ _UNKNOWN_END = "9999"
 
 @dataclass(frozen=True, slots=True)
 class GroupPod(PodLife):
-    """One Pod of a group, or one by itself: then `group` is empty. `workload` is `namespace/name` of its Workload.
+    """One Pod of a group, or a single Pod. Two are equal if they differ in nothing but `version` and `packed`.
 
-    `size` is that of the group, None where it is unknown. `claim` is the role that it says it is of, and what it asks
-    for; see `scheduling.objects.roles` for what that is worth. `scheduled`: it says that it has a node.
-    `gated_by`: its admission gates, as written. `marked`: it has the label of managed Pods, by which they are watched.
+    `workload`: `namespace/name` of its Workload.
+    `group`: the name of its group; empty for a single Pod.
+    `size`: the size of the group; None if it is unknown.
+    `claim`: the role that it claims, and its requests; see `scheduling.objects.roles` for how far the claim is trusted.
+    `scheduled`: it reports a node.
+    `gated_by`: its admission gates, as written.
+    `marked`: it has the label of managed Pods, which the watch selects.
     `owned`: it says that a job is queued for it.
-    `parental`: its template says that it is queued by itself. `grace`: seconds that it has, or would have, to end.
-    `targeted`: we wrote that it is to end. `ended_at`: when it was last known to run, as written. `message`: what it
-    says of its end.
-    Members that differ in nothing but `version` and `packed` are equal.
+    `parental`: its template says that it is queued by itself.
+    `grace`: the seconds that it has, or would have, to terminate.
+    `targeted`: we have written that it is to end.
+    `ended_at`: when it was last known to run, as written.
+    `message`: its own message about its end.
     """
 
     namespace: str
@@ -89,7 +94,7 @@ class GroupPod(PodLife):
 
     @property
     def queued(self) -> bool:
-        """Whether it is queued by itself, as it says. Whoever may write Pods may make it say otherwise later."""
+        """Whether the Pod says that it is queued by itself. Anyone who may write Pods can change that later."""
         return self.marked and not self.owned
 
     @property
@@ -102,17 +107,17 @@ class GroupPod(PodLife):
 
     @property
     def counts(self) -> bool:
-        """Whether it is one of those that its group is made of: done well, running, or still to run."""
+        """Whether the Pod counts as a member of its group: it succeeded, runs, or is still to run."""
         return self.succeeded or not (self.failed or self.deleting)
 
     @property
     def occupies(self) -> bool:
-        """Whether it takes room, or is free to."""
+        """Whether the Pod uses quota, or is free to."""
         return self.may_run and not self.gated
 
     @property
     def away(self) -> bool:
-        """Whether it shows one that takes room on another cluster: with its gate it has no node here."""
+        """Whether the Pod shows one that uses quota on another cluster: a gated Pod has no node on this cluster."""
         return self.gated and not self.ended and (self.scheduled or self.phase == "Running")
 
 
@@ -121,7 +126,7 @@ def read_member(manifest: Manifest, naming: Naming = NAMING) -> GroupPod:
 
 
 def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
-    """The Pod as one of those that Kueue manages."""
+    """The Pod as a managed one."""
     labels, notes = pod.labels, pod.annotations
     parental = SUSPENDED_BY in notes
     namespace, name = pod.namespace, pod.name
@@ -164,7 +169,7 @@ def member(pod: PodReading, packed: Packed, naming: Naming) -> GroupPod:
 
 
 def _held(pod: PodReading) -> bool:
-    """Whether it was held back when it was created: no owner that it names by now changes that."""
+    """Whether the Pod was gated when it was created. An owner that it names later does not change that."""
     return _finalized(pod) or pod.waits_at(GATE)
 
 

@@ -1,4 +1,4 @@
-"""Pods that have no Workload: none of them may run, and one is made when all of a group are there."""
+"""Pods without a Workload: none of them may run, and a Workload is created when all Pods of a group exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORKLOAD = "Workload"
 
 
 def queueing(unit: PodUnit, inputs: JobInputs) -> list[WantedWrite]:
-    """What is to be written next; a Workload when nothing is left of what ran before."""
+    """The next writes. A Workload is created when no Pod runs any more that ran before."""
     ended = released(member for member in unit.members if not member.counts)
     stopped = cut_off(unit.members, "missing workload")
     if ended or stopped:
@@ -46,7 +46,7 @@ def _created(unit: PodUnit, counting: Sequence[GroupPod], inputs: JobInputs) -> 
 
 
 def not_composed(unit: PodUnit, error: IncompleteGroup | CannotCompose | UnknownPriorityClass) -> WantedWrite:
-    """What a person reads on the oldest Pod."""
+    """The Event on the oldest Pod that explains why no Workload can be composed."""
     of_class = isinstance(error, UnknownPriorityClass)
     reason = "WorkloadPriorityClassNotFound" if of_class else "ErrWorkloadCompose"
     message = error.event if isinstance(error, TooFewPods) else str(error)

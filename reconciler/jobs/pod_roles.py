@@ -1,7 +1,8 @@
-"""Which Pods of a group its Workload has room for, role by role: who stays, who is too many, who was replaced.
+"""Which Pods of a group its Workload has room for, role by role: the Pods to keep, the excess ones and the replaced
+ones.
 
-A role is a pod set of the Workload. A Pod says which one it is of, but it can be of none that has less room than it
-asks for: quota was reserved for Pods of that size. One that runs stays where it was started, whatever it says by now.
+A role is a pod set of the Workload. A Pod claims a role, but it cannot have one with smaller requests than its own:
+quota was reserved for Pods of that size. A running Pod keeps the role that it was started in, whatever it claims now.
 Source: Kueue v0.19, pkg/controller/jobs/pod.
 """
 
@@ -22,10 +23,15 @@ Selectors = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class GroupSelection:
-    """`kept`: the Pods that make up the group. `excess`: there are enough without these. `replaced`: they are over,
-    and nobody has to wait for others in their place. `absent`: how many are still to come. `strangers`: they are of no
-    role of the Workload. `startable`: they wait, and what holds their room now leaves enough for them. `roles`: of each
-    Pod but strangers, by its uid.
+    """The roles of the Pods of a group.
+
+    `kept`: the Pods that form the group.
+    `excess`: the Pods beyond its size.
+    `replaced`: ended Pods that need no further replacement.
+    `absent`: the number of Pods that are still to come.
+    `strangers`: the Pods that fit no role of the Workload.
+    `startable`: waiting Pods that fit beside the Pods that use quota now.
+    `roles`: the role of each Pod except strangers, by uid.
     """
 
     kept: tuple[GroupPod, ...] = ()
@@ -39,7 +45,7 @@ class GroupSelection:
 
 
 def selected(members: Sequence[GroupPod], read: Workload, selectors: Selectors | None = None) -> GroupSelection:
-    """Of all Pods of a group, for its Workload. While some run that it has no room for, nobody starts."""
+    """Select from all Pods of a group for its Workload. While an excess Pod runs, no Pod starts."""
     roles = roles_of(members, read, selectors or {})
     by_role: dict[str, list[GroupPod]] = {pod_set.name: [] for pod_set in read.pod_sets}
     strangers: list[GroupPod] = []
@@ -60,12 +66,12 @@ def selected(members: Sequence[GroupPod], read: Workload, selectors: Selectors |
 
 
 def by_merit(members: Sequence[GroupPod]) -> list[GroupPod]:
-    """Those that are to stay first: not given up yet, started, older."""
+    """The Pods to keep first: those that are not given up, then the started ones, then the older ones."""
     return sorted(members, key=lambda each: (not each.finalized, each.gated, each.created, each.name))
 
 
 def done(members: Sequence[GroupPod], read: Workload, roles: Mapping[str, str]) -> dict[str, int]:
-    """How many Pods of each role are done well. What was reported once stays so, though the Pod may be gone by now."""
+    """The number of succeeded Pods of each role. A reported success counts even if the Pod is gone now."""
     found = dict(read.reclaimable)
     succeeded = Counter(roles[member.uid] for member in members if member.succeeded and member.uid in roles)
     for name in (pod_set.name for pod_set in read.pod_sets):
@@ -75,7 +81,7 @@ def done(members: Sequence[GroupPod], read: Workload, roles: Mapping[str, str]) 
 
 
 def roles_of(members: Sequence[GroupPod], read: Workload, selectors: Selectors) -> dict[str, str]:
-    """The pod set that each Pod is of, by its uid. Those that hold room choose first."""
+    """The pod set of each Pod, by uid. Pods that use quota choose first."""
     sets = [_Room(each, asked(each.template), selectors.get(each.name, {}), each.count) for each in read.pod_sets]
     found: dict[str, str] = {}
     for member in sorted(members, key=lambda each: not (each.occupies or each.succeeded)):
@@ -95,13 +101,17 @@ class _Room:
     free: int
 
     def fits(self, member: GroupPod) -> bool:
-        """One that waits must be as admitted; one that runs may have been resized since, to less."""
+        """Whether the Pod fits the role. A waiting Pod must be as admitted; a running one may have been resized to
+        less.
+        """
         if member.gated:
             return member.asks == self.asks
         return all(amount <= self.asks.get(resource, 0) for resource, amount in member.asks.items())
 
     def unlikely(self, member: GroupPod) -> tuple[bool, ...]:
-        """The less likely it is that the Pod is of this pod set the greater. What one that runs claims counts least."""
+        """A greater value means that the Pod is less likely to be of this pod set. The claim of a running Pod counts
+        least.
+        """
         full, another = self.free <= 0, member.claim.role != self.pod_set.name
         if member.gated:
             return another, full
@@ -130,7 +140,7 @@ def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> Gr
 
 
 def _last_active_first(members: Sequence[GroupPod]) -> list[GroupPod]:
-    """Those first that are to be kept in sight until others take their place."""
+    """Ended Pods in the order in which they are kept until they are replaced."""
     ordered = sorted(members, key=lambda each: (each.created, each.name))
     ordered.sort(key=lambda each: each.ended_at, reverse=True)
     return sorted(ordered, key=lambda each: not each.finalized)

@@ -27,12 +27,12 @@ MOST_ROLES = 18
 
 
 class CannotCompose(PolicyError):
-    """The Pods contradict each other, so that no Workload can stand for them."""
+    """The Pods contradict each other, so that no Workload can represent them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodUnit:
-    """All Pods of a group, or one by itself, the oldest first. `key` is `namespace/name` of their Workload."""
+    """All Pods of a group, or a single one, the oldest first. `key` is `namespace/name` of their Workload."""
 
     key: str
     members: tuple[GroupPod, ...]
@@ -47,7 +47,7 @@ class PodUnit:
 
     @property
     def speaker(self) -> GroupPod:
-        """The one whose labels the Workload is made after: the oldest of those that count, while any does."""
+        """The Pod whose labels the Workload gets: the oldest of those that count, if any does."""
         return next((member for member in self.members if member.counts), self.first)
 
     @property
@@ -56,7 +56,7 @@ class PodUnit:
 
     @property
     def size(self) -> int | None:
-        """How many Pods there are to be; None where the group does not say."""
+        """The required number of Pods; None if the group does not say."""
         return self.speaker.size if self.is_group else 1
 
     @property
@@ -65,22 +65,22 @@ class PodUnit:
 
     @property
     def occupied(self) -> bool:
-        """Whether some Pod takes room, or is free to."""
+        """Whether some Pod uses quota, or is free to."""
         return any(member.occupies for member in self.members)
 
     @property
     def away(self) -> bool:
-        """Whether some Pod takes room on another cluster."""
+        """Whether some Pod uses quota on another cluster."""
         return any(member.away for member in self.members)
 
     @property
     def running(self) -> list[GroupPod]:
-        """Those that take room and are not on their way out."""
+        """The Pods that use quota and are not being deleted."""
         return [member for member in self.members if member.occupies and not member.deleting]
 
     @property
     def roles(self) -> PodSets | None:
-        """What it would be made of now: see `pod_sets`; None while some Pods are still to come."""
+        """The roles of a Workload that would be composed now, see `pod_sets`; None while some Pods are missing."""
         claims = [member.claim for member in self.counting]
         if len(claims) != self.size:
             return None
@@ -90,12 +90,12 @@ class PodUnit:
 
 
 def pod_sets(read: Workload) -> PodSets:
-    """What the Workload is made of."""
+    """The pod sets of the Workload."""
     return {each.name: (each.count, asked(each.template)) for each in read.pod_sets}
 
 
 def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
-    """Their Workload to be made. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
+    """The Workload to create. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
     _agreed(members)
     pods = [member.packed.manifest() for member in members]
     classes, naming = inputs.classes, inputs.naming
@@ -117,7 +117,7 @@ def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
 
 
 def _agreed(members: Sequence[GroupPod]) -> None:
-    """Raises CannotCompose where Pods of one group name different queues or sizes."""
+    """The value that all Pods share. Raises CannotCompose if Pods of one group name different queues or sizes."""
     if not members:
         raise IncompleteGroup("a group without Pods has no Workload; create its Pods")
     first = members[0]
@@ -131,7 +131,9 @@ def _agreed(members: Sequence[GroupPod]) -> None:
 
 
 def _copied(pods: Sequence[Manifest], part: str, keys: Sequence[str]) -> dict[str, str]:
-    """Labels or annotations that the Workload takes over. Raises CannotCompose where Pods give one key two values."""
+    """The labels or annotations that the Workload takes over. Raises CannotCompose if Pods have different values for a
+    key.
+    """
     found: dict[str, str] = {}
     for pod in pods:
         for key, value in texts(metadata(pod).get(part)).items():

@@ -1,4 +1,4 @@
-"""What is written of a managed Pod: its start, its end and its release, each bound to the version that was read."""
+"""The writes of a managed Pod: its start, its end and its release, each bound to the version that was read."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def about(member: GroupPod) -> ObjectReference | None:
 
 
 def start(member: GroupPod, assigned: PodChanges, message: str, *, placed: bool) -> WantedWrite:
-    """Without the gate, and with what its pod set was given; `placed`: someone else finds its place in the topology.
+    """Remove the gate and apply the changes of its pod set. Raises CannotStart.
 
-    Raises CannotStart.
+    `placed`: another controller places the Pod in the topology.
     """
     pod = member.packed.manifest()
     wanted, gates = started(pod, assigned), (GATE,) if placed else (GATE, TOPOLOGY_GATE)
@@ -44,7 +44,7 @@ def start(member: GroupPod, assigned: PodChanges, message: str, *, placed: bool)
 
 
 def stop(member: GroupPod, reason: str, message: str, now: int) -> WantedWrite:
-    """A condition says why it ends, then it is deleted: a Pod cannot be suspended."""
+    """Set a condition that says why the Pod ends, then delete it, because a Pod cannot be suspended."""
     if member.targeted:
         return WantedWrite(
             (KIND, member.key), _delete(member), about(member), "Stopped", message, workload=member.workload
@@ -63,7 +63,7 @@ def stop(member: GroupPod, reason: str, message: str, now: int) -> WantedWrite:
 
 
 def cut_off(members: Iterable[GroupPod], message: str) -> list[WantedWrite]:
-    """Those that take room and have no quota are deleted at once, and are not given hours to end."""
+    """Delete Pods that use quota without having any. They are deleted at once, without a long grace period."""
     return [
         WantedWrite((KIND, each.key), _delete(each, _LONGEST_GRACE), about(each), CUT_OFF, message, warning=True)
         for each in members
@@ -76,7 +76,7 @@ def excess(member: GroupPod) -> WantedWrite:
 
 
 def marked(member: GroupPod) -> WantedWrite:
-    """With the label that it is watched by."""
+    """Add the label that the watch selects."""
     body = {"metadata": {"labels": {MANAGED: "true"}}}
     message = f"The label {MANAGED} was taken off a Pod that is queued; it is put back"
     return WantedWrite((KIND, member.key), _patch_anyhow(member, body), about(member), LABEL_RESTORED, message, True)
@@ -90,7 +90,7 @@ def finalized(member: GroupPod) -> WantedWrite:
 
 
 def released(members: Iterable[GroupPod]) -> list[WantedWrite]:
-    """Nobody waits for them any more: they may go when they are deleted."""
+    """Remove the finalizer: nothing needs the Pod after its deletion."""
     return [_released(member) for member in members if member.finalized]
 
 
@@ -114,11 +114,11 @@ def _patch(member: GroupPod, body: Mapping[str, Any], subresource: str | None = 
 
 
 def _patch_anyhow(member: GroupPod, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
-    """Whatever else becomes of the Pod: who patches it again and again must not escape."""
+    """A patch without a version: a client that keeps patching the Pod must not prevent it."""
     return Patch(PODS, member.namespace, member.name, body, "", POD_MANAGER, subresource, member.uid)
 
 
 def _delete(member: GroupPod, longest: int | None = None) -> Delete:
-    """Whatever else becomes of the Pod; `longest`: seconds that it may take to end."""
+    """Delete the Pod at any version. `longest`: the seconds that it may take to terminate."""
     shorter = longest if longest is not None and member.grace > longest else None
     return Delete(PODS, member.namespace, member.name, uid=member.uid, grace_seconds=shorter)

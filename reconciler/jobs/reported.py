@@ -1,4 +1,4 @@
-"""What a job reports of its pods while it waits or runs: whether they are ready, and which are done for good."""
+"""The reports of a job about its pods while it waits or runs: whether they are ready, and which are done for good."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from scheduling.status.progress import limited_to_sizes, with_reclaimable
 
 
 def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, now: int) -> list[JobStep]:
-    """The status of its Workload with what the job reports; nothing where that is not new."""
+    """The status of its Workload with the job's report; nothing if the report is not new."""
     action = report_patch(read, kind.reclaimable(job), kind.ready(job), inputs, now)
     return [JobStep(action)] if action is not None else []
 
 
 def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: JobInputs, now: int) -> Patch | None:
-    """The same by numbers: how many pods of each set are done for good, and whether the others are all ready."""
+    """The same from numbers: the pods of each set that are done for good, and whether all others are ready."""
     after = reclaimed = _with_reclaimable(read, done) if inputs.reclaims else read
     if inputs.pods_ready:
         after = pods_ready(reclaimed, ready, now)
@@ -29,7 +29,7 @@ def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: J
 
 
 def _with_reclaimable(read: Workload, finished: Mapping[str, int]) -> Workload:
-    """While quota is reserved the numbers only rise: what was freed may be in use by others."""
+    """The numbers only rise while quota is reserved: others may use what was released."""
     done = limited_to_sizes(read, finished)
     if read.reserved:
         names = dict.fromkeys((*read.reclaimable, *done))

@@ -1,7 +1,8 @@
-"""The slices of an elastic job: which one its pods run on, which one waits to replace it, and what is to be written.
+"""The slices of an elastic job: the one that its pods run on, the one that waits to replace it, and their writes.
 
-The slice that holds quota stands for the job. Where it grows, a larger slice is made, and takes over once it has quota;
-where it shrinks, its slice shrinks. At most one slice waits. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
+The slice that holds quota represents the job. When the job grows, a larger slice is created, which takes over once it
+has quota. When the job shrinks, its slice shrinks. At most one slice waits. Source: Kueue v0.19, pkg/workloadslicing;
+KEP-77.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ _SURPLUS = "The workload slice is out of sync with its parent job"
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """`holder`: the slice that stands for the job. `pending`: waits to replace it. `surplus`: of no use any more."""
+    """The slices of one job.
+
+    `holder`: the slice that represents the job.
+    `pending`: the slice that waits to replace it.
+    `surplus`: the slices that are not needed any more.
+    """
 
     holder: Workload | None = None
     pending: Workload | None = None
@@ -34,9 +40,9 @@ class Chain:
 
 
 def chain(slices: Iterable[Workload]) -> Chain:
-    """What there is of the slices of one job, in whatever state a crash has left them.
+    """The slices of one job, in whatever state a crash has left them.
 
-    An evicted job leaves as a whole: no slice waits beside one that is evicted.
+    An evicted job releases all its slices: no slice waits beside an evicted one.
     """
     ordered = sorted(slices, key=lambda each: (each.created, each.key))
     live = [each for each in ordered if not each.finished]
@@ -56,7 +62,7 @@ def chain(slices: Iterable[Workload]) -> Chain:
 
 
 def _last(finished: list[Workload]) -> Workload | None:
-    """The slice with which the job ended; None where the last was only given up for another that is not there."""
+    """The slice with which the job ended; None if the last one was given up for a successor that does not exist."""
     own = [each for each in finished if each.conditions[FINISHED].reason not in (SLICE_REPLACED, OUT_OF_SYNC)]
     return own[-1] if own else None
 
@@ -69,10 +75,13 @@ def steps(
     now: int,
     bound: Mapping[str, int] = _NONE,
 ) -> Iterator[tuple[str, JobStep]]:
-    """What is to be written of which slice (`namespace/name`). `asked`: the Workload that the job asks for by now.
+    """The writes for each slice (`namespace/name`).
 
-    `stored` reads a slice as the API server holds it. Nobody waits for the larger slice of a job that is `suspended`.
-    `bound`: of each pod set how many Pods have a node. Those that the job gives up hold their quota until they end.
+    `asked`: the Workload that the job requests now.
+    `stored`: reads a slice as the API server holds it.
+    `suspended`: the job is suspended, and needs no larger slice.
+    `bound`: the number of Pods in each pod set that have a node. Pods that the job gives up hold their quota until they
+        end.
     """
     for each in found.surplus:
         yield from _given_up(each, now)
@@ -104,7 +113,7 @@ def _larger(
     want: Mapping[str, int],
     stored: Callable[[str], Manifest | None],
 ) -> Iterator[tuple[str, JobStep]]:
-    """It makes another slice of the same pods, or changes the size of the one that waits."""
+    """Create another slice of the same pods, or change the size of the one that waits."""
     if found.pending is None:
         meta = asked["metadata"]
         notes = {**meta.get("annotations", {}), REPLACES: holder.key, SLICE_CHAIN: chain_of(holder)}

@@ -1,4 +1,4 @@
-"""One step for a job: what is written, and the event that the job's owner reads."""
+"""One step for a job: a write, and the Event for the job's owner."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from scheduling.status.observability import LEGACY, Observability
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """`action` is None where there is nothing that could be written; the event says why. No `reason`: no event.
+    """A write and an Event about the job.
 
-    The event is about the job. `undoes`: the job runs without quota, by somebody else's doing.
+    `action`: None if nothing can be written; the Event says why.
+    `reason`: the reason of the Event; empty for no Event.
+    `undoes`: the job runs without quota because of another client's change.
     """
 
     action: Create | Patch | Delete | None
@@ -28,25 +30,29 @@ class JobStep:
 
 
 def nobodys(_: Manifest) -> bool:
-    """A job that belongs to no other."""
+    """Whether another job was admitted for this one as well: never."""
     return False
 
 
 def everywhere(_: str) -> bool:
-    """Of any namespace."""
+    """A namespace selection that selects all namespaces."""
     return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobInputs:
-    """What around a job its steps depend on.
+    """What the steps of a job depend on beside the job.
 
-    `selected`: in which namespaces jobs are managed; `without_queue`: there even those that name no queue.
-    `child`: whether another job was admitted for it as well, so that it is not queued by itself.
-    `copied_labels`, `copied_annotations`: keys that Workloads take over from their job. `pods_ready`: the condition
-    PodsReady is kept. `reclaims`: so is status.reclaimablePods. `finishes_orphans`: Workloads whose
-    job is gone finish. `elastic`: jobs may change their size by slices. `naming`: what
-    Workloads are called. `observability`: which reasons Workloads show.
+    `selected`: tells in which namespaces jobs are managed.
+    `without_queue`: jobs there are managed even if they name no queue.
+    `child`: another job was admitted for this one as well, so it is not queued by itself.
+    `copied_labels`, `copied_annotations`: keys that Workloads take over from their job.
+    `pods_ready`: the condition PodsReady is maintained.
+    `reclaims`: status.reclaimablePods is maintained.
+    `finishes_orphans`: Workloads whose job is gone finish.
+    `elastic`: jobs may change their size by slices.
+    `naming`: the names of Workloads.
+    `observability`: the reasons that Workloads show.
     """
 
     classes: PriorityClasses = field(default_factory=PriorityClasses)

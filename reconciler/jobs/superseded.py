@@ -1,4 +1,4 @@
-"""A Workload that does not stand for its job any more: it must not get quota beside the one that stands for the job.
+"""A Workload that no longer represents its job. It must not get quota beside the one that does.
 
 Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler.go.
 """
@@ -12,20 +12,20 @@ from scheduling.objects.workload import Workload
 
 
 def controller(workload: Manifest) -> str:
-    """The uid of the object that controls it; empty where none does."""
+    """The uid of the object's controller; empty if it has none."""
     owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
     return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")
 
 
 def idle(kind: JobKind, job: Manifest) -> bool:
-    """Whether it has no pods, and will have none while nobody starts it."""
+    """Whether the job has no pods, and gets none until it is started."""
     if kind.ending(job):
         return True
     return kind.suspended(job) and not kind.halfway(job) and kind.quiet(job)
 
 
 def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
-    """Whether pods of `job`, for which `chosen` stands, may still run on the quota of `other`."""
+    """Whether pods of `job`, which `chosen` represents, may still run on the quota of `other`."""
     if not other.reserved or idle(kind, job):
         return False
     if chosen is None or not chosen.admitted or kind.suspended(job):
@@ -34,7 +34,7 @@ def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | Non
 
 
 def may_go(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
-    """Whether `other` is to be taken away from `job`, which goes by `chosen`: not while pods run on its quota."""
+    """Whether `other` is to be deleted from `job`, which `chosen` represents: not while pods run on its quota."""
     if other.finished or other.deleting:
         return False
     return not in_use(other, kind, job, chosen, inputs)

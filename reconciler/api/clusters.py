@@ -20,8 +20,9 @@ def clusters(core: Core) -> ClusterReading:
 
 
 def dispatched(core: Core) -> Mapping[tuple[str, str], int]:
-    """The number of Workloads that this process created on workers, by ClusterQueue and worker. Read in the loop's
-    thread.
+    """The number of Workloads that this process created on workers, by ClusterQueue and worker.
+
+    Read in the loop's thread.
     """
     placement = _placement(core)
     known = core.state.world.state.queues

@@ -96,9 +96,7 @@ class _Tried:
         self._alike: dict[Hashable, tuple[str, str]] = {}
 
     def why(self, entry: PendingEntry) -> tuple[str, str]:
-        """The reason from the last cycle, else from the condition if it says enough, else as if it were the workload's
-        turn.
-        """
+        """The reason from the last cycle, or from the condition if it says enough; else that of an attempt now."""
         if self._inactive:
             return SUSPENDED, self._inactive
         wait = self._world.last_attempt(entry.key)

@@ -19,8 +19,9 @@ Refusals: TypeAlias = Callable[[str], Iterable[tuple[str, PlacementRefusal]]]
 
 
 def explained(core: Core, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
-    """`explanation_json` with `placement`, which describes other clusters. Raises KeyError if the workload does not
-    exist.
+    """`explanation_json` with `placement`, which describes other clusters.
+
+    Raises KeyError if the workload does not exist.
     """
     controller = next(
         (controller for controller in core.controllers if isinstance(controller, PlacementController)), None

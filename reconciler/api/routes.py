@@ -163,9 +163,7 @@ class ReconcilerApi:
         return self._read_loop(lambda core: explained(core, key, time.time_ns(), sight), f"there is no Workload {key}")
 
     def job_states(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
-        """A caller who may list the Workloads of the namespace may see the states of their jobs: Workloads name their
-        owners.
-        """
+        """A caller who may list the Workloads of the namespace may see their jobs: Workloads name their owners."""
         self._callers.demand(caller, Access("list", GROUP, "workloads", namespace=namespace))
         key = f"{namespace}/{name}"
         return self._read_loop(lambda core: job_states(core, key), f"no job {key} is known that names a queue")

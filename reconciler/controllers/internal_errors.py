@@ -33,8 +33,9 @@ class InternalErrors:
     def guarded(
         self, key: Key, writes: Callable[[], Iterable[WantedWrite]], about: ObjectReference | None, now: int
     ) -> list[WantedWrite]:
-        """The result of `writes`, or the Event that reports its failure. After a failure the object is left alone for a
-        while.
+        """The result of `writes`, or the Event that reports its failure.
+
+        After a failure the object is left alone for a while.
         """
         try:
             found = [*writes()]

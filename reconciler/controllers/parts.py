@@ -33,8 +33,9 @@ class PartsController(Controller):
         self._asked: dict[str, int] = {}
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Change the claims that are due. A claim stays due, and is looked at in each turn, until its write is
-        observed.
+        """Change the claims that are due.
+
+        A claim stays due, and is looked at in each turn, until its write is observed.
         """
         del busy  # of what another part holds, too: asking for it is the one write of it that this part makes
         idle: dict[int, bool] = {}

@@ -227,8 +227,9 @@ class PlacementController(Controller):
         self._look_again(name)
 
     def _look_again(self, name: str) -> None:
-        """Look at the workload again. An empty name: look at all that wait, some time later, because queues change
-        often.
+        """Look at the workload again.
+
+        An empty name: look at all that wait, some time later, because queues change often.
         """
         if name:
             self._dirty[name] = None

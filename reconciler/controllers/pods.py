@@ -90,9 +90,7 @@ class PodsController(Controller):
             self._show(name, self._known(name), member)
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """Take in the answer to a write: no watch reports a Pod without the label, and the watch may be late for
-        others.
-        """
+        """Take in the answer to a write: no watch reports a Pod without the label, and a watch may be late."""
         del action
         name, member = observed.key[1], WATCHED_PODS.value(observed)
         known = self._known(name) if member is not None else None

@@ -66,8 +66,9 @@ class RetentionController(Controller):
             self._order = sorted((at, name) for name, at in self._moments.items())
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """Delete the objects whose time is over. The deletion is repeated some time later while the object still
-        exists.
+        """Delete the objects whose time is over.
+
+        The deletion is repeated some time later while the object still exists.
         """
         while self._order and self._order[0][0] <= now:
             set_for, name = heapq.heappop(self._order)

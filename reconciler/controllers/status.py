@@ -115,8 +115,9 @@ class StatusController(Controller):
             yield WakeAt(self._line.first, now)  # the rest in the next turn, which begins at once
 
     def _look_at(self, touch: Touch, now: int, shares: Shares) -> Iterator[Wanted]:
-        """The next write of the object. The finalizer comes first if something needs the object, or it may go; else
-        last.
+        """The next write of the object.
+
+        The finalizer comes first if something needs the object, or it may go; else last.
         """
         guard, leaves = self._guard(touch), touch in self._leaving
         if guard is not None and (leaves or users(self._world, touch)):
@@ -171,8 +172,9 @@ class StatusQueue:
         return next(iter(self._ahead or self._others))
 
     def join(self, touch: Touch, *, leaves: bool) -> None:
-        """Queue the object. ClusterQueues and the objects that they name come before the objects that name
-        ClusterQueues.
+        """Queue the object.
+
+        ClusterQueues and the objects that they name come before the objects that name ClusterQueues.
         """
         if leaves or (touch[0] in GUARDED and touch not in self._known):
             self._others.pop(touch, None)

@@ -40,8 +40,9 @@ _TURN = (_WORKLOAD, "")
 
 
 class _Said(NamedTuple):
-    """The last sentence of a workload. `state`: the state of the Workload that the sentence was composed from, see
-    `_state`.
+    """The last sentence of a workload.
+
+    `state`: the state of the Workload that the sentence was composed from, see `_state`.
     """
 
     at: int

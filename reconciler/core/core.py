@@ -144,8 +144,9 @@ class Core:
                     self._commands.append(Relist(resource, request))
 
     def _take_list(self, listed: Listed, now: int) -> None:
-        """Take in a list. The first list of a resource answers the request of a new leader, unless it began before
-        that.
+        """Take in a list.
+
+        The first list of a resource answers the request of a new leader, unless it began before that.
         """
         progress, resource = self.state.records.progress, self.informer.resource_of[listed.kind]
         first = not progress.known(resource.kinds)

@@ -137,8 +137,9 @@ class Decider:
         return len(self._records.in_flight) < _BUSY
 
     def explain(self, now: int) -> None:
-        """Write the reasons for waiting while few other writes are in flight. Quota comes first: many that wait get it
-        soon.
+        """Write the reasons for waiting while few other writes are in flight.
+
+        Quota comes first: many that wait get it soon.
         """
         while self.reasons and self.calm:
             name = next(iter(self.reasons))

@@ -229,8 +229,9 @@ class PendingWrites:
         self.retries.hold(self._records.object_of(key), self._informer.rest(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
-        """The object is gone, unless it is known to exist again. The watch may hang, and not report the deletion for
-        long.
+        """The object is gone, unless it is known to exist again.
+
+        The watch may hang, and not report the deletion for long.
         """
         stored = self._records.at(key)
         bound = action.resource_version if isinstance(action, Patch) else ""
@@ -295,9 +296,7 @@ class PendingWrites:
         return record.in_flight if record is not None else None
 
     def _finish(self, key: Key, now: int) -> None:
-        """No request is in flight for the object any more: the world uses the stored version, and waiting items wake
-        up.
-        """
+        """No request is in flight any more: the world uses the stored version, and waiting items wake up."""
         self._records.land(key)
         if key[0] == WORKLOAD:
             self._informer.enter(key[1], now)

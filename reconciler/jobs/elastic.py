@@ -39,9 +39,7 @@ def sent(kind: JobKind, job: Manifest) -> bool:
 
 
 def resizable(kind: JobKind, job: Manifest) -> bool:
-    """Whether the job may differ in size from its Workload, because its Pods wait at the gate until a slice admits
-    them.
-    """
+    """Whether the job may differ in size from its Workload: its Pods wait at the gate until a slice admits them."""
     return sliced(kind, job) or sent(kind, job)
 
 

@@ -66,8 +66,9 @@ def _belongs(unit: PodUnit, read: Workload) -> bool:
 
 
 def _taken(unit: PodUnit, read: Workload) -> list[WantedWrite]:
-    """The Workload with the unit's name belongs to another owner. Without a Workload of their own the Pods must not
-    run.
+    """The Workload with the unit's name belongs to another owner.
+
+    Without a Workload of their own the Pods must not run.
     """
     message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
     ended = released(member for member in unit.members if member.deleting or member.ended)
@@ -170,9 +171,7 @@ class _Life:
         return new[max(0, self._total - sum(member.counts for member in known)) :]
 
     def _deleted(self) -> list[WantedWrite] | None:
-        """The Workload is being deleted: its Pods are deleted, and it is released when none of them uses quota any
-        more.
-        """
+        """The Workload is being deleted: its Pods are deleted, and it is released when none of them uses quota."""
         if not self.read.deleting:
             return None
         known = [member for member in self.unit.members if member.uid in self.owners or member.occupies]

@@ -101,16 +101,18 @@ class _Room:
     free: int
 
     def fits(self, member: GroupPod) -> bool:
-        """Whether the Pod fits the role. A waiting Pod must be as admitted; a running one may have been resized to
-        less.
+        """Whether the Pod fits the role.
+
+        A waiting Pod must be as admitted; a running one may have been resized to less.
         """
         if member.gated:
             return member.asks == self.asks
         return all(amount <= self.asks.get(resource, 0) for resource, amount in member.asks.items())
 
     def unlikely(self, member: GroupPod) -> tuple[bool, ...]:
-        """A greater value means that the Pod is less likely to be of this pod set. The claim of a running Pod counts
-        least.
+        """A greater value means that the Pod is less likely to be of this pod set.
+
+        The claim of a running Pod counts least.
         """
         full, another = self.free <= 0, member.claim.role != self.pod_set.name
         if member.gated:

@@ -131,8 +131,9 @@ def _agreed(members: Sequence[GroupPod]) -> None:
 
 
 def _copied(pods: Sequence[Manifest], part: str, keys: Sequence[str]) -> dict[str, str]:
-    """The labels or annotations that the Workload takes over. Raises CannotCompose if Pods have different values for a
-    key.
+    """The labels or annotations that the Workload takes over.
+
+    Raises CannotCompose if Pods have different values for a key.
     """
     found: dict[str, str] = {}
     for pod in pods:

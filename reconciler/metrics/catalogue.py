@@ -24,9 +24,9 @@ def families() -> tuple[Family, ...]:
 
 
 def left_out(switched_off: Collection[str]) -> set[tuple[str, str]]:
-    """Base and type of each metric that these keys of the configuration leave out, of those registered so far.
+    """The base and type of each registered metric that these keys of the configuration switch off.
 
-    What is not registered is not exported either, so nothing is loaded here for the sake of its name.
+    A metric that is not registered is not exported, so nothing is imported here only for its name.
     """
     off = set(switched_off)
     found = (family for sources in REGISTERED.values() for source in sources for family in source.families)
@@ -34,10 +34,10 @@ def left_out(switched_off: Collection[str]) -> set[tuple[str, str]]:
 
 
 def register_other_queues() -> None:
-    """Have the metrics of Volcano's and YuniKorn's queues as well, which take long to load."""
+    """Register the metrics of Volcano's and YuniKorn's queues as well, whose imports take long."""
     import reconciler.metrics.families.other_queues  # noqa: F401
 
 
 def sources(occasion: type[T]) -> tuple[MetricSource[T], ...]:
-    """Those that read occasions of this type."""
+    """The sources that read occasions of this type."""
     return tuple(REGISTERED.get(occasion, ()))

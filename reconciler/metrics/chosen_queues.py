@@ -18,14 +18,17 @@ _LOCAL = "kueue_local_queue_"
 
 
 class ChosenQueues:
-    """`selector` has Kubernetes' form; without one all are chosen. `put` belongs to the thread of the loop."""
+    """`selector`: a Kubernetes label selector; without one all LocalQueues are chosen.
+
+    `put` belongs to the loop's thread.
+    """
 
     def __init__(self, selector: Mapping[str, Any] | None = None) -> None:
         self._selector = read_label_selector(selector) or LabelSelector()
         self._left_out: set[str] = set()
 
     def put(self, observed: Observed[object]) -> None:
-        """A LocalQueue is stored so now, or is gone."""
+        """Take in a LocalQueue, None if it is gone."""
         kind, name = observed.key
         if kind != "LocalQueue":
             return

@@ -1,4 +1,4 @@
-"""Gauges, and counters that something else keeps: read when somebody scrapes, and kept nowhere."""
+"""Gauges, and counters that other code keeps: read at a scrape, and stored nowhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ask: TypeAlias = Callable[[Callable[[T], Read]], Read]
 
 
 class Scraped(Collector, Generic[T]):
-    """The metrics whose sources read occasions of this type. `role` is that of this replica at the moment."""
+    """The metrics whose sources read occasions of this type. `role`: the current role of this replica."""
 
     def __init__(self, occasion: type[T], ask: Ask[T], *, role: Callable[[], str] = lambda: LEADER) -> None:
         self._name = occasion.__name__
@@ -42,16 +42,19 @@ class Scraped(Collector, Generic[T]):
             yield from _metrics(families, samples, role)
 
     def _read(self, occasion: T) -> Read:
-        """Short, since it may hold up the loop; what is exported of it is made afterwards."""
+        """Read the samples. This is short, because it may block the loop; the export is built afterwards."""
         return [(each.families, list(each.read(occasion))) for each in self._sources if each.applies(occasion)]
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing, so that a gauge and a counter of one name can be registered, such as kueue_finished_workloads."""
+        """Empty, so that a gauge and a counter of one name can be registered, such as kueue_finished_workloads."""
         return ()
 
 
 def _metrics(families: tuple[Family, ...], samples: list[Sample], role: str) -> Iterable[Metric]:
-    """Empties `samples` on the way: two objects for each series instead of four keep the garbage collector quiet."""
+    """Build the metrics.
+
+    This empties `samples`: keeping two objects for each series, not four, eases garbage collection.
+    """
     made = {family.name: Metric(family.base, family.help, str(family.type)) for family in families}
     roles = {family.name: (role,) if family.labels[-1:] == (ROLE,) else () for family in families}
     samples.reverse()

@@ -1,7 +1,7 @@
-"""Labels of an administrator: what ClusterQueues, LocalQueues, Cohorts and Workloads say in a label or an annotation.
+"""Custom labels: labels and annotations of ClusterQueues, LocalQueues, Cohorts and Workloads as labels of metrics.
 
-They are added when somebody scrapes, by the object that a series names, so a series follows a change of its object.
-Those of Workloads split a count of Workloads into several. Source: Kueue v0.19, metrics.customLabels; KEP-7066.
+They are added at a scrape, by the object that a series names, so a series follows a change of its object. The labels of
+Workloads split a count of Workloads into several. Source: Kueue v0.19, metrics.customLabels; KEP-7066.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOTHING: Texts = {}
 
 
 class CustomLabels:
-    """`put` belongs to the thread of the loop; others read what is there."""
+    """`put` belongs to the loop's thread; other threads read."""
 
     def __init__(self, labels: Iterable[CustomLabel] = ()) -> None:
         self._of_kind: dict[str, list[CustomLabel]] = {}
@@ -42,7 +42,7 @@ class CustomLabels:
         self._admitted = _Admitted()
 
     def put(self, observed: Observed[object]) -> None:
-        """An object is stored so now, or is gone."""
+        """Take in an object, None if it is gone."""
         kind, name = observed.key
         if kind == "Workload" and self._of_workloads:
             self._admitted.put(name, self._place(observed))
@@ -58,7 +58,7 @@ class CustomLabels:
             self._known.pop(observed.key, None)
 
     def added(self, metric: Metric) -> Metric:
-        """The metric with them, where its series name an object that has them."""
+        """The metric with custom labels, if its series name an object that has them."""
         split = bool(self._of_workloads) and metric.name == _SPLIT
         if not (self._of_kind or split) or not metric.name.startswith(_KUEUE):
             return metric
@@ -76,14 +76,14 @@ class CustomLabels:
         return self._known.get(key) or _values(labels, _NOTHING, _NOTHING)
 
     def _parts(self, sample: Sample) -> Iterator[Sample]:
-        """What is stored counts; where nothing does, all of nothing is untracked."""
+        """The values of the stored object; if it is not stored, all values are untracked."""
         names = [_name(label) for label in self._of_workloads]
         none = {(UNTRACKED,) * len(names): 0}
         for values, count in {**none, **self._admitted.of(sample.labels[CLUSTER_QUEUE])}.items():
             yield sample._replace(value=count, labels={**sample.labels, **dict(zip(names, values, strict=True))})
 
     def _place(self, observed: Observed[object]) -> tuple[str, Values] | None:
-        """Where an admitted Workload counts: its ClusterQueue and what it says; None where it counts nowhere."""
+        """The place where an admitted Workload counts: its ClusterQueue and its values; None if it counts nowhere."""
         workload, whole = WORKLOAD_VIEW.value(observed), observed.packed
         if workload is None or whole is None or workload.admission is None:
             return None
@@ -95,8 +95,10 @@ class CustomLabels:
 
 
 class _Admitted:
-    """How many admitted Workloads each ClusterQueue has of each combination of values. A count that was there stays,
-    also as 0; combinations are few, since the values of Workloads are from a list."""
+    """The number of admitted Workloads of each ClusterQueue, by combination of label values.
+
+    A count stays, also at 0. Combinations are few, because the values of Workloads come from a list.
+    """
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[str, Values]] = {}
@@ -114,7 +116,7 @@ class _Admitted:
             self._add(*place, 1)
 
     def forget(self, queue: str) -> None:
-        """The ClusterQueue is gone, and with it the series of nobody."""
+        """The ClusterQueue is gone: remove its empty series."""
         left = {values: count for values, count in self._counts.pop(queue, {}).items() if count}
         if left:
             self._counts[queue] = left
@@ -125,7 +127,7 @@ class _Admitted:
 
 
 def _object_of(series: Texts) -> Key | None:
-    """A series of a ClusterQueue may name its Cohort as well."""
+    """The object that a series names. A series of a ClusterQueue may name its Cohort as well."""
     for label in (CLUSTER_QUEUE, _PREEMPTING):
         if label in series:
             return "ClusterQueue", series[label]
@@ -144,6 +146,6 @@ def _values(of: Iterable[CustomLabel], labels: Texts, annotations: Texts) -> Tex
 
 
 def _value(label: CustomLabel, said: Texts) -> str:
-    """Empty where the object does not say and any value is tracked."""
+    """The value of the label; empty if the object has none and every value is tracked."""
     found = said.get(label.key, "")
     return found if not label.tracked or found in label.tracked else UNTRACKED

@@ -1,4 +1,4 @@
-"""What /metrics shows of a Reconciler: how the process does, and what Kueue shows where it stands in Kueue's place."""
+"""The metrics of a Reconciler at /metrics: those of the process, and Kueue's if it runs in the place of Kueue."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ PATIENCE = 2.0
 
 
 def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Callable[[], bool], *, kueue: bool) -> None:
-    """`may_write`: whether this process may. `kueue`: nobody else exports metrics of that name for this cluster."""
+    """Build the export.
+
+    `may_write`: whether this process may write.
+    `kueue`: no other process exports Kueue's metrics for this cluster.
+    """
 
     def role() -> str:
         return LEADER if may_write() else FOLLOWER
@@ -57,12 +61,12 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
 
 
 def export_certificate(registry: CollectorRegistry, expires: Callable[[], datetime]) -> None:
-    """Also show when the certificate of /v1 expires."""
+    """Export the expiry of the certificate of /v1 as well."""
     registry.register(Scraped(Certificate, lambda read: read(Certificate(expires().timestamp()))))
 
 
 def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) -> None:
-    """What the leader says of the queues of YuniKorn and of Volcano, and of Pods at their gates."""
+    """Export what the leader knows of the queues of YuniKorn and Volcano, and of Pods at their gates."""
     from reconciler.controllers.volcano.gates import VolcanoGatesController  # here, since these take long to load
     from reconciler.controllers.volcano.queues import VolcanoQueuesController
     from reconciler.controllers.yunikorn.gates import QuotaGatesController
@@ -83,12 +87,12 @@ def _export_other_queues(registry: CollectorRegistry, reconciler: Reconciler) ->
 
 
 def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:
-    """Has the world read between two steps of the loop, which it belongs to."""
+    """Read the world in the loop's thread between two steps, because the world belongs to the loop."""
     return lambda read: reconciler.ask(lambda core: read(core.state.world), timeout=patience)
 
 
 def _of_leader(reconciler: Reconciler, occasion: T) -> Ask[T]:
-    """Has it read by the thread of the loop where this process decides; elsewhere there is nothing to read."""
+    """Read in the loop's thread if this process decides; a standby has nothing to read."""
 
     def read_there(read: Callable[[T], Read]) -> Read:
         return reconciler.ask(lambda core: read(occasion) if core.leads else [], timeout=PATIENCE)
@@ -97,12 +101,12 @@ def _of_leader(reconciler: Reconciler, occasion: T) -> Ask[T]:
 
 
 def _workers(reconciler: Reconciler) -> WorkerScrape:
-    """Raises TimeoutError where the loop has no time."""
+    """Read the workers. Raises TimeoutError if the loop does not answer in time."""
     return WorkerScrape(clusters_json(reconciler.ask(clusters, timeout=PATIENCE), named=False)["items"])
 
 
 def _dispatches(reconciler: Reconciler) -> Dispatches:
-    """Raises TimeoutError where the loop has no time."""
+    """Read the dispatches. Raises TimeoutError if the loop does not answer in time."""
     return Dispatches(reconciler.ask(dispatched, timeout=PATIENCE))
 
 

@@ -1,4 +1,7 @@
-"""How long a Workload came after its job, and its Pods' gates after its admission, from what is stored of them."""
+"""The delays between a job and its Workload, and between an admission and the removal of Pods' gates.
+
+They are computed from the stored objects.
+"""
 
 from __future__ import annotations
 
@@ -24,35 +27,35 @@ _FIRST = 1
 
 
 class _Made(NamedTuple):
-    """When an owner was made (nanoseconds), and its generation."""
+    """When an owner was created (nanoseconds), and its generation."""
 
     at: int
     generation: int
 
 
 class Handovers:
-    """Belongs to the thread of the loop. Of a chain of slices the last one that was admitted counts."""
+    """Belongs to the loop's thread. Of a chain of slices the last admitted one counts."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._last_slice: dict[str, str] = {}
 
     def follow(self, key: str, workload: Workload | None) -> None:
-        """A Workload is stored so now; None: it is gone."""
+        """Take in a Workload, None if it is gone."""
         if workload is None:
             self._last_slice = {chain: last for chain, last in self._last_slice.items() if last != key}
         elif workload.annotations.get(SLICE_CHAIN) and workload.admitted and not workload.finished:
             self._last_slice[f"{workload.namespace}/{workload.annotations[SLICE_CHAIN]}"] = key
 
     def created(self, workload: Workload) -> Iterator[WorkloadCreated]:
-        """A Workload is stored for the first time."""
+        """The delay of a Workload that is stored for the first time."""
         for owner in workload.owners[:1]:
             made = self._made(workload.namespace, owner)
             if made is not None and made.generation <= _FIRST:
                 yield WorkloadCreated(owner.kind, seconds_between(made.at, workload.created))
 
     def let_go(self, before: Observed[object] | None, after: Observed[object], now: int) -> Iterator[GateRemoved]:
-        """A Pod has changed."""
+        """The delay of a Pod whose gate was removed."""
         was, member = WATCHED_PODS.value(before), WATCHED_PODS.value(after)
         if was is not None and member is not None and was.gated and not member.gated:
             yield from self._removed(GATE, member.workload, now, in_group=bool(member.group))
@@ -75,7 +78,7 @@ class Handovers:
 
 
 def _read(found: Observed[object], owner: Owner) -> _Made | None:
-    """An owner is a Pod, or a job that is kept packed."""
+    """Read an owner: a Pod, or a job that is kept packed."""
     member = WATCHED_PODS.value(found)
     if member is not None:
         found_it = (member.uid, owner.kind) == (owner.uid, POD.kind)

@@ -1,4 +1,4 @@
-"""Counters and histograms, which move with each occasion."""
+"""Counters and histograms, which are updated on each occasion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 class Instruments:
-    """Those of all sources that read occasions of these types, in one registry. Only the replica that writes counts."""
+    """The counters and histograms of all sources of these types, in one registry. Only a replica that writes counts."""
 
     def __init__(self, registry: CollectorRegistry, *occasions: type[Any]) -> None:
         self._sources = {occasion: sources(occasion) for occasion in occasions}
@@ -31,13 +31,13 @@ class Instruments:
         self._labels = {family.name: family.labels for family in families}
 
     def count(self, occasion: object) -> None:
-        """Whatever the sources make of it."""
+        """Count the samples that the sources make of the occasion."""
         for source in self._sources[type(occasion)]:
             for sample in source.read(occasion) if source.applies(occasion) else ():
                 self._add(sample)
 
     def forget(self, kind: str, key: str) -> None:
-        """An object is gone, and with it the series that name it."""
+        """An object is gone: remove the series that name it."""
         self._series.clear()
         for labels in _OWNED.get(kind, ()):
             named = dict(zip(labels, key.split("/", len(labels) - 1), strict=True))
@@ -56,7 +56,7 @@ class Instruments:
             series.inc(sample.value)
 
     def _find(self, sample: Sample) -> Counter | Histogram:
-        """The series of a sample; the client takes longer to find it than to add to it."""
+        """The series of a sample, cached because the client library takes longer to find it than to add to it."""
         made, family = self._made[sample.family.name], sample.family
         labels = (*sample.labels, LEADER) if family.labels[-1:] == (ROLE,) else sample.labels
         return made.labels(*labels) if labels else made

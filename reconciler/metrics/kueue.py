@@ -1,4 +1,4 @@
-"""What metrics under Kueue's names have in common: their prefix, the role of the replica, and twins by LocalQueue.
+"""Shared code of metrics under Kueue's names: their prefix, the role of the replica, and pairs by LocalQueue.
 
 Source: Kueue v0.19, pkg/metrics/metrics.go.
 """
@@ -24,24 +24,24 @@ WAITS = (1.0, *(2.5 * 2**step for step in range(13)))
 
 
 class Twins(NamedTuple):
-    """The same by ClusterQueue and by LocalQueue."""
+    """The same metric by ClusterQueue and by LocalQueue."""
 
     by_queue: Family
     by_local_queue: Family
 
     def samples(self, value: float, queue: str, local: tuple[str, str], *labels: str) -> Iterator[Sample]:
-        """`local` is the LocalQueue's name and namespace."""
+        """The samples of both metrics. `local`: the LocalQueue's name and namespace."""
         yield self.by_queue.sample(value, queue, *labels)
         yield self.by_local_queue.sample(value, *local, *labels)
 
 
 def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    """`switches`: see `Family`."""
+    """A gauge of ClusterQueues. `switches`: see `Family`."""
     return Family(f"kueue_{name}", Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
 
 
 def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
-    """One of LocalQueues."""
+    """A gauge of LocalQueues."""
     return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS, *switches))
 
 
@@ -52,7 +52,7 @@ def counter(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) 
 def waiting_times(
     name: str, help: str, *labels: str, buckets: tuple[float, ...] = WAITS, switches: tuple[str, ...] = ()
 ) -> Family:
-    """A histogram of seconds."""
+    """A histogram of waiting times, in seconds."""
     name, labels = f"kueue_{name}", (*labels, ROLE)
     return Family(name, Type.HISTOGRAM, help, labels, buckets, stability=Stability.KUEUE, switches=switches)
 
@@ -78,5 +78,5 @@ def _twins(make: _Make, name: str, help: str, *labels: str) -> Twins:
 
 
 def seconds_between(since: int, until: int) -> float:
-    """Of two moments in nanoseconds; 0 where the second is earlier, since clocks differ."""
+    """The seconds between two moments in nanoseconds; 0 if the second is earlier, because clocks differ."""
     return max(0, until - since) / SECOND

@@ -1,4 +1,4 @@
-"""Amounts as the numbers that metrics have."""
+"""Conversion of amounts to the numbers of metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import inf
 
 
 def quotient(nano: int, unit: int) -> float:
-    """Infinite beyond what a float holds, which a Queue may name."""
+    """The quotient as a float; infinite beyond the range of a float, because a Queue may name such an amount."""
     try:
         return nano / unit
     except OverflowError:

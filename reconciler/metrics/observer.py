@@ -1,6 +1,6 @@
-"""What watches the loop and counts: rounds, what happens to Workloads, and how another controller decides.
+"""The observers that count: rounds, changes of Workloads, and the decisions of another controller.
 
-A replica that does not write counts no event, so that of several replicas one counts it.
+A replica that does not write counts no changes, so each change is counted once.
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ _YUNIKORN = YuniKornSettings()
 
 
 class MetricsObserver:
-    """Times each round. With `kueue` it also keeps what Kueue's manager exports; without, it compares what another
-    controller decides. `leads`: whether this process writes. `labels` and `queues` are kept for the registry.
-    `gates`: it keeps Pods at gates, and counts those that pass.
+    """Times each round, and passes what happens to the metrics.
+
+    `kueue`: keep the metrics of Kueue's manager; otherwise compare the decisions of another controller with ours.
+    `leads`: whether this process writes.
+    `labels`, `queues`: updated for the registry.
+    `gates`: keep Pods at gates, and count those that pass.
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class MetricsObserver:
 
 
 class KueueObserver:
-    """Counts what happens to Workloads by what is stored of them. Source: Kueue v0.19, the callers of pkg/metrics."""
+    """Counts changes of Workloads by what is stored of them. Source: Kueue v0.19, the callers of pkg/metrics."""
 
     def __init__(
         self,
@@ -120,17 +123,17 @@ class KueueObserver:
                 self._instruments.count(occasion)
 
     def changed(self, now: int) -> None:
-        """Nothing more is to be learned."""
+        """Do nothing: `changing` has counted the change."""
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
         self._instruments.count(CycleDecided(decisions, seconds))
         self._standing.decided(decisions)
 
     def passed(self, now: int, seconds: float) -> None:
-        """Time alone changes nothing here."""
+        """Nothing to do: time alone changes no count."""
 
     def _occasions(self, before: Observed[object] | None, after: Observed[object], now: int) -> Iterator[object]:
-        """What a change comes to. What is known only since all objects are listed was not made just now."""
+        """The occasions of a change. Objects of the first lists were not created just now, so they are not new."""
         was, workload = WORKLOAD_VIEW.value(before), WORKLOAD_VIEW.value(after)
         if workload is None:
             yield from self._handovers.let_go(before, after, now)
@@ -148,7 +151,7 @@ class KueueObserver:
 
 
 def comparing_queues(registry: CollectorRegistry) -> QueueComparison:
-    """Compares the states of Volcano's queues; each difference is logged and counted."""
+    """Compare the states of Volcano's queues; each difference is logged and counted."""
     from reconciler.controllers.volcano.comparison import QueueComparison  # here, since only `observe` compares
 
     instruments = Instruments(registry, QueueStateCompared)
@@ -162,7 +165,7 @@ def comparing_queues(registry: CollectorRegistry) -> QueueComparison:
 
 
 def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = PATIENCE) -> Comparison:
-    """Compares what another controller decides with what ours would; each difference is logged and counted."""
+    """Compare the decisions of another controller with ours; each difference is logged and counted."""
     instruments = Instruments(registry, Compared)
 
     def report(result: ComparisonResult, difference: DecisionDifference | None) -> None:
@@ -173,9 +176,9 @@ def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = 
 
 
 def comparing_pods(registry: CollectorRegistry, state: ClusterState, namespace: str) -> Observers:
-    """Compares what other schedulers bind with the quota of their queues; each difference is logged and counted.
+    """Compare what other schedulers bind with the quota of their queues; each difference is logged and counted.
 
-    `namespace` is that of YuniKorn's ConfigMaps.
+    `namespace`: the namespace of YuniKorn's ConfigMaps.
     """
     from reconciler.controllers.gates.comparison import PodComparison  # here, since only `observe` compares
     from reconciler.controllers.volcano.pod_comparison import VolcanoJudge

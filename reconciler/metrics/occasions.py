@@ -1,4 +1,4 @@
-"""What a source can read, beside the World of the loop and the standing of Workloads."""
+"""The occasions that a source can read, beside the World of the loop and the counts of Workloads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:  # these take long to load, and most processes have none
 
 @dataclass(frozen=True, slots=True)
 class WorkloadChange:
-    """A stored Workload changed while this replica writes. `cohorts_above` names those over a ClusterQueue.
+    """A stored Workload changed while this replica writes.
 
-    `now` is the moment in nanoseconds.
+    `cohorts_above`: the Cohorts above a ClusterQueue.
+    `now`: the moment in nanoseconds.
     """
 
     before: Workload
@@ -31,18 +32,18 @@ class WorkloadChange:
     now: int
 
     def new(self, kind: str) -> Condition | None:
-        """The condition where it holds and did not before."""
+        """The condition if it is true and was not before the change."""
         return self.after.holding(kind) if not self.before.holds(kind) else None
 
     @property
     def queue(self) -> str:
-        """The ClusterQueue in which it holds quota, or held it before the change."""
+        """The ClusterQueue in which the Workload holds quota, or held it before the change."""
         admission = self.after.admission or self.before.admission
         return admission.cluster_queue if admission is not None else ""
 
     @property
     def local(self) -> tuple[str, str]:
-        """The name and namespace of its LocalQueue."""
+        """The name and namespace of the Workload's LocalQueue."""
         return self.after.queue, self.after.namespace
 
     @property
@@ -51,14 +52,14 @@ class WorkloadChange:
 
 
 class WorkloadCreated(NamedTuple):
-    """A Workload was made, so many seconds after its job, which nobody has changed since."""
+    """A Workload was created so many seconds after its job, which has not been changed since."""
 
     job_kind: str
     seconds: float
 
 
 class GateRemoved(NamedTuple):
-    """A Pod may be scheduled, so many seconds after its Workload was admitted. `queue` is the ClusterQueue."""
+    """A Pod's gate was removed so many seconds after its Workload was admitted. `queue` is the ClusterQueue."""
 
     gate: str
     queue: str
@@ -67,14 +68,14 @@ class GateRemoved(NamedTuple):
 
 
 class CycleDecided(NamedTuple):
-    """A cycle of the engine came to these decisions."""
+    """A scheduling cycle made these decisions."""
 
     decisions: Sequence[Decision]
     seconds: float
 
 
 class RoundPassed(NamedTuple):
-    """A round of the loop is over; `seconds` without waiting."""
+    """A round of the loop is over; `seconds`: its duration without waiting."""
 
     seconds: float
 
@@ -87,14 +88,14 @@ class Compared(NamedTuple):
 
 
 class QueueStateCompared(NamedTuple):
-    """With `--mode observe`: Volcano's controller wrote this state of a queue, and ours would have written that."""
+    """With `--mode observe`: Volcano's controller wrote the state `theirs`; ours would have written `ours`."""
 
     theirs: str
     ours: str
 
 
 class PodCompared(NamedTuple):
-    """With `--mode observe`: what another scheduler did with a Pod or a PodGroup was compared with the quota."""
+    """With `--mode observe`: a decision of another scheduler about a Pod or PodGroup was compared with the quota."""
 
     dialect: str
     result: ComparisonResult
@@ -109,32 +110,32 @@ class PodPassed(NamedTuple):
 
 
 class GateCounts(Protocol):
-    """What stands at the gates of one dialect."""
+    """The Pods at the gates of one dialect."""
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
-        """The Namespace, the reason, how many Pods."""
+        """The number of waiting Pods, by Namespace and reason."""
 
 
 class QuotaGates(NamedTuple):
-    """At a scrape: what stands at the gates that this process keeps, by dialect."""
+    """At a scrape: the Pods at the gates that this process keeps, by dialect."""
 
     standing: Mapping[Dialect, GateCounts]
 
 
 class YuniKornGates(NamedTuple):
-    """At a scrape: what stands at the gates of YuniKorn's quota, and the queues with what is in use."""
+    """At a scrape: the Pods at the gates of YuniKorn's quota, and the queues with their usage."""
 
     keeper: YuniKornGatekeeper
 
 
 class VolcanoGates(NamedTuple):
-    """At a scrape: what counts in Volcano's queues, whether it has a node or not."""
+    """At a scrape: the usage of Volcano's queues, including Pods without a node."""
 
     keeper: VolcanoGatekeeper
 
 
 class VolcanoQueues(NamedTuple):
-    """At a scrape: Volcano's queues with what is in them."""
+    """At a scrape: Volcano's queues with their contents."""
 
     tree: VolcanoQueueTree
 
@@ -153,19 +154,19 @@ class WorkerScrape(NamedTuple):
 
 
 class Dispatches(NamedTuple):
-    """At a scrape: by ClusterQueue and worker, how many Workloads this process made there."""
+    """At a scrape: the number of Workloads that this process created on workers, by ClusterQueue and worker."""
 
     counts: Mapping[tuple[str, str], int]
 
 
 class Certificate(NamedTuple):
-    """At a scrape: the certificate of /v1, which expires then, in Unix seconds."""
+    """At a scrape: the certificate of /v1 with its expiry, in Unix seconds."""
 
     expires: float
 
 
 class BuildInfo(NamedTuple):
-    """What runs here."""
+    """The version that runs here."""
 
     version: str
     python: str

@@ -1,4 +1,4 @@
-"""Counts the Pods that pass the gates of YuniKorn's quota and of Volcano's, once the API server has stored it."""
+"""Counts the Pods that pass the gates of YuniKorn's and Volcano's quota, once the API server has stored that."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class PassingObserver(NullObserver):
 
 
 def _passes(was: YuniKornGatedPod | VolcanoGatedPod, pod: YuniKornGatedPod | VolcanoGatedPod) -> bool:
-    """Whether it had the gate and has it no longer; one that somebody else let through has not passed.
+    """The dialect whose gate the Pod passed: the one whose mark it has.
 
-    It passed for the dialect for whose quota it is marked.
+    A Pod whose gate another client removed has not passed.
     """
     return was.gated and not pod.gated and pod.marked and bool(pod.admitted)

@@ -1,4 +1,4 @@
-"""The registry, which leaves out what the configuration leaves out.
+"""A registry that omits the metrics that the configuration switches off.
 
 Source: Kueue v0.19, metrics.enableClusterQueueResources and metrics.localQueueMetrics.
 """
@@ -18,8 +18,12 @@ _NO_LABELS, _ALL_QUEUES = CustomLabels(), ChosenQueues()
 
 
 class ChosenRegistry(CollectorRegistry):
-    """`switched_off`: the keys of the configuration that leave metrics out, see `Family.switches`. `labels` are added
-    to the others, `queues` says which LocalQueues have any."""
+    """The registry.
+
+    `switched_off`: the keys of the configuration that switch metrics off, see `Family.switches`.
+    `labels`: added to the other metrics.
+    `queues`: the LocalQueues that have metrics.
+    """
 
     def __init__(
         self,
@@ -33,7 +37,7 @@ class ChosenRegistry(CollectorRegistry):
         self._switched_off = frozenset(switched_off)
 
     def collect(self) -> Iterator[Metric]:
-        """All that are not left out."""
+        """The metrics that are not switched off."""
         unwanted = left_out(self._switched_off)
         for metric in super().collect():
             if (metric.name, metric.type) not in unwanted:

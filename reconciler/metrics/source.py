@@ -1,4 +1,4 @@
-"""Where values come from: functions that read an occasion, such as a change of a Workload, and yield samples."""
+"""The sources of values: functions that read an occasion, such as a change of a Workload, and yield samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class MetricSource(Generic[T]):
-    """`applies`: whether the families are exported at all, in an occasion like this."""
+    """`applies`: whether the families are exported on an occasion like this."""
 
     families: tuple[Family, ...]
     read: Callable[[T], Iterable[Sample]]
@@ -27,7 +27,7 @@ REGISTERED: dict[type, list[MetricSource[Any]]] = {}
 def source(
     occasion: type[T], *families: Family, applies: Callable[[T], bool] = lambda _: True
 ) -> Callable[[Callable[[T], Iterable[Sample]]], Callable[[T], Iterable[Sample]]]:
-    """Register the source of these families: it is asked at each occasion of this type."""
+    """Register the source of these families. It is called on each occasion of this type."""
 
     def register(read: Callable[[T], Iterable[Sample]]) -> Callable[[T], Iterable[Sample]]:
         REGISTERED.setdefault(occasion, []).append(MetricSource(families, read, applies))

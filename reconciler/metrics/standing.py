@@ -1,4 +1,4 @@
-"""Which Workloads are not admitted, and which are finished: counted with each change, so that a scrape need not.
+"""The Workloads that are not admitted, or finished: counted with each change, so that a scrape need not count them.
 
 Source: Kueue v0.19, pkg/metrics/metrics.go and its callers.
 """
@@ -17,14 +17,14 @@ from scheduling.world.world import World
 
 
 class Unadmitted(NamedTuple):
-    """Why a workload is not admitted, and what is behind that."""
+    """Why a workload is not admitted, and the underlying cause."""
 
     reason: str
     cause: str
 
 
 class PendingPlace(NamedTuple):
-    """The queues of a workload that is not admitted, and why; without a reason it is finished."""
+    """The queues of a workload that is not admitted, and the reason; without a reason the workload is finished."""
 
     queue: str
     local: tuple[str, str]
@@ -32,7 +32,7 @@ class PendingPlace(NamedTuple):
 
 
 def unadmitted(workload: Workload) -> Unadmitted:
-    """By its conditions, which may not be there yet."""
+    """The reason from the conditions, which may not exist yet."""
     admitted, reserved = workload.conditions.get(ADMITTED), workload.conditions.get(QUOTA_RESERVED)
     reason = admitted.reason if admitted is not None else "NoReservation"
     if workload.reserved:
@@ -41,7 +41,7 @@ def unadmitted(workload: Workload) -> Unadmitted:
 
 
 class StandingWork:
-    """Kept by the thread of the loop; other threads read it at a scrape, and copy what they read."""
+    """Updated in the loop's thread. Other threads read it at a scrape, and copy what they read."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -50,7 +50,7 @@ class StandingWork:
         self._skipped: Mapping[str, int] = {}
 
     def put(self, key: str, workload: Workload | None) -> None:
-        """The workload as it is stored now; None: it is gone."""
+        """Take in a workload, None if it is gone."""
         before = self._places.pop(key, None)
         if before is not None:
             self._counts[before] -= 1
@@ -63,16 +63,16 @@ class StandingWork:
             self._counts[place] = self._counts.get(place, 0) + 1
 
     def decided(self, decisions: Sequence[Decision]) -> None:
-        """A cycle is over: remember whose victims others took."""
+        """A cycle is over: remember the workloads whose victims others took."""
         overlapping = (each for each in decisions if isinstance(each, Wait) and each.message == OVERLAPPING)
         self._skipped = Counter(each.queue for each in overlapping)
 
     def counts(self) -> Sequence[tuple[PendingPlace, int]]:
-        """How many workloads stand at each place."""
+        """The number of workloads at each place."""
         return [*self._counts.items()]
 
     def by_queue(self) -> Mapping[tuple[str, Unadmitted | None], int]:
-        """How many stand at each ClusterQueue, by why."""
+        """The number of workloads at each ClusterQueue, by reason."""
         found: Counter[tuple[str, Unadmitted | None]] = Counter()
         for place, count in self.counts():
             found[place.queue, place.why] += count
@@ -80,7 +80,7 @@ class StandingWork:
 
     @property
     def skipped(self) -> Mapping[str, int]:
-        """By ClusterQueue, workloads of the last cycle whose victims others took."""
+        """The workloads of the last cycle whose victims others took, by ClusterQueue."""
         return self._skipped
 
     def _queue_of(self, workload: Workload) -> str:

@@ -1,4 +1,4 @@
-"""MultiKueue as a process runs it: where kubeconfigs come from, and the connections to workers."""
+"""MultiKueue in a process: the sources of kubeconfigs, and the connections to workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scheduling.placement.settings import PlacementSettings
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueSettings:
-    """`kept`: where kubeconfigs may be. `pulse`: how workers are looked after."""
+    """`kept`: where kubeconfigs may be. `pulse`: how connections to workers are checked."""
 
     kept: KubeconfigSources
     placing: PlacementSettings = field(default_factory=PlacementSettings)
@@ -28,9 +28,10 @@ class MultiKueueSettings:
 
 
 class MultiKueueRunner:
-    """Carries out what the core asks of workers. `post` puts into the inbox of the loop that owns the core.
+    """Executes the core's commands about workers.
 
-    `watched` are the kinds of jobs, and Pods, that can run on workers.
+    `post`: puts a call into the inbox of the loop that owns the core.
+    `watched`: the views of jobs and Pods that can run on workers.
     """
 
     def __init__(
@@ -46,11 +47,11 @@ class MultiKueueRunner:
         self._sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
 
     def start(self) -> None:
-        """Begin to look at files and at what is to be tried again."""
+        """Start the threads that watch files and retry connections."""
         self._sources.start()
 
     def stop(self) -> None:
-        """End with the loop; what is in flight to a worker is abandoned."""
+        """Stop with the loop; requests in flight to a worker are abandoned."""
         self._sources.stop()
         self.connections.close()
 

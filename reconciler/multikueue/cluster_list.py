@@ -1,4 +1,4 @@
-"""All workers as JSON: how they are connected, what is free there, what runs there."""
+"""All workers as JSON: their connections, their free quota and their workloads."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _NAMED = 100
 
 
 class ClusterReading(NamedTuple):
-    """What the loop's thread was asked for; what is made of it is made elsewhere, since workloads are many."""
+    """The data that is read in the loop's thread. The JSON is made in another thread, because workloads are many."""
 
     clusters: list[dict[str, Any]]
     workloads: list[Workload]
 
 
 def read(workers: Mapping[str, ConnectedWorker], caches: Mapping[str, WorkerCache], world: World) -> ClusterReading:
-    """In the loop's thread. Workers in the order of their names; moments are RFC 3339, amounts as in manifests."""
+    """Read in the loop's thread. Workers are sorted by name; moments are RFC 3339, amounts as in manifests."""
     found = [_cluster(workers[name], caches.get(name)) for name in sorted(workers)]
     return ClusterReading(found, [*world.workloads.values()] if found else [])
 
 
 def clusters_json(found: ClusterReading, *, named: bool) -> dict[str, Any]:
-    """`named`: the workloads that run on a worker are named, else only counted."""
+    """`named`: list the names of the workloads on each worker; otherwise only their number."""
     placed: dict[str, list[str]] = {}
     for workload in found.workloads:
         if workload.cluster and not workload.finished:

@@ -27,7 +27,10 @@ _CHECKS = Resource(GROUP, VERSION, "admissionchecks", namespaced=False)
 def cluster_condition(
     connection: WorkerConnection, expiry: Expiry | None = None, now: int = 0
 ) -> ActiveCondition | None:
-    """None while nothing is known: then what is stored stays, and with it the clock of a loss."""
+    """The condition; None while the state is unknown.
+
+    Then the stored condition stays, with the time of a lost connection.
+    """
     if connection.state == "connecting":
         return None
     if not connection.connected:
@@ -36,7 +39,7 @@ def cluster_condition(
 
 
 def _ending(expiry: Expiry | None, now: int) -> str:
-    """A note in time that the credentials will not hold for ever."""
+    """A note, ahead of time, that the credentials will expire."""
     if expiry is None or now < expiry.warn_at * SECOND:
         return ""
     return f"; the {expiry.what} ends at {times.written(expiry.at * SECOND)}: put a new one into the kubeconfig"
@@ -45,7 +48,7 @@ def _ending(expiry: Expiry | None, now: int) -> str:
 def check_condition(
     parameters: CheckParameters | None, configs: Mapping[str, MultiKueueConfig], active: Mapping[str, bool]
 ) -> ActiveCondition:
-    """`active`: every MultiKueueCluster that there is, and whether it can be used."""
+    """The condition of the check. `active`: whether each existing MultiKueueCluster can be used."""
     fault = parameters_fault(parameters, MULTIKUEUE_CONFIG, MULTIKUEUE_CONFIGS.plural, configs)
     if fault is not None or parameters is None:
         return ActiveCondition(False, "BadConfig", f"Cannot load the AdmissionChecks parameters: {fault}")
@@ -69,5 +72,5 @@ def check_patch(name: str, stored: Stored, wanted: ActiveCondition, now: int) ->
 
 
 def _patch(resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int) -> Patch:
-    """The time of the last transition is the clock of a loss."""
+    """The patch of the condition. The last transition tells since when a connection is lost."""
     return active_patch(resource, name, stored, wanted, now, MANAGER)

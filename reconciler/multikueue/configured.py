@@ -1,4 +1,4 @@
-"""How MultiKueue runs, from the values of Kueue's Configuration and from Quotree's own settings."""
+"""The settings of MultiKueue, from Kueue's Configuration and from Quotree's own settings."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ read its Secrets reads kubeconfigs alone."""
 
 
 def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKueueSettings | None:
-    """None where Kueue's gate switches all of it off.
+    """The settings; None if Kueue's gate switches MultiKueue off.
 
-    Kueue reads kubeconfigs in the namespace that its Configuration names, so one that was written for Kueue goes on.
+    Kueue reads kubeconfigs in the namespace that its Configuration names, so a kubeconfig that was made for Kueue
+    works.
     """
     gates, connection = found.gates, own.connection
     if not gates.enabled("MultiKueue"):

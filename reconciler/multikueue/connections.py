@@ -1,7 +1,7 @@
-"""The connections to all workers: opened, kept, made anew after a wait, and closed.
+"""The connections to all workers: opened, kept, reopened after a wait, and closed.
 
-All of it happens in the loop's thread; each `WorkerSession` has threads of its own and reports by a `Call`. Nothing is
-kept in memory that a restart must not lose: since when a worker is lost is in its MultiKueueCluster's status.
+All of this runs in the loop's thread. Each `WorkerSession` has its own threads and reports by a `Call`. Nothing in
+memory must survive a restart: the status of its MultiKueueCluster tells since when a worker is lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JITTER = 0.1
 
 
 class ConnectionSession(Protocol):
-    """What the connections need of a Line."""
+    """The methods of a WorkerSession that the connections use."""
 
     heard_at: float
 
@@ -45,9 +45,11 @@ class ConnectionSession(Protocol):
 
 @dataclass
 class ConnectedWorker:
-    """One worker, as its connection stands. `stored`: the condition Active of its MultiKueueCluster.
+    """One worker and its connection.
 
-    `failure` is the last one, empty while it is connected; `attempts` and `next_attempt` (nanoseconds) are the Link's.
+    `stored`: the condition Active of its MultiKueueCluster.
+    `failure`: the last failure; empty while the worker is connected.
+    `attempts`, `next_attempt` (nanoseconds): those of the Link.
     """
 
     name: str
@@ -66,19 +68,24 @@ class ConnectedWorker:
 
     @property
     def connection(self) -> WorkerConnection:
-        """The clock of a loss is the stored condition's, once that says what is the case."""
+        """The connection. Its time is the one of the stored condition, once that condition shows the present state."""
         connected = self.state == "connected"
         agreed = self.stored.since and self.stored.holds == connected
         return WorkerConnection(self.state, self.reason, self.message, self.stored.since if agreed else 0)
 
     @property
     def last_heard(self) -> float:
-        """In seconds since 1970; 0 where it never answered."""
+        """The time of the last answer, in seconds since 1970; 0 if the worker never answered."""
         return self.session.heard_at if self.session is not None and self.session.heard_at else self.heard_at
 
 
 class Connections:
-    """`post` puts a call into the loop's inbox, `emit` an event. `may_write` is asked before each write."""
+    """The connections.
+
+    `post`: puts a call into the loop's inbox.
+    `emit`: emits an event.
+    `may_write`: called before each write.
+    """
 
     def __init__(
         self,
@@ -102,7 +109,7 @@ class Connections:
     # --- what is wanted
 
     def offer(self, name: str, login: WorkerLogin | RefusedKubeconfig) -> None:
-        """This is the worker's kubeconfig now, or why there is none."""
+        """This is the worker's kubeconfig now, or the reason why there is none."""
         worker = self._worker(name)
         worker.login = login
         if isinstance(login, RefusedKubeconfig):
@@ -115,20 +122,20 @@ class Connections:
             self._connect(worker, login)
 
     def drop(self, name: str) -> None:
-        """The worker is none any more."""
+        """The worker is not configured any more."""
         worker = self.workers.pop(name, None)
         if worker is not None:
             self._close(worker)
             self._emit(FromWorker(name, None))
 
     def stored(self, name: str, active: WorkerActivity) -> None:
-        """So the condition is stored, which is the clock of a loss."""
+        """The condition is stored like this; it tells since when a connection is lost."""
         worker = self._worker(name)
         worker.stored = active
         self._report(worker)
 
     def tick(self) -> None:
-        """Some time has passed: try again whom it is time for."""
+        """Some time has passed: retry the workers whose moment has come."""
         now = self._clock()
         for worker in self.workers.values():
             login = worker.login
@@ -162,7 +169,7 @@ class Connections:
             worker.session.write(key, action)
 
     def _fail(self, cluster: str, pending: Mapping[Key, Action], *, sent: bool) -> None:
-        """`sent`: the writes may have been carried out."""
+        """The connection failed. `sent`: the writes may have been executed."""
         error = Unreachable(cluster, "it is not connected", "it is tried again once it is", sent=sent)
         for key, action in pending.items():
             self._emit(FromWorker(cluster, Failed(key, action, error)))
@@ -223,7 +230,7 @@ class Connections:
         self._set(worker, "misconfigured", refused.reason, refusal(refused))
 
     def _close(self, worker: ConnectedWorker) -> None:
-        """What is under way there may still be carried out; who asked for it learns that nobody knows."""
+        """Close the connection. Requests in flight may still be executed; each is reported as unknown."""
         session, pending = worker.session, worker.pending
         worker.session, worker.pending = None, {}
         if session is not None:
@@ -236,12 +243,12 @@ class Connections:
         self._report(worker)
 
     def _report(self, worker: ConnectedWorker) -> None:
-        """Placement and conditions go by it, where it changed."""
+        """Report the connection if it has changed, for placement and conditions."""
         if worker.connection != worker.reported:
             worker.reported = worker.connection
             self._emit(FromWorker(worker.name, worker.reported))
 
 
 def refusal(refused: RefusedKubeconfig) -> str:
-    """The message of the condition, as Kueue puts it."""
+    """The message of the condition, in Kueue's words."""
     return f"load client config failed: {refused.message}"

@@ -1,4 +1,4 @@
-"""What is written on a worker, and what comes back: the copy of a Workload, the copy of its job, the job's status.
+"""The copies on a worker, of a Workload and of its job, and the status that is copied back.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue and the MultiKueue adapters in pkg/controller/jobs.
 """
@@ -38,7 +38,7 @@ _GATES = "preemptionGates"
 
 
 def clone_of(workload: Manifest, origin: str, *, gated: bool = False) -> dict[str, Any]:
-    """The Workload to be made on a worker: the same name, labels, annotations and spec, and no owner."""
+    """The Workload to create on a worker: the same name, labels, annotations and spec, without owners."""
     spec = {key: value for key, value in mapping(workload.get("spec")).items() if key != _GATES}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
@@ -49,14 +49,14 @@ def clone_of(workload: Manifest, origin: str, *, gated: bool = False) -> dict[st
 
 
 def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
-    """The merge patch that lets the copy ask for what the Workload asks for; its gates are its own."""
+    """The merge patch that makes the copy request what the Workload requests; the copy has its own gates."""
     here, there = mapping(workload.get("spec")), mapping(clone.get("spec"))
     keys = dict.fromkeys((*here, *there))
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
 
 
 def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Name, labels and annotations, and where they come from."""
+    """Name, labels and annotations of a copy, with the labels that name its origin."""
     meta = metadata(manifest)
     uid = text(meta.get("uid")) or ""
     own = {key: value for key, value in texts(meta.get("labels")).items() if key != JOB_UID}
@@ -71,7 +71,7 @@ def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def made_for(meta: Mapping[str, Any], workload: str, placing: PlacementSettings) -> dict[str, Any]:
-    """The metadata of a job or Pod that is made for this Workload: nothing else in it names another."""
+    """The metadata of a job or Pod that is created for this Workload. Other references to Workloads are removed."""
     labels, notes = dict(meta.get("labels") or {}), dict(meta.get("annotations") or {})
     in_label = not placing.annotated and len(workload) <= LONGEST_LABEL
     if not placing.annotated:
@@ -85,7 +85,7 @@ def made_for(meta: Mapping[str, Any], workload: str, placing: PlacementSettings)
 
 
 def job_copy(kind: JobKind, job: Manifest, workload: str, placing: PlacementSettings) -> dict[str, Any]:
-    """The job to be made on a worker: suspended, for the copy of the Workload of that name, and run there."""
+    """The job to create on a worker: suspended, for the copy of the Workload with that name, and to be run there."""
     meta = made_for(copied(job, {ORIGIN: placing.origin}), workload, placing)
     made: dict[str, Any] = deepcopy({key: value for key, value in job.items() if key not in ("metadata", "status")})
     made["metadata"] = meta
@@ -99,7 +99,7 @@ def job_copy(kind: JobKind, job: Manifest, workload: str, placing: PlacementSett
 
 
 def owner_job(kind: JobKind, job: Manifest) -> OwnerJob:
-    """The job here, as placement sees it."""
+    """The local job, as placement sees it."""
     return OwnerJob(
         kind_text(kind),
         has_managed_by=bool(kind.shape.managed_by),
@@ -110,13 +110,13 @@ def owner_job(kind: JobKind, job: Manifest) -> OwnerJob:
 
 
 def kind_text(kind: JobKind) -> str:
-    """As Kubernetes writes a group, version and kind."""
+    """A group, version and kind in Kubernetes' notation."""
     shape = kind.shape
     return f"{shape.kind.group}/{shape.version}, Kind={shape.kind.kind}"
 
 
 def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJob:
-    """The job on a worker, compared with the one here."""
+    """The job on a worker, compared with the local one."""
     running = bool(total(remote, kind.shape.active.counts))
     reported = status_for(kind, job, remote) if job is not None else None
     news = reported is not None and job is not None and reported != mapping(job.get("status"))
@@ -125,17 +125,17 @@ def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJ
 
 
 def job_change(kind: JobKind, job: Manifest, remote: Manifest) -> dict[str, Any]:
-    """The merge patch of the spec that lets the copy say what the job says; of most kinds nothing may change."""
+    """The merge patch of the spec that updates the copy from the job. Most kinds allow no change."""
     here, there = mapping(job.get("spec")), mapping(remote.get("spec"))
     fields = _FORWARDED.get(kind.shape.kind, ())
     return {field: here.get(field) for field in fields if here.get(field) != there.get(field)}
 
 
 def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, Any] | None:
-    """What the job here is to say; None while it is not to say anything.
+    """The status of the local job; None while it must not change.
 
-    The end is always reported. Before it, a job that somebody here runs says nothing of elsewhere, and one that is
-    suspended here only that it does not run: with a start time its pod template could not be changed any more.
+    The end is always copied. Before the end, a job that was started locally gets no status, and a job that is suspended
+    locally only learns that it does not run: with a start time its pod template could not change any more.
     """
     status = mapping(remote.get("status"))
     if kind.ending(remote) is not None:
@@ -149,7 +149,7 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
 
 
 def settled(kind: JobKind, job: Manifest) -> dict[str, Any]:
-    """Its status where it has stopped and nobody else will report that: no pods, not started."""
+    """The status of a stopped job that no controller reports any more: no pods, not started."""
     status = {key: value for key, value in mapping(job.get("status")).items() if key not in _OF_PODS}
     for path in kind.shape.active.counts:
         _take(status, path.removeprefix("status."))

@@ -1,4 +1,4 @@
-"""The kubeconfig of a worker, from where it is kept: read, checked, or refused with a reason."""
+"""The kubeconfig of a worker: read from its source, checked, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ _LARGEST = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class AllowedSources:
-    """What may be used. `prefix`: the folder below which files may be; None for any (Kueue's gate
-    MultiKueueKubeConfigPathValidation switched off). `trust`: what may be in it."""
+    """The sources that may be used.
+
+    `prefix`: the folder that files must be in; None for any (Kueue's gate MultiKueueKubeConfigPathValidation is off).
+    `trust`: what a kubeconfig may contain.
+    """
 
     prefix: str | None = PREFIX
     trust: Trust = field(default_factory=Trust)
@@ -43,7 +46,10 @@ class AllowedSources:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLogin:
-    """A kubeconfig that may be used; another `content` is another kubeconfig. `link_local`: see Trust."""
+    """A kubeconfig that may be used. Two with different `content` are different kubeconfigs.
+
+    `link_local`: see Trust.
+    """
 
     content: str = field(repr=False)
     config: Mapping[str, Any] = field(repr=False, compare=False, hash=False)
@@ -53,7 +59,10 @@ class WorkerLogin:
 
 @dataclass(frozen=True, slots=True)
 class RefusedKubeconfig:
-    """Why there is none, under the reason of the condition. `absent`: what is named does not exist."""
+    """The reason why there is no kubeconfig, with the reason of the condition.
+
+    `absent`: the named source does not exist.
+    """
 
     reason: str
     message: str
@@ -61,7 +70,7 @@ class RefusedKubeconfig:
 
 
 def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = False) -> WorkerLogin | RefusedKubeconfig:
-    """Nothing of the content is repeated in a message: it may be no kubeconfig but somebody's secret."""
+    """Check a kubeconfig. Messages never repeat its content, which may be a different secret."""
     if len(content) > _LARGEST:
         return RefusedKubeconfig(INSECURE, f"failed to parse kubeconfig: it has more than {_LARGEST} bytes")
     try:
@@ -78,7 +87,7 @@ def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = Fals
 
 
 def read_secret(name: str, secret: Manifest | None, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
-    """From the data of a Secret; None where there is no such Secret."""
+    """Read it from the data of a Secret; None if the Secret does not exist."""
     if secret is None:
         return RefusedKubeconfig(BAD, f'secrets "{name}" not found', absent=True)
     encoded = text(mapping(secret.get("data")).get(KEY))
@@ -91,7 +100,7 @@ def read_secret(name: str, secret: Manifest | None, allowed: AllowedSources) -> 
 
 
 def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKubeconfig:
-    """From a file, wherever symbolic links lead below the folder that is allowed."""
+    """Read it from a file. Symbolic links must lead to a file in the allowed folder."""
     prefix = allowed.prefix
     fault = path_fault(location, prefix) if prefix is not None else None
     if fault is not None:
@@ -110,7 +119,7 @@ def read_file(location: str, allowed: AllowedSources) -> WorkerLogin | RefusedKu
 
 
 def _content(path: Path) -> str:
-    """Of a regular file only: a pipe would never end. Raises OSError, UnicodeDecodeError."""
+    """The content of a regular file; a pipe would never end. Raises OSError, UnicodeDecodeError."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(0, "it is no file")

@@ -1,4 +1,4 @@
-"""When a worker is to be connected, and how long is waited after a failure. Pure: moments are arguments.
+"""When to connect to a worker, and how long to wait after a failure. Pure: moments are arguments.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue, multikueuecluster.go.
 """
@@ -31,10 +31,11 @@ def patience_after(failures: int) -> int:
 
 @dataclass
 class Link:
-    """What is known of the attempts to reach one worker.
+    """The attempts to reach one worker.
 
-    `jitter` 0.1 waits up to a tenth longer, so that many workers that were lost together do not come back in step.
-    `longest`: the most nanoseconds of a wait, before that.
+    `jitter`: 0.1 waits up to 10 % longer, so that workers that were lost together do not all reconnect at the same
+        moment.
+    `longest`: the longest wait in nanoseconds, before the jitter.
     """
 
     content: str = ""
@@ -46,7 +47,7 @@ class Link:
     chance: random.Random = field(default_factory=random.Random)
 
     def step(self, content: str, now: int) -> Step:
-        """What to do, now that the kubeconfig is this. Another one than before is tried at once."""
+        """The next step for this kubeconfig. A kubeconfig that has changed is tried at once."""
         if content != self.content:
             self.content, self.failures, self.retry_at, self.connected = content, 0, 0, False
             return "connect"
@@ -58,7 +59,7 @@ class Link:
         self.connected, self.failures, self.retry_at = True, 0, 0
 
     def failed(self, now: int) -> int:
-        """An attempt failed; the moment of the next one."""
+        """An attempt failed; returns the moment of the next one."""
         self.failures += 1
         self.retry_at = now + int(
             min(wait_after(self.failures), self.longest) * (1 + self.chance.uniform(0, self.jitter))
@@ -67,5 +68,5 @@ class Link:
         return self.retry_at
 
     def lost(self) -> None:
-        """A connection that was there broke: the first attempt to make a new one is due at once."""
+        """An open connection broke: the first attempt to reopen it is due at once."""
         self.connected, self.failures, self.retry_at = False, 0, 0

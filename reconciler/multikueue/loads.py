@@ -1,4 +1,4 @@
-"""How much work of this manager each worker has, so that work is spread over workers that are alike."""
+"""The amount of work that this manager has on each worker, so that work is spread over equal workers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scheduling.objects.workload import Workload
 
 
 class Loads:
-    """`placed`: workloads by the worker that has them, until they are finished. `asked`: those that are not placed yet,
-    by the worker that was the first to be asked for them.
+    """The load of each worker. It follows from what is stored, and from choices whose writes are in flight.
 
-    It follows from what is stored, but for choices that are on their way there.
+    `placed`: the worker that has each workload, until the workload is finished.
+    `asked`: the worker that was asked first, for each workload that is not placed yet.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Loads:
         self._asked: dict[str, str] = {}
 
     def observe(self, name: str, local: Workload | None) -> None:
-        """So the workload is stored here; None where it is gone."""
+        """Take in a workload as it is stored here, None if it is gone."""
         waits = local is not None and local.reserved and not local.finished
         cluster = local.cluster if local is not None and not local.finished else ""
         _put(self._placed, self.placed, name, cluster)
@@ -29,11 +29,11 @@ class Loads:
             _put(self._asked, self.asked, name, "")
 
     def choose(self, name: str, cluster: str) -> None:
-        """It is about to be stored that the worker has it."""
+        """The worker has been chosen for the workload; the write is in flight."""
         _put(self._placed, self.placed, name, cluster)
 
     def ask(self, name: str, cluster: str) -> None:
-        """The worker is asked for it; what counts is who was the first."""
+        """The worker is asked to admit the workload; only the first one asked counts."""
         if name not in self._asked:
             _put(self._asked, self.asked, name, cluster)
 

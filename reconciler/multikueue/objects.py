@@ -1,4 +1,4 @@
-"""MultiKueueCluster and MultiKueueConfig, as far as anything depends on them.
+"""The fields of MultiKueueCluster and MultiKueueConfig that decisions depend on.
 
 Source: Kueue v0.19, apis/kueue/v1beta2/multikueue_types.go.
 """
@@ -23,7 +23,7 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueCluster:
-    """`source` None: it cannot be read."""
+    """`source`: None if it cannot be read."""
 
     name: str
     source: Source | None
@@ -34,7 +34,7 @@ class MultiKueueCluster:
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueConfig:
-    """`clusters` are names of MultiKueueClusters in their order."""
+    """`clusters`: the names of MultiKueueClusters in their order."""
 
     name: str
     clusters: tuple[str, ...] = ()

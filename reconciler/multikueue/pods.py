@@ -1,6 +1,6 @@
-"""Pods and groups of Pods on other clusters: what is made there of those here, and what comes back.
+"""Pods and groups of Pods on other clusters: their copies there, and the status that is copied back.
 
-The Pods here keep their gate and stand for those elsewhere: they are what people see, replace and delete.
+The local Pods keep their gate and represent the remote ones: users see, replace and delete them.
 Source: Kueue v0.19, the MultiKueue adapter in pkg/controller/jobs/pod.
 """
 
@@ -62,9 +62,11 @@ _WAITING = {
 
 @dataclass(frozen=True, slots=True)
 class RemotePod(PodLife):
-    """A Pod on a worker. `made_of`: the uid of the one here. `targeted`: a condition says that it is to end.
+    """A Pod on a worker.
 
-    `status` is what people here are shown of it, as JSON.
+    `made_of`: the uid of the local Pod.
+    `targeted`: a condition says that it is to end.
+    `status`: the status that the local Pod shows, as JSON.
     """
 
     made_of: str
@@ -81,12 +83,12 @@ class RemotePod(PodLife):
 
     @property
     def left(self) -> bool:
-        """It takes no room any more, and goes with its Workload."""
+        """Whether the Pod uses no quota any more, and is deleted with its Workload."""
         return self.deleting and (self.gated or not self.may_run)
 
     @property
     def shows(self) -> bool:
-        """Whether people here are shown its status: not that it waits, nor that it is sent away."""
+        """Whether the local Pod shows its status. It does not show that the remote Pod waits, or is being removed."""
         return not (self.gated or self.deleting or self.targeted) and self.status != _NOTHING
 
     def stands_for(self, member: GroupPod) -> bool:
@@ -117,14 +119,14 @@ class _Here(NamedTuple):
 
 
 class PodUnits:
-    """The Pods here, by the Workload (`namespace/name`) that they share."""
+    """The local Pods, by the Workload (`namespace/name`) that they share."""
 
     def __init__(self) -> None:
         self._units: dict[str, dict[str, _Here]] = {}
         self._unit_of: dict[str, str] = {}
 
     def observe(self, name: str, pod: GroupPod | None) -> set[str]:
-        """`namespace/name` is this Pod now, None where it is gone. The Workloads that this is news of."""
+        """Take in the Pod `namespace/name`, None if it is gone. Returns the Workloads that this is news for."""
         member = pod if pod is not None and pod.queued else None
         before = self._unit_of.pop(name, None)
         if before is not None:
@@ -144,8 +146,10 @@ class PodUnits:
         return [(KIND, name) for name in self._units.get(workload, {})]
 
     def owner(self, local: Workload) -> OwnerJob | None:
-        """As placement sees them; None where there are none. Where no cluster is chosen, those that run without a gate
-        run here."""
+        """The Pods as placement sees them; None if there are none.
+
+        If no cluster is chosen, Pods that run without a gate run on this cluster.
+        """
         members = [each.member for each in self._units.get(local.key, {}).values()]
         if not members:
             return None
@@ -156,7 +160,7 @@ class PodUnits:
     # --- compared with those on a worker
 
     def remote(self, name: str, local: Workload | None, cache: WorkerCache) -> RemoteJob | None:
-        """None where nothing is there that takes room, or may."""
+        """The Pods on a worker; None if none of them uses quota, or may use some."""
         there = _pods(cache, name)
         if all(pod.left for pod in there.values()):
             return None
@@ -171,7 +175,7 @@ class PodUnits:
         )
 
     def _wanted(self, name: str, local: Workload | None) -> dict[str, GroupPod]:
-        """Those that are to run: what the Workload has taken in and has room for, not what is on its way out."""
+        """The Pods that should run: the Workload has accepted them and has room, and they are not being deleted."""
         owners = {owner.uid for owner in local.owners} if local is not None else set()
         members = ((key, each.member) for key, each in self._units.get(name, {}).items())
         wanted = {
@@ -181,7 +185,7 @@ class PodUnits:
         return {key: member for key, member in wanted.items() if member.uid in roles}
 
     def _extra(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[str]:
-        """Those there that stand for none here any more."""
+        """The remote Pods that no longer have a local Pod."""
         here = self._units.get(name, {})
         for key, pod in there.items():
             found = here.get(key)
@@ -202,7 +206,7 @@ class PodUnits:
     def writes(
         self, decision: Remote, local: Workload | None, name: str, cache: WorkerCache, placing: PlacementSettings
     ) -> dict[Key, Action]:
-        """On the worker."""
+        """The writes on the worker."""
         there = _pods(cache, name)
         match decision:
             case CreateJob():
@@ -220,7 +224,7 @@ class PodUnits:
     def status_writes(
         self, step: CopyStatus | ReportStopped, name: str, cache: WorkerCache | None
     ) -> Iterator[WantedWrite]:
-        """Here."""
+        """The writes on this cluster."""
         if isinstance(step, CopyStatus) and cache is not None:
             for member, pod in self._news(name, _pods(cache, name)):
                 yield _status(member, json.loads(pod.status))
@@ -231,7 +235,7 @@ class PodUnits:
 
 
 def pod_copy(member: GroupPod, role: str, placing: PlacementSettings) -> dict[str, Any]:
-    """The Pod to be made on a worker: gated, and of the same role, for the copy of its Workload."""
+    """The Pod to create on a worker: gated, with the same role, for the copy of its Workload."""
     pod = member.packed.manifest()
     meta = made_for(copied(pod, {ORIGIN: placing.origin, MANAGED: "true"}), parted(member.workload)[1], placing)
     if member.group:
@@ -258,7 +262,7 @@ def _has(there: Mapping[str, RemotePod], key: str, member: GroupPod) -> bool:
 
 
 def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:
-    """Somebody has deleted it there: it is about to go, or is gone though it had a node."""
+    """Whether another client has deleted the Pod there: it is being deleted, or is gone though it had a node."""
     return member.away if pod is None else pod.deleting and pod.stands_for(member)
 
 

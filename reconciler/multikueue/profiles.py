@@ -1,7 +1,7 @@
 """ClusterProfiles (multicluster.x-k8s.io): a worker that an inventory of clusters describes.
 
-A profile names providers of credentials; the administrator says in Kueue's Configuration which program stands for each.
-What a profile says never names a program itself. The programs must be in the manager's image, which comes without any.
+A profile names providers of credentials. The administrator assigns a program to each provider in Kueue's Configuration;
+the content of a profile never names a program. The programs must be in the manager's image, which comes without any.
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; the Cluster Inventory API, KEP-5339.
 """
 
@@ -28,7 +28,11 @@ def disabled() -> RefusedKubeconfig:
 def read_profile(
     name: str, profile: Manifest | None, providers: Mapping[str, Mapping[str, Any]], allowed: AllowedSources
 ) -> WorkerLogin | RefusedKubeconfig:
-    """`providers`: by name, the program in the form of a kubeconfig's `exec`. `profile` None: there is none."""
+    """Read the login from a profile.
+
+    `providers`: the program of each provider by name, in the form of a kubeconfig's `exec`.
+    `profile`: None if it does not exist.
+    """
     if profile is None:
         return RefusedKubeconfig(_BAD, f'clusterprofiles.multicluster.x-k8s.io "{name}" not found', absent=True)
     for provider in _providers(profile):
@@ -43,7 +47,7 @@ def read_profile(
 
 
 def _providers(profile: Manifest) -> Iterator[Mapping[str, Any]]:
-    """Under the present name of the list first, then under the one before."""
+    """The profile's providers, from the present name of the list first, then from its former name."""
     status = mapping(profile.get("status"))
     for key in ("accessProviders", "credentialProviders"):
         yield from map(mapping, listing(status.get(key)))

@@ -1,4 +1,4 @@
-"""No more than so many requests a second, from any number of threads."""
+"""Limits the number of requests per second, from any number of threads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class RequestRate:
-    """`rate` per second; after a pause up to one second's worth at once. 0: no bound."""
+    """`rate` per second; after a pause up to one second's worth at once. 0: no limit."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is watched on worker clusters. A worker is named by its MultiKueueCluster."""
+"""The kinds that are watched on worker clusters. A worker is named by its MultiKueueCluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ REMOTE_NAMESPACES: WatchedKind[str] = WatchedKind("Namespace", NAMESPACES, read_
 
 @dataclass(frozen=True, slots=True)
 class RemoteKinds:
-    """The kinds that are followed on each worker: `ours` by the origin label, `queues` all of them."""
+    """The kinds that are watched on each worker.
+
+    `ours`: the objects with the origin label.
+    `queues`: all objects of these kinds.
+    """
 
     ours: tuple[WatchedKind[object], ...]
     queues: tuple[WatchedKind[object], ...] = field(default=())
@@ -39,7 +43,7 @@ class RemoteKinds:
 
 
 def remote_kinds(origin: str, jobs: Iterable[WatchedKind[object]]) -> RemoteKinds:
-    """What to watch on a worker: Workloads and jobs that this manager made, and queues with their reasons."""
+    """The kinds to watch on a worker: Workloads and jobs that this manager created, and queues."""
     label = f"{ORIGIN}={origin}"
     ours = (WORKLOAD_VIEW, *jobs)
     return RemoteKinds(

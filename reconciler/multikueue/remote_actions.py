@@ -1,4 +1,4 @@
-"""What is written on a worker for each decision, bound to what was read there."""
+"""The writes on a worker for each decision, bound to what was read there."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ MANAGER = MULTIKUEUE
 
 @dataclass(frozen=True, slots=True)
 class RemoteCase:
-    """A workload here with its job, None where they are gone, and what is known of one worker.
+    """A workload with its job, None if they are gone, and the cache of one worker.
 
-    `name` is `namespace/name` of the workload, `job_key` that of its job.
+    `name`: `namespace/name` of the workload.
+    `job_key`: the key of its job.
     """
 
     name: str
@@ -54,7 +55,7 @@ class RemoteCase:
 
 
 def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind]) -> tuple[Key, Action] | None:
-    """The object and what is written of it; None where what it needs is gone meanwhile."""
+    """The object and its write; None if an object that the write needs has been deleted since."""
     match decision:
         case CreateClone() if case.local is not None:
             made = clone_of(case.local.manifest(), case.placing.origin, gated=case.placing.gated)
@@ -86,7 +87,7 @@ def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[
 
 
 def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key, Action]:
-    """A job that may have pods stays visible until they are gone."""
+    """Delete the job. A job that may have pods stays visible until they are gone."""
     namespace, name = parted(found.key[1])
     action = Delete(kind.resource, namespace, name, uid=found.uid, background=not running, foreground=running)
     return found.key, action
@@ -109,7 +110,10 @@ def _on_clone(decision: Remote, case: RemoteCase, observed: Observed[Workload]) 
 
 
 def _deleted_clone(remote: Workload, manifest: Manifest) -> Patch | Delete | None:
-    """First the finalizer goes that keeps it while a job owns it: that job is gone by now."""
+    """Delete the copy.
+
+    Its finalizer is removed first; it protects the copy while a job owns it, and the job is gone.
+    """
     finalizers = listing(metadata(manifest).get("finalizers"))
     if IN_USE in finalizers:
         kept = [name for name in finalizers if name != IN_USE]

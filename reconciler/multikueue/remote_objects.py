@@ -1,4 +1,4 @@
-"""What is kept of a worker's queues and namespaces: whether they take workloads, and how much quota is free."""
+"""The fields of a worker's queues and namespaces: whether they accept workloads, and how much quota is free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scheduling.objects.queue_settings import (
 
 @dataclass(frozen=True, slots=True)
 class RemoteActivity:
-    """The condition Active of a queue; one that has none is taken to be active."""
+    """The condition Active of a queue; a queue without one counts as active."""
 
     active: bool = True
     reason: str = ""
@@ -32,7 +32,7 @@ class RemoteLocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class RemoteClusterQueue:
-    """`reserved`: what all workloads hold of it by now, in base units."""
+    """`reserved`: the quota that all workloads hold in it, in base units."""
 
     settings: ClusterQueueSettings
     activity: RemoteActivity = RemoteActivity()

@@ -1,4 +1,4 @@
-"""What one placement is decided on, put together: the workload here, and what is known of it on each worker."""
+"""The input of a placement decision: the local workload, and what is known of it on each worker."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ _KEPT = 1024
 
 
 class PlacementSnapshot:
-    """`kinds` are the kinds of jobs that can be taken elsewhere, `jobs` those that are here, by key.
+    """Builds the inputs.
 
+    `kinds`: the kinds of jobs that can run on workers.
+    `jobs`: the local jobs by key.
     `remote`: the views of jobs and Pods on workers, by kind.
-
-    `caches` are what is known of the workers. `pods` are those here that are queued by themselves; all that share a
-    Workload have one key, of the kind UNIT.
+    `caches`: the caches of the workers.
+    `pods`: the local Pods that are queued by themselves. All that share a Workload have one key, of the kind UNIT.
     """
 
     def __init__(
@@ -64,13 +65,13 @@ class PlacementSnapshot:
         return self.caches.setdefault(cluster, WorkerCache(self._remote))
 
     def keys(self, owner: Key | None) -> list[Key]:
-        """The objects that the job is made of, here as on a worker."""
+        """The keys of the objects that the job consists of, here as on a worker."""
         if owner is None:
             return []
         return self.pods.keys(owner[1]) if owner[0] == UNIT else [owner]
 
     def anywhere(self, workload: str) -> bool:
-        """Whether something of it is on a worker."""
+        """Whether any of the objects is on a worker."""
         return any(cache.holds(workload) for cache in self.caches.values())
 
     def state(self, local: Workload) -> CheckState | None:
@@ -79,7 +80,7 @@ class PlacementSnapshot:
     def group(
         self, name: str, observed: Observed[Workload] | None, owner: Key | None, now: int
     ) -> tuple[Group, Packed | None]:
-        """All that one placement is decided on, and its job here."""
+        """The input of one placement, and the local job."""
         local = observed.value if observed is not None else None
         state = self.state(local) if local is not None else None
         config = self.configs.get(config_of(self.checks.get(state.name))) if state is not None else None
@@ -99,7 +100,7 @@ class PlacementSnapshot:
         return group, job
 
     def nominated(self, observed: Observed[Workload], owner: Key | None, now: int) -> Workload:
-        """The workload with the clusters that are nominated for it as it is; all other steps are left for later."""
+        """The workload with the clusters that are nominated for it now; all other steps are left for later."""
         local = observed.value
         group, _ = self.group(local.key, observed, owner, now)
         for step in place(group):
@@ -120,7 +121,7 @@ class PlacementSnapshot:
     def _workers(
         self, name: str, local: Workload | None, owner: Key | None, job: Packed | None, config: MultiKueueConfig | None
     ) -> Iterator[WorkerCluster]:
-        """Those of the config, then others that have something of it, or may have."""
+        """The workers of the config, then others that have objects of the workload, or may have."""
         named = config.clusters if config is not None else ()
         for cluster in (*named, *(each for each in self.caches if each not in named)):
             cache = self.caches.get(cluster)
@@ -184,14 +185,14 @@ class PlacementSnapshot:
         return remote_job(self.kinds[kind], job.manifest() if job is not None else None, there.manifest())
 
     def remote_manifest(self, cluster: str, name: str) -> Manifest | None:
-        """The job that was made there for the Workload; None where there is none."""
+        """The job that was created on the worker for the Workload; None if there is none."""
         found = self.cache(cluster).job(name)
         return found.whole.manifest() if found is not None else None
 
     def refused(
         self, name: str, observed: Observed[Workload], owner: Key | None, now: int
     ) -> list[tuple[str, PlacementRefusal]]:
-        """Why each worker that was asked does not admit it, as far as that is known by now."""
+        """Why each worker that was asked does not admit the workload, as far as that is known."""
         group, _ = self.group(name, observed, owner, now)
         local = observed.value
         return refusals(group, local.nominated) if not local.cluster else []

@@ -1,7 +1,7 @@
-"""Follows each worker's kubeconfig where it is kept, and offers it whenever it changes.
+"""Watches each worker's kubeconfig at its source, and offers it whenever it changes.
 
-Of Secrets only those that a MultiKueueCluster names are followed, each by itself: the manager's role need not let it
-read any other. Files are looked at now and then, since a volume changes them by moving links.
+Only Secrets that a MultiKueueCluster names are watched, each separately, so the manager's role need not allow it to
+read any other. Files are polled, because a volume changes them by moving links.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ Read: TypeAlias = Callable[[Manifest | None], WorkerLogin | RefusedKubeconfig]
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigSources:
-    """Where kubeconfigs may be. `namespace`: of Secrets and ClusterProfiles, the manager's own. `providers` None: no
-    ClusterProfiles (Kueue's gate MultiKueueClusterProfile, which is off by default)."""
+    """Where kubeconfigs may be.
+
+    `namespace`: the manager's own, for Secrets and ClusterProfiles.
+    `providers`: None for no ClusterProfiles (Kueue's gate MultiKueueClusterProfile, which is off by default).
+    """
 
     namespace: str
     allowed: AllowedSources = field(default_factory=AllowedSources)
@@ -39,7 +42,7 @@ class KubeconfigSources:
 
 
 class Sources:
-    """`offer` is called in the loop's thread, by way of `post`; so is `tick`, about twice a second."""
+    """`offer` is called in the loop's thread, through `post`; so is `tick`, about twice a second."""
 
     def __init__(
         self,
@@ -74,7 +77,7 @@ class Sources:
             self._thread.join(5)
 
     def follow(self, name: str, source: Source | None) -> None:
-        """From here the worker's kubeconfig comes now."""
+        """Watch the source of the worker's kubeconfig."""
         self.drop(name)
         match source:
             case SecretSource(secret):
@@ -88,7 +91,7 @@ class Sources:
                 self._offer(name, RefusedKubeconfig(BAD, "kubeconfig reference is nil"))
 
     def drop(self, name: str) -> None:
-        """The worker's kubeconfig is of no interest any more."""
+        """Stop watching the worker's kubeconfig."""
         reflector = self._reflectors.pop(name, None)
         if reflector is not None:
             reflector.stop(timeout=0)

@@ -1,4 +1,4 @@
-"""What the managing cluster itself says of its workers: for those who have no reconciler to ask."""
+"""The state of workers as the managing cluster stores it: for callers without a reconciler to ask."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONNECTION = {"True": "connected", "False": "not connected"}
 
 
 def stored_clusters(cluster: ClusterClient) -> dict[str, Any]:
-    """By the conditions of the MultiKueueClusters, and the Workloads that name them. Raises ClusterError."""
+    """The workers by the conditions of the MultiKueueClusters, with the Workloads on them. Raises ClusterError."""
     configs = [read_multikueue_config(each) for each in _all(cluster, MULTIKUEUE_CONFIGS)]
     placed = Counter(filter(None, (_placed(each) for each in _all(cluster, WORKLOADS))))
     workers = sorted(map(read_multikueue_cluster, _all(cluster, MULTIKUEUE_CLUSTERS)), key=lambda each: each.name)
@@ -37,7 +37,7 @@ def stored_clusters(cluster: ClusterClient) -> dict[str, Any]:
 
 
 def _all(cluster: ClusterClient, resource: Resource) -> tuple[Manifest, ...]:
-    """None where the kind is not installed."""
+    """All objects; None if the kind is not installed."""
     try:
         return cluster.snapshot(resource, lambda manifest: manifest).items
     except NotFound:
@@ -45,7 +45,7 @@ def _all(cluster: ClusterClient, resource: Resource) -> tuple[Manifest, ...]:
 
 
 def _placed(workload: Manifest) -> str | None:
-    """The worker that runs it."""
+    """The worker that runs the Workload."""
     status = mapping(workload.get("status"))
     conditions = map(mapping, status.get("conditions") or ())
     over = any(each.get("type") == "Finished" and each.get("status") == "True" for each in conditions)

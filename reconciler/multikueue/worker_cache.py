@@ -1,4 +1,4 @@
-"""What is known of one worker: its connection, our objects there, and the queues that they stand in."""
+"""The cache of one worker: its connection, our objects there, and the queues that they wait in."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_JOBS: Mapping[str, WatchedKind[WholeObject]] = {}
 
 @dataclass(frozen=True, slots=True)
 class RemoteJobRef:
-    """A job or a Pod of ours on a worker. `workload` is the name of what it was made for, as `namespace/name`."""
+    """A job or a Pod of ours on a worker. `workload`: `namespace/name` of the Workload that it was created for."""
 
     key: Key
     whole: WholeObject
@@ -44,7 +44,11 @@ class RemoteJobRef:
 
 
 class WorkerCache:
-    """`jobs` by the workload that they were made for. `views` are those of jobs and Pods, by kind."""
+    """The cache.
+
+    `jobs`: the jobs and Pods by the Workload that they were created for.
+    `views`: the views of jobs and Pods, by kind.
+    """
 
     def __init__(self, views: Mapping[str, WatchedKind[WholeObject]] = _NO_JOBS) -> None:
         self._views = views
@@ -57,7 +61,7 @@ class WorkerCache:
     # --- what is observed
 
     def take(self, observed: Observed[object]) -> str | None:
-        """The workload that this is news of; empty where it is of all that wait, None where it is no news."""
+        """Take in an object. Returns the workload that it is news for, "" for all that wait; None if it is no news."""
         kind = observed.key[0]
         self._of(kind).progress.advance(kind, observed.version)
         return self._keep(observed)
@@ -73,9 +77,9 @@ class WorkerCache:
         return observed.key[1] if kind == WORKLOAD else self._take_job(observed)
 
     def replaced(self, listed: Listed) -> list[str]:
-        """The same of all objects of a kind.
+        """The same for a list: the news of all objects of a kind.
 
-        A list after a loss counts whatever its version is: the worker may have been made anew.
+        A list after a lost connection counts whatever its version is: the worker may have been created anew.
         """
         before = self._of(listed.kind)
         if not self.connection.connected:
@@ -83,9 +87,9 @@ class WorkerCache:
         return [name for observed in before.replaced(listed) if (name := self.take(observed)) is not None]
 
     def answered(self, observed: Observed[object]) -> str | None:
-        """The same of what a request of ours brought; a watch that is past it knows better.
+        """The same for the answer to a request of ours; a watch that has a later version counts more.
 
-        Answers overtake each other, so one says nothing of how far the watch has come.
+        Answers may overtake each other, so an answer does not tell how far the watch has come.
         """
         return self._keep(observed) if self._of(observed.key[0]).is_news(observed) else None
 
@@ -113,7 +117,7 @@ class WorkerCache:
         return known.get(view, name) if known is not None else None
 
     def at(self, key: Key) -> Observed[object] | None:
-        """In the view that the key names."""
+        """The object in the view that the key names."""
         known = self._kinds.get(key[0])
         return known.at(key) if known is not None else None
 
@@ -127,7 +131,7 @@ class WorkerCache:
         return workload in self.jobs or self.get(WORKLOAD_VIEW, workload) is not None
 
     def names(self) -> Iterator[str]:
-        """Of every workload that something is there of."""
+        """The names of all workloads with objects on the worker."""
         yield from self.jobs
         yield from (workload.key for workload in self._all(WORKLOAD_VIEW))
 
@@ -137,7 +141,7 @@ class WorkerCache:
         return not self._listed(REMOTE_NAMESPACES) or self.get(REMOTE_NAMESPACES, namespace) is not None
 
     def queues(self, workload: Workload) -> tuple[QueueState, QueueState]:
-        """Its LocalQueue and ClusterQueue; what may not be read there is taken for usable."""
+        """Its LocalQueue and ClusterQueue; a queue that the credentials may not read counts as usable."""
         name = workload.local_queue
         if not self._listed(REMOTE_LOCAL_QUEUES):
             return QueueState(name), QueueState()
@@ -157,9 +161,9 @@ class WorkerCache:
         return QueueState(name, True, found.activity.active, found.activity.reason)
 
     def free(self, workload: Workload) -> Fraction | None:
-        """How much of the quota that it could use is free: the share of its scarcest resource, 0 where it does not fit.
+        """The free fraction of the quota that it could use: the share of its scarcest resource; 0 if it does not fit.
 
-        None where nobody knows.
+        None if that is not known.
         """
         local = self._value(REMOTE_LOCAL_QUEUES, workload.local_queue)
         queue = self._value(REMOTE_CLUSTER_QUEUES, local.settings.cluster_queue) if local is not None else None
@@ -169,7 +173,7 @@ class WorkerCache:
         return min(shares, default=None)
 
     def left(self) -> Iterator[tuple[str, FlavorResource, int]]:
-        """What each ClusterQueue could take more of, in base units and not below 0, by flavor and resource."""
+        """The free quota of each ClusterQueue, in base units and at least 0, by flavor and resource."""
         tree = self._quota()
         for queue in self._all(REMOTE_CLUSTER_QUEUES):
             node = tree.queues[queue.settings.name]
@@ -187,7 +191,7 @@ class WorkerCache:
         return Fraction(free, whole) if whole and free >= amount else Fraction(0)
 
     def _quota(self) -> QuotaTree:
-        """The worker's tree with what is reserved in it."""
+        """The worker's tree with the quota that is reserved in it."""
         if self._tree is None:
             self._tree = tree = QuotaTree()
             for cohort in self._all(REMOTE_COHORTS):
@@ -211,7 +215,7 @@ class WorkerCache:
 
 
 def _without_usage(observed: Observed[object]) -> object:
-    """What says whether a queue takes workloads. Its usage changes each second, and refuses nobody."""
+    """The fields that tell whether a queue accepts workloads. The usage changes often, and does not matter here."""
     queue = REMOTE_CLUSTER_QUEUES.value(observed)
     return replace(queue, reserved={}) if queue is not None else observed.value
 
@@ -224,7 +228,7 @@ def _job_seen(key: Key, whole: WholeObject) -> RemoteJobRef:
 
 
 def _asked(workload: Workload) -> Mapping[str, int]:
-    """What it asks for, over all pod sets and flavors; by the quota that it holds here."""
+    """The requests over all pod sets and flavors, by the quota that the workload holds here."""
     asked: dict[str, int] = {}
     for entry in workload.admission.assignments if workload.admission is not None else ():
         for resource, amount in entry.usage.items():

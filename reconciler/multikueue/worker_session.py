@@ -1,7 +1,7 @@
-"""One connection to one worker, as long as it holds: a client, a writer, a reflector for each kind, and a pulse.
+"""One connection to one worker: a client, a writer, a reflector for each kind, and a pulse.
 
-It passes everything to `report`, from several threads, until it is closed; nobody hears a closed session. It ends with
-`SessionBroken`, and whoever opened it decides when another one is opened.
+It passes all messages to `report`, from several threads, until it is closed; messages after that are dropped. It ends
+with `SessionBroken`, and its owner decides when to open another one.
 """
 
 from __future__ import annotations
@@ -38,9 +38,14 @@ _VERSION = "/version"
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """Seconds. `every`: between two looks whether the worker still answers. `answer`: how long it may take for that,
-    and for any request. `silence`: how long a kind may go unheard of while its watch fails. `longest_wait`: between two
-    attempts. `rate`: writes a second."""
+    """The timing of the checks, in seconds.
+
+    `every`: between two checks that the worker answers.
+    `answer`: how long any request may take.
+    `silence`: how long no news of a kind is accepted while its watch fails.
+    `longest_wait`: the longest time between two attempts.
+    `rate`: writes per second.
+    """
 
     every: float = 5.0
     answer: float = 10.0
@@ -52,14 +57,14 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class SessionReady:
-    """Everything that may be read is listed. `unread`: kinds that the credentials may not read, and why."""
+    """All kinds that may be read are listed. `unread`: the kinds that the credentials may not read, with the reason."""
 
     unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SessionBroken:
-    """There is no connection (any more). `refused`: the worker does not accept the credentials."""
+    """The connection is not open (any more). `refused`: the worker does not accept the credentials."""
 
     message: str
     refused: bool = False
@@ -69,7 +74,11 @@ SessionEvent: TypeAlias = Observed[object] | Listed | Outcome | SessionReady | S
 
 
 class WorkerSession:
-    """`patience`: seconds until everything must be listed. `may_write` is asked before each write."""
+    """The session.
+
+    `patience`: seconds until everything must be listed.
+    `may_write`: called before each write.
+    """
 
     def __init__(
         self,
@@ -100,14 +109,14 @@ class WorkerSession:
         self._thread.start()
 
     def write(self, key: Key, action: Action) -> None:
-        """Have it carried out; its outcome is reported."""
+        """Execute the write; its result is reported."""
         if self._writer is None:
             self._report(self, Failed(key, action, Unreachable(self._name, "not connected yet", "try again")))
         else:
             self._writer.write(key, action)
 
     def close(self) -> None:
-        """Returns at once; what is under way is abandoned."""
+        """Close the session and return at once; requests in flight are abandoned."""
         self._ended.set()
         self._worried.set()
 
@@ -128,7 +137,7 @@ class WorkerSession:
         return from_content(login.config, f"the kubeconfig of {self._name}", link_local=login.link_local)
 
     def _guard(self, worker: ClusterClient) -> None:
-        """Until it is closed or broke, which is reported at once."""
+        """Run until the session is closed or breaks, which is reported at once."""
         try:
             self._live(worker)
         except ClusterError as error:
@@ -138,7 +147,7 @@ class WorkerSession:
             self._report(self, SessionBroken(f"{type(error).__name__}: {error}"))
 
     def _live(self, worker: ClusterClient) -> None:
-        """Until it is closed. Raises ClusterError as soon as it is known to be broken."""
+        """Run until the session is closed. Raises ClusterError as soon as the connection is known to be broken."""
         self._look(worker)
         self._writer = Writer(worker, lambda event: self._report(self, event), self._may_write)
         pacing = Pacing(longest=60.0, watch=self._pulse.watch)
@@ -152,7 +161,7 @@ class WorkerSession:
             self._beat(worker)
 
     def _end(self) -> None:
-        """Nothing goes on behind a session that is over."""
+        """Stop everything: no part of a session outlives it."""
         self._ended.set()
         for reflector in self._reflectors:
             reflector.stop(timeout=0)
@@ -166,7 +175,7 @@ class WorkerSession:
         return self._permit() and not self._ended.is_set()
 
     def _await_lists(self) -> tuple[str, ...]:
-        """The kinds that may not be read, once all others are listed. Raises ClusterError where one cannot be."""
+        """The kinds that may not be read, once all others are listed. Raises ClusterError if a list fails."""
         deadline = time.monotonic() + self._patience
         while not self._ended.is_set():
             waiting = [each for each in self._reflectors if not each.synced.is_set()]
@@ -187,7 +196,7 @@ class WorkerSession:
         return ()
 
     def _bearable(self, reflector: Reflector[tuple[Observed[object], ...]], error: ClusterError) -> bool:
-        """Kinds that the credentials may not read may be left out, but not Workloads."""
+        """Whether the kind may be left out if the credentials may not read it. Workloads may not."""
         return isinstance(error, Forbidden) and reflector is not self._workloads
 
     @property
@@ -200,7 +209,10 @@ class WorkerSession:
             raise Unreachable(self._name, f"it has no {self._workloads.resource}", "install Kueue's kinds there")
 
     def _beat(self, worker: ClusterClient) -> None:
-        """Raises ClusterError where it does not answer twice in a row, or a kind goes unheard of."""
+        """Check the worker.
+
+        Raises ClusterError if it does not answer twice in a row, or a kind has had no news for too long.
+        """
         if self._ended.is_set():
             return
         try:
@@ -216,7 +228,7 @@ class WorkerSession:
         self._need_workloads()
 
     def _look(self, worker: ClusterClient) -> None:
-        """An answer of any kind is a sign of life, but for refused credentials and server errors."""
+        """Ask for an answer. Any answer but refused credentials and server errors shows that the worker is alive."""
         try:
             worker.get(_VERSION)
         except ApiError as error:
@@ -225,5 +237,5 @@ class WorkerSession:
         self.heard_at = time.time()
 
     def worry(self) -> None:
-        """A write had no answer: look at once whether the worker is there."""
+        """A write got no answer: check at once whether the worker answers."""
         self._worried.set()

@@ -1,4 +1,4 @@
-"""What is in flight to the workers: one write for each object, a rest after each failure, and no job made twice."""
+"""The writes in flight to the workers: one for each object, a backoff after each failure, and no duplicate jobs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ _TAKEN_FOR = 5 * 60 * SECOND
 
 @dataclass(slots=True)
 class _Object:
-    """`until`: it rests until that moment. `unsure`: it was to be made, and nobody knows whether it was.
+    """The state of one object's writes.
 
-    `exists`: since when its name is known to be taken, though nothing of ours is there; `refused` the last time.
+    `until`: the end of its backoff.
+    `unsure`: the job was to be created, and the result is unknown.
+    `exists`: since when its name is known to be taken by an object that is not ours.
+    `refused`: the last time that it was taken.
     """
 
     until: int = 0
@@ -41,7 +44,11 @@ class _Object:
 
 
 class RemoteWrites:
-    """`now`: the moment of the event at hand (nanoseconds). `followed`: fields of a log line about an object."""
+    """The writes.
+
+    `now`: the moment of the present event (nanoseconds).
+    `followed`: the fields of a log line about an object.
+    """
 
     def __init__(self, followed: Callable[[Key], Mapping[str, str]] = lambda _: {}) -> None:
         self.now = 0
@@ -51,7 +58,7 @@ class RemoteWrites:
         self._rests: list[tuple[int, str, Key]] = []
 
     def send(self, cluster: str, key: Key, action: Action) -> Iterator[WorkerWrite]:
-        """The write, unless one of the object is in flight, or it rests."""
+        """Send the write, unless one for the object is in flight, or the object is backing off."""
         if self.busy(cluster, key):
             return
         self._flying.add((cluster, key))
@@ -64,36 +71,36 @@ class RemoteWrites:
         return (cluster, key) in self._flying or (found is not None and self.now < found.until)
 
     def unsure(self, cluster: str, key: Key) -> bool:
-        """Whether nobody knows if the job was made."""
+        """Whether it is unknown if the job was created."""
         found = self._objects.get((cluster, key))
         return found is not None and found.unsure is not None
 
     def taken(self, cluster: str, key: Key) -> bool:
-        """Whether something has its name that is not ours."""
+        """Whether another object has its name."""
         found, now = self._objects.get((cluster, key)), self.now
         if found is None or not found.exists:
             return False
         return found.exists + _TAKEN_AFTER <= now < found.refused + _TAKEN_FOR
 
     def error(self, cluster: str, key: Key) -> str:
-        """Why the worker refused the last write of it; empty where it did not."""
+        """Why the worker refused the last write of it; empty if it did not."""
         found = self._objects.get((cluster, key))
         return found.error if found is not None else ""
 
     def observed(self, cluster: str, key: Key) -> None:
-        """It is known now whether it is there."""
+        """It is known now whether the object exists."""
         found = self._objects.get((cluster, key))
         if found is not None:
             found.unsure, found.exists, found.error = None, 0, ""
 
     def listed(self, cluster: str, kind: str) -> None:
-        """All objects of the kind are known now; what is under way still may bring another."""
+        """All objects of the kind are known now. A write in flight may still create another."""
         for (name, key), found in self._objects.items():
             if (name, key[0]) == (cluster, kind) and (name, key) not in self._flying:
                 found.unsure = None
 
     def drop(self, cluster: str) -> None:
-        """The worker is none any more."""
+        """The worker is not configured any more."""
         self._flying = {entry for entry in self._flying if entry[0] != cluster}
         self._objects = {entry: found for entry, found in self._objects.items() if entry[0] != cluster}
 
@@ -120,9 +127,9 @@ class RemoteWrites:
         heapq.heappush(self._rests, (found.until, cluster, outcome.key))
 
     def rested(self, connected: Callable[[str], bool]) -> Iterator[tuple[Key, WorkerWrite | None]]:
-        """Objects whose rest is over, and what is written of them at once.
+        """The objects whose backoff is over, and their immediate writes.
 
-        A job of which nobody knows whether it was made is asked for once more: it is made once, and the answer says so.
+        A job whose creation is uncertain is created once more: the API server creates it once, and the answer tells.
         """
         while self._rests and self._rests[0][0] <= self.now:
             _, cluster, key = heapq.heappop(self._rests)

@@ -1,4 +1,4 @@
-"""The condition Active of what others depend on: how it is compared and written, and the reference to parameters.
+"""The condition Active: how it is compared and written, and the references to parameters.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks and pkg/util/admissioncheck.
 """
@@ -32,7 +32,7 @@ CHECK_ACTIVE = ActiveCondition(True, "Active", "The admission check is active")
 def parameters_fault(
     parameters: CheckParameters | None, kind: GroupKind, plural: str, names: Container[str]
 ) -> str | None:
-    """Why an AdmissionCheck leads to no object of this kind; `names` are those that there are."""
+    """Why an AdmissionCheck refers to no object of this kind; `names`: the existing objects."""
     if parameters is None:
         return "missing parameters reference"
     if not parameters.name:
@@ -47,14 +47,14 @@ def parameters_fault(
 
 
 def same(stored: Stored, wanted: ActiveCondition) -> bool:
-    """Whether the condition says so already."""
+    """Whether the stored condition is the same."""
     found = _stored(stored)
     stored_as = tuple(found.get(key) for key in ("status", "reason", "message"))
     return stored_as == ("True" if wanted.holds else "False", wanted.reason, wanted.message)
 
 
 def news(stored: Stored, wanted: ActiveCondition) -> bool:
-    """Whether it is worth an Event: not where the message alone differs."""
+    """Whether the change is worth an Event; a change of the message alone is not."""
     found = _stored(stored)
     return (found.get("status"), found.get("reason")) != ("True" if wanted.holds else "False", wanted.reason)
 
@@ -62,7 +62,7 @@ def news(stored: Stored, wanted: ActiveCondition) -> bool:
 def active_patch(
     resource: Resource, name: str, stored: Stored, wanted: ActiveCondition, now: int, manager: str
 ) -> Patch:
-    """The time of the last transition moves only with the status."""
+    """The patch of the condition. The last transition changes only with the status."""
     conditions = with_condition(stored, ACTIVE, wanted.holds, wanted.reason, wanted.message, now)
     body = {"status": {"conditions": conditions}}
     return Patch(resource, None, name, body, stored.version, manager, "status")

@@ -1,4 +1,4 @@
-"""What got round the webhook: how often, and how long it took until that was undone."""
+"""Changes that bypassed the webhook: their number, and how long it took to undo them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from reconciler.objects.observed import Key
 
 @dataclass(slots=True)
 class Undone:
-    """Of one kind of object and one way round: how many were undone, and the nanoseconds that took in all."""
+    """For one kind of object and one way: the number of undone changes, and the total nanoseconds until then."""
 
     count: int = 0
     nanoseconds: int = 0
 
 
 class Bypasses:
-    """`undone` is by the kind of the object and the way. Moments are in nanoseconds."""
+    """`undone`: by the kind of the object and the way. Moments are in nanoseconds."""
 
     def __init__(self) -> None:
         self.undone: dict[tuple[str, str], Undone] = {}
@@ -27,7 +27,7 @@ class Bypasses:
         self._standing.setdefault((key, way), now)
 
     def end(self, key: Key, way: str, now: int) -> None:
-        """It is undone, if it was seen at all."""
+        """The change has been undone, if it was seen at all."""
         since = self._standing.pop((key, way), None)
         if since is not None:
             found = self.undone.setdefault((key[0], way), Undone())
@@ -35,13 +35,13 @@ class Bypasses:
             found.nanoseconds += now - since
 
     def ways(self, key: Key) -> Iterator[str]:
-        """Those that are not undone yet."""
+        """The changes of the object that are not undone yet."""
         yield from [way for each, way in self._standing if each == key]
 
     def oldest(self) -> int | None:
-        """When the oldest that still stands was seen."""
+        """The moment at which the oldest change that is not undone was seen."""
         return min([*self._standing.values()], default=None)
 
     def __len__(self) -> int:
-        """How many still stand."""
+        """The number of changes that are not undone."""
         return len(self._standing)

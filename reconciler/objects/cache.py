@@ -1,4 +1,4 @@
-"""The objects of another cluster as they were observed last."""
+"""The objects of another cluster as they were last observed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class NewestObjects:
         return view.find(self._objects, name)
 
     def at(self, key: Key) -> Observed[object] | None:
-        """In the view that the key names."""
+        """The object in the view that the key names."""
         return self._objects.get(key)
 
     def all(self, view: WatchedKind[T]) -> list[T]:
-        """What was read of each in this view."""
+        """The value of each object in this view."""
         return [value for each in self._objects.values() if (value := view.value(each)) is not None]
 
     def take(self, observed: Observed[object]) -> bool:
-        """Keep it; False where it is no news."""
+        """Keep the object; False if it is no news."""
         if not news(self._objects.get(observed.key), observed):
             return False
         if observed.value is None:
@@ -45,11 +45,11 @@ class NewestObjects:
         return [*self.progress.replace(listed, self._objects)]
 
     def afresh(self) -> NewestObjects:
-        """The same objects without versions, so that whatever comes next is news: the cluster may be a new one."""
+        """The same objects without versions, so that every new object is news: the cluster may be a new one."""
         other = NewestObjects()
         other._objects = {key: replace(each, version="") for key, each in self._objects.items()}
         return other
 
     def is_news(self, observed: Observed[object]) -> bool:
-        """Whether an answer to a request still counts: a watch that is past it knows that the object is gone."""
+        """Whether an answer to a request still counts: a watch with a later version knows that the object is gone."""
         return observed.key in self._objects or not self.progress.passed(observed)

@@ -1,4 +1,4 @@
-"""The ids under which a Workload is followed. They come from what is stored, so all processes name them alike."""
+"""The trace ids of a Workload. They come from what is stored, so all processes compute the same ids."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from scheduling.placement.group import ORIGIN_UID
 
 
 def workload_trace(workload: Workload) -> str:
-    """The trace; a copy on a worker has that of the Workload it was made of. Empty without a UID.
+    """The trace id; a copy on a worker has the id of its original. Empty without a UID.
 
-    Whoever writes a Workload can say that it is a copy of any: its own UID stands beside this id wherever it is told.
+    A user who writes a Workload can claim that it is a copy of any other. So its own UID is recorded beside this id.
     """
     made_of = workload.annotations.get(ORIGIN_UID, "") if workload.origin else ""
     return trace_id(made_of or workload.uid)
 
 
 def queued_since(workload: Workload) -> int:
-    """When it came into its queue, in nanoseconds: made, or requeued since."""
+    """When the Workload entered its queue, in nanoseconds: its creation, or its last requeueing."""
     requeued = workload.conditions.get(REQUEUED)
     return requeued.since if requeued is not None else workload.created
 
 
 def admission(workload: Workload) -> SpanContext | None:
-    """The span of its present way to admission, which is recorded once it is admitted; None without a UID.
+    """The span id of its present way to admission, which is recorded once it is admitted; None without a UID.
 
-    Named by the moment at which it came into its queue, and by its own UID, which tells a copy from the original.
+    The id is made of the moment at which it entered its queue and of its own UID, which distinguishes copy and
+    original.
     """
     trace = workload_trace(workload)
     return SpanContext(trace, span_id(trace, "admission", workload.uid, queued_since(workload))) if trace else None

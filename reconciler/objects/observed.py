@@ -1,4 +1,4 @@
-"""An object as the API server stores it at one version, kept as small as decisions need it."""
+"""An object as the API server stores it at one version, as small as decisions need it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ Key: TypeAlias = tuple[str, str]
 
 
 def name_of(meta: Mapping[str, object], *, namespaced: bool) -> str:
-    """The name in its key, by the metadata of an object."""
+    """The name in an object's key, from its metadata."""
     return joined((text(meta.get("namespace")) or "") if namespaced else "", text(meta.get("name")) or "")
 
 
 @dataclass(frozen=True, slots=True)
 class Observed(Generic[T_co]):
-    """An object at a resource version, in the view that `key` names; `value` is what decisions go by.
+    """An object at a resource version, in the view that `key` names.
 
-    `Observed[Workload]` is a Workload that is stored. `Observed[Workload | None]` may be gone: its value is None then.
-    `Observed[object]` is in any view; `WatchedKind.of` says in which.
-    `detail` is what writes need beside it: all of a Workload, or the status and finalizers of a queue.
+    `value`: what decisions need. `Observed[Workload]` is a stored Workload. `Observed[Workload | None]` may be gone:
+        its
+        value is None then. `Observed[object]` is in any view; `WatchedKind.of` tells in which.
+    `detail`: what writes need: the packed Workload, or the status and finalizers of a queue.
     """
 
     key: Key
@@ -48,16 +49,16 @@ class Observed(Generic[T_co]):
 
     @property
     def stored(self) -> Stored | None:
-        """What is kept for writes of its status and finalizers; None for a view that keeps nothing, or all."""
+        """The fields that writes of its status and finalizers need; None for a view that keeps others."""
         return self.detail if isinstance(self.detail, Stored) else None
 
     @property
     def packed(self) -> Packed | None:
-        """All of the object; None for a view that does not keep it."""
+        """The packed object; None for a view that does not keep it."""
         return self.detail if isinstance(self.detail, Packed) else None
 
     def manifest(self) -> Manifest:
-        """All of the object, unpacked. Raises ValueError for a view that does not keep it."""
+        """The object, unpacked. Raises ValueError for a view that does not keep it."""
         if not isinstance(self.detail, Packed):
             raise ValueError(f"of {self.key[0]} {self.key[1]} not everything is kept")
         return self.detail.manifest()
@@ -65,7 +66,10 @@ class Observed(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """All objects of a kind at a resource version. `request`: see `ListProgress.ask`; 0: nobody asked for the list."""
+    """All objects of a kind at a resource version.
+
+    `request`: see `ListProgress.ask`; 0 if the list was not requested.
+    """
 
     kind: str
     objects: tuple[Observed[object], ...]

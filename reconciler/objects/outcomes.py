@@ -1,4 +1,4 @@
-"""What came of a request to an API server."""
+"""The results of requests to an API server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.objects.observed import Key
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An action was carried out; `manifest` is the object as it is stored now, or as it was when it was deleted."""
+    """An action was executed. `manifest`: the object as it is stored now, or as it was when it was deleted."""
 
     key: Key
     action: Action
@@ -21,7 +21,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An action was not carried out, or nobody knows. `action` None: the object was to be read."""
+    """An action failed, or its result is unknown. `action`: None if the object was to be read."""
 
     key: Key
     action: Action | None

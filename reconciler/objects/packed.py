@@ -1,4 +1,4 @@
-"""Manifests kept small: decisions go by what was read of them, and only a write needs the whole."""
+"""Compressed manifests: decisions use the values that were read from them, and only a write needs the manifest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cluster.stream import Manifest
 
 
 class WholeObject(Protocol):
-    """What keeps all of an object."""
+    """An object that keeps its manifest."""
 
     def __hash__(self) -> int: ...
 

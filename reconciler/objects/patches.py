@@ -1,7 +1,7 @@
-"""What is written of a Workload after a decision: merge patches of what differs, bound to the version that was read.
+"""The writes of a Workload after a decision: merge patches of the changed fields, bound to the version that was read.
 
-Kueue writes with server-side apply and one field manager for each purpose; the same managers are named here, so that
-`managedFields` shows who wrote what.
+Kueue writes with server-side apply and one field manager for each purpose. The same managers are named here, so that
+`managedFields` shows the writer.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ JOB_MANAGER = "kueue-job-controller"
 
 
 def condition_manager(kind: str) -> str:
-    """Who writes a condition that a job reports, such as Finished or PodsReady."""
+    """The field manager of a condition that a job reports, such as Finished or PodsReady."""
     return f"{JOB_MANAGER}-{kind}"
 
 
 def status_patch(before: Workload, after: Workload, manager: str) -> Patch | None:
-    """What leads from the status of one to that of the other; None where both are written alike.
+    """The patch from one status to the other; None if both are written the same.
 
-    `before` is the Workload as it was read, since its resource version is the condition of the write.
+    `before`: the Workload as it was read; the write is bound to its resource version.
     """
     if after is before:
         return None
@@ -39,7 +39,7 @@ def status_patch(before: Workload, after: Workload, manager: str) -> Patch | Non
 
 
 def spec_patch(before: Workload, after: Workload) -> Patch | None:
-    """The same of what is decided about its spec: `spec.active`. It is written by itself, before the status is."""
+    """The patch of `spec.active`. It is a write of its own, before the one of the status."""
     if before.active == after.active:
         return None
     return patch(before, {"spec": {"active": after.active}}, ADMISSION_MANAGER)
@@ -52,7 +52,7 @@ def patch(workload: Workload, body: Mapping[str, Any], manager: str, subresource
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch (RFC 7386) from one to the other: what is gone is None, a list that differs comes as a whole."""
+    """The merge patch (RFC 7386) from one to the other. A missing field becomes None; a changed list is replaced."""
     changed: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         known = before.get(key)
@@ -64,7 +64,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 
 
 def patched(body: Mapping[str, Any]) -> list[str]:
-    """What a merge patch changes, two steps deep, as `spec.suspend`."""
+    """The paths that a merge patch changes, at most two levels deep, such as `spec.suspend`."""
     return [
         f"{key}.{field}" if field else key
         for key, value in body.items()

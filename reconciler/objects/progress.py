@@ -1,4 +1,4 @@
-"""How far each kind of a cluster is known: watches, lists and answers may overtake each other."""
+"""How much of each kind of a cluster is known: watches, lists and answers may overtake each other."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ class ListProgress:
         self._requests = 0
 
     def advance(self, kind: str, version: str) -> None:
-        """The watch of the kind has come to this version."""
+        """The watch of the kind has reached this version."""
         if not older(version, self._passed.get(kind, "")):
             self._passed[kind] = version
 
     def passed(self, observed: Observed[object]) -> bool:
-        """Whether the watch is past this version: what it has reported of the object holds."""
+        """Whether the watch is past this version: its report of the object is newer."""
         return reached(self._passed.get(observed.key[0], ""), observed.version)
 
     def known(self, kinds: Iterable[str]) -> bool:
-        """Whether any list of each of these kinds has come."""
+        """Whether a list of each of these kinds has arrived."""
         return self._passed.keys() >= {*kinds}
 
     def awaited(self, kind: str) -> int:
-        """The request that a list which begins now answers, 0 where there is none. May be called from any thread."""
+        """The request that a list which begins now answers; 0 for none. May be called from any thread."""
         return self._awaited.get(kind, 0)
 
     def ask(self, kinds: Iterable[str]) -> int:
-        """The number of a new request: each kind counts as listed again only with the list that bears it.
+        """The number of a new request. Each kind counts as listed again only with the list that has this number.
 
-        A list that a reflector began to read before may come later, and lack what was written in between.
+        A list that a reflector began before the request may arrive later, and lack the writes in between.
         """
         self._requests += 1
         for kind in kinds:
@@ -46,10 +46,11 @@ class ListProgress:
         return self._requests
 
     def replace(self, listed: Listed, known: Iterable[Key]) -> Iterator[Observed[object]]:
-        """What a list changes: first what is gone of the `known` objects of its kind, then all that it holds.
+        """The changes of a list: first the `known` objects of its kind that are gone, then all its objects.
 
-        Nothing where a watch has overtaken it; the kind is listed all the same if this list was asked for. It counts as
-        listed once all that was taken in.
+        Nothing if a watch is ahead of the list; the kind counts as listed all the same if this list was requested. It
+        counts as
+        listed once all changes were taken in.
         """
         awaited, overtaken = self.awaited(listed.kind), older(listed.version, self._passed.get(listed.kind, ""))
         if not overtaken:
@@ -64,7 +65,7 @@ class ListProgress:
 
 
 def news(before: Observed[object] | None, after: Observed[object]) -> bool:
-    """Whether `after` is neither known already nor older than what is known."""
+    """Whether `after` is neither known already nor older than the known version."""
     if before is None:
         return True
     return not older(after.version, before.version) and not after.version == before.version != ""

@@ -1,4 +1,4 @@
-"""What is kept of a stored object whose status and finalizers are looked after: no more than goes into a write."""
+"""The fields of a stored object that writes of its status and finalizers need."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as it is at a resource version. `deleting`: its deletion was asked for. `annotations` without the copy
-    of the whole object that kubectl keeps there."""
+    """An object at a resource version.
+
+    `deleting`: its deletion was requested.
+    `annotations`: without kubectl's copy of the whole object.
+    """
 
     version: str = ""
     generation: int = 0
@@ -44,7 +47,7 @@ def read_stored(manifest: Manifest) -> Stored:
 
 
 def with_condition(before: Stored, kind: str, holds: bool, reason: str, message: str, now: int) -> list[Any]:
-    """The conditions with this one replaced where it stands; its transition moves only with its status."""
+    """The conditions with this one replaced in place; its transition changes only with its status."""
     conditions = [mapping(each) for each in listing(before.status.get("conditions"))]
     old = next((each for each in conditions if each.get("type") == kind), {})
     status = "True" if holds else "False"

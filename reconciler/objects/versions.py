@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def older(version: str, than: str) -> bool:
-    """Whether it comes before what is known; what cannot be compared is newer."""
+    """Whether the version is older than the known one; a version that cannot be compared counts as newer."""
     if not (version.isdecimal() and than.isdecimal()):
         return False
     return (len(version), version) < (len(than), than)

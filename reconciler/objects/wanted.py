@@ -17,11 +17,11 @@ KUEUE_VERSION = f"{GROUP}/v1beta2"
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """The object that an Event is about. `refer` makes one of an object that was observed.
+    """The object that an Event is about. `refer` makes one from an observed object.
 
-    `kubectl describe` finds Events by the uid of their object, so there is none without: ValueError. `version`: the
-    resource version, where it is known; it does not tell objects apart. `trace`: of the Workload that it concerns;
-    empty where it concerns none.
+    `uid`: `kubectl describe` finds Events by it, so an empty one raises ValueError.
+    `version`: the resource version, if it is known; it is not part of the object's identity.
+    `trace`: the trace of the Workload that the object belongs to; empty for none.
     """
 
     api_version: str
@@ -40,13 +40,13 @@ class ObjectReference:
 def refer(
     api_version: str, kind: str, name: str, uid: str, *, version: str = "", trace: str = ""
 ) -> ObjectReference | None:
-    """To `name`, as in a Key. None where no uid is known, so there can be no Event about the object."""
+    """Refer to `name`, as in a Key. None if the uid is unknown: there can be no Event then."""
     namespace, bare = parted(name)
     return ObjectReference(api_version, kind, namespace, bare, uid, version, trace) if uid else None
 
 
 def refer_to(api_version: str, kind: str, name: str, stored: Stored | None) -> ObjectReference | None:
-    """To an object of which this is stored. None where there is no such object."""
+    """Refer to a stored object. None if the object does not exist."""
     return refer(api_version, kind, name, stored.uid, version=stored.version) if stored is not None else None
 
 
@@ -57,11 +57,12 @@ def reference(workload: Workload) -> ObjectReference | None:
 
 @dataclass(frozen=True, slots=True)
 class WantedWrite:
-    """One write to the object `key`, and the Event that tells of it once it is carried out.
+    """One write to the object `key`, and the Event that reports it once it is executed.
 
-    `action` None: nothing can be written, and the Event says why. No `reason` or no `about`: no Event. `refusal`: the
-    reason of the Event where the API server refuses it; empty: the usual one. `workload` (`namespace/name`): whose job
-    or Pod it is about.
+    `action`: None if nothing can be written; the Event says why.
+    `reason`, `about`: without one of them there is no Event.
+    `refusal`: the reason of the Event if the API server refuses the write; empty for the usual one.
+    `workload`: `namespace/name` of the Workload whose job or Pod is written.
     """
 
     key: Key

@@ -49,23 +49,26 @@ def _nothing(_: Key) -> None:
 
 
 def _ignore(*_: object) -> None:
-    """For kinds that change nothing in the world: others keep them."""
+    """For kinds that change nothing in the world: controllers keep them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedKind(Generic[T_co]):
     """One view of objects that are listed and watched: each is read as a `T_co`.
 
-    `kind` names the view. `object_kind`: the kind of the objects, empty where the view bears its name.
-    `read` makes of a manifest what decisions go by, None where there is nothing to keep; `detail` makes what writes
-    need beside it. `put` and `drop` change the world (moment in nanoseconds). `label_selector` and `field_selector`:
-    only objects with this label, with these fields; `selects` says whether an object that was read is one of them.
-    `relist`: a new leader lists the kind again before it decides, since its watch may lag behind what the leader
-    before it wrote.
+    `kind`: the name of the view.
+    `object_kind`: the kind of the objects; empty if it equals the name of the view.
+    `read`: reads the value from a manifest; None if nothing is kept.
+    `detail`: reads what writes need beside the value.
+    `put`, `drop`: change the world (moment in nanoseconds).
+    `label_selector`, `field_selector`: only objects with this label, with these fields.
+    `selects`: whether an object that was read matches the selectors.
+    `relist`: a new leader lists the kind again before it decides, because its watch may lag behind the writes of the
+        leader before it.
 
-    Of objects in all views (`Observed[object]`), `of`, `value` and `find` give those in this one. mypy takes their
-    word for it (`type: ignore`, since a call of `cast` takes as long as the comparison); no other code narrows what was
-    observed. `T_co` is covariant, since a view is given nothing but what was observed in it.
+    From objects in all views (`Observed[object]`), `of`, `value` and `find` select this view. They use `type: ignore`,
+    because a call of `cast` takes as long as the comparison; no other code narrows what was observed. `T_co` is
+    covariant, because a view only receives what was observed in it.
     """
 
     kind: str
@@ -83,7 +86,7 @@ class WatchedKind(Generic[T_co]):
     # --- what a manifest is in this view
 
     def observed(self, manifest: Manifest, known: Known = _nothing) -> Observed[T_co | None]:
-        """The object as it was read; what is `known` at this version already is not read again."""
+        """The object as it was read. If `known` has this version, the object is not read again."""
         meta = metadata(manifest)
         key = (self.kind, name_of(meta, namespaced=self.resource.namespaced))
         version = text(meta.get("resourceVersion")) or ""
@@ -102,21 +105,21 @@ class WatchedKind(Generic[T_co]):
         return observed  # type: ignore[return-value]
 
     def value(self, observed: Observed[object] | None) -> T_co | None:
-        """What was read of it; None where it is gone, or was observed in another view."""
+        """The value of the object; None if it is gone, or was observed in another view."""
         if observed is None or observed.key[0] != self.kind:
             return None
         return observed.value  # type: ignore[return-value]
 
     def find(self, objects: Mapping[Key, Observed[object]], name: str) -> Observed[T_co] | None:
-        """The object of this name among those that are there, in any view."""
+        """The object with this name, from objects in any view."""
         return objects.get((self.kind, name))  # type: ignore[return-value]
 
     def shown(self, observed: Observed[object]) -> bool:
-        """Whether the watch shows such an object at all. It must be of this view."""
+        """Whether the watch selects this object. The object must be of this view."""
         return observed.value is None or self.selects(observed.value)  # type: ignore[arg-type]
 
     def change(self, world: World, observed: Observed[object], now: int) -> None:
-        """Have the world know of it (moment in nanoseconds). It must be of this view."""
+        """Update the world (moment in nanoseconds). The object must be of this view."""
         if observed.value is None:
             self.drop(world, observed.key[1], now)
         else:
@@ -125,8 +128,9 @@ class WatchedKind(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class WatchedResource:
-    """Objects that one reflector follows: those of a resource that the selectors choose. `views` are what is read of
-    each, at least one.
+    """The objects that one reflector follows: those of a resource that the selectors match.
+
+    `views`: what is read of each object, at least one.
     """
 
     views: tuple[WatchedKind[object], ...]
@@ -145,7 +149,7 @@ class WatchedResource:
 
     @property
     def relist(self) -> bool:
-        """Whether a new leader lists it again, for one of its views."""
+        """Whether a new leader lists the resource again, for one of its views."""
         return any(view.relist for view in self.views)
 
     @property
@@ -160,7 +164,7 @@ class WatchedResource:
 def lists_of(
     watched: WatchedResource, objects: Iterable[tuple[Observed[object], ...]], version: str, request: int = 0
 ) -> Iterator[Listed]:
-    """The list of each view. `objects`: each in all views. See `Listed` for the rest."""
+    """The list of each view. `objects`: each object in all views. See `Listed` for the others."""
     views = [*zip(*objects, strict=True)] or [()] * len(watched.views)
     for view, found in zip(watched.views, views, strict=True):
         yield Listed(view.kind, found, version, request)
@@ -203,7 +207,7 @@ def _local_queue(manifest: Manifest) -> tuple[LocalQueueSettings, bool]:
 
 
 def _put_local_queue(world: World, value: tuple[LocalQueueSettings, bool], now: int) -> None:
-    """One that is on its way out takes no more work: it is as good as gone."""
+    """Put a LocalQueue into the world. One that is being deleted accepts no work, and counts as gone."""
     settings, terminating = value
     if terminating:
         world.drop_local_queue(settings.key)

@@ -1,4 +1,4 @@
-"""Worker clusters as values: where a kubeconfig is, how a worker can be reached, what is reported and asked of it."""
+"""Worker clusters as values: the source of a kubeconfig, the state of a connection, commands and reports."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ ConnectionState: TypeAlias = Literal["connected", "connecting", "lost", "misconf
 
 @dataclass(frozen=True, slots=True)
 class WorkerConnection:
-    """How a worker can be reached.
+    """The state of the connection to a worker.
 
-    `connecting`: it was never reached since the process started or its kubeconfig changed. `misconfigured`: its
-    kubeconfig cannot be used, or the worker refuses its credentials. `since` (nanoseconds) is the transition of the
-    condition Active of its MultiKueueCluster as it is stored, so that no restart changes it; 0 where there is none.
-    `reason` and `message` are those of the condition.
+    `connecting`: the worker was never reached since the process started or its kubeconfig changed.
+    `misconfigured`: its kubeconfig cannot be used, or the worker refuses its credentials.
+    `since`: the last transition (nanoseconds) of the condition Active of its MultiKueueCluster, as stored, so that a
+        restart
+        does not change it; 0 if there is none.
+    `reason`, `message`: those of the condition.
     """
 
     state: ConnectionState
@@ -41,7 +43,7 @@ class SecretSource:
 
 @dataclass(frozen=True, slots=True)
 class PathSource:
-    """A file of the manager's container."""
+    """A file in the manager's container."""
 
     path: str
 
@@ -58,7 +60,7 @@ Source: TypeAlias = SecretSource | PathSource | ProfileSource
 
 @dataclass(frozen=True, slots=True)
 class WorkerActivity:
-    """The condition Active as it is stored; `since` (nanoseconds) is its last transition, 0 where there is none."""
+    """The stored condition Active; `since` (nanoseconds) is its last transition, 0 if there is none."""
 
     status: str = "Unknown"
     reason: str = ""
@@ -75,10 +77,11 @@ class WorkerActivity:
 
 @dataclass(frozen=True, slots=True)
 class FromWorker:
-    """News of a worker: of an object there, of a write, or of how it can be reached; None: it is no worker any more.
+    """News of a worker: of an object, of a write, or of its connection; None: the worker is not configured any more.
 
-    After a connection is made, the lists of all kinds come before it is said to be connected; while it is lost, what
-    was observed last stays, and comes again with the next lists.
+    After a connection is opened, the lists of all kinds arrive before it is reported as connected. While it is lost,
+    the
+    objects stay as last observed; the next lists update them.
     """
 
     cluster: str
@@ -87,7 +90,7 @@ class FromWorker:
 
 @dataclass(frozen=True, slots=True)
 class WorkerWrite:
-    """Carry the action out on a worker; comes back as an Outcome, Failed where the worker cannot be reached."""
+    """Execute the action on a worker; the result is an Outcome, Failed if the worker cannot be reached."""
 
     cluster: str
     key: Key
@@ -96,7 +99,7 @@ class WorkerWrite:
 
 @dataclass(frozen=True, slots=True)
 class FollowWorker:
-    """Connect to the worker by the kubeconfig that is kept there; again where that changes."""
+    """Connect to the worker with the kubeconfig from this source, again whenever it changes."""
 
     cluster: str
     source: Source | None
@@ -104,7 +107,7 @@ class FollowWorker:
 
 @dataclass(frozen=True, slots=True)
 class WorkerCondition:
-    """So the condition Active of its MultiKueueCluster is stored, which is the clock of a loss."""
+    """The condition Active of its MultiKueueCluster is stored like this; it tells since when a connection is lost."""
 
     cluster: str
     active: WorkerActivity
@@ -112,7 +115,7 @@ class WorkerCondition:
 
 @dataclass(frozen=True, slots=True)
 class DropWorker:
-    """It is no worker any more."""
+    """The worker is not configured any more."""
 
     cluster: str
 

@@ -1,10 +1,10 @@
-"""Beside another queue controller: whether it decides as our engine would.
+"""Compares the decisions of another queue controller with those of our engine.
 
-Our engine decides on the world as it is stored, after each change, and what it decides is expected of the other: quota
-for a Workload, a victim that must go. The other has `patience` to do the same. What it does without being expected is
-looked at once more on the world just before, with none of our expectations in it. Two that watch the same changes see
-them at different moments, so where something else moved in the same tree shortly before, or quotas did shortly after,
-nothing is concluded.
+After each change our engine decides on the stored world. Its decisions are expected of the other controller: quota for
+a Workload, a victim to evict. The other one has `patience` to do the same. A decision of the other that was not
+expected is checked once more against the world just before, without our expectations. Two controllers that watch the
+same changes see them at different moments. So nothing is concluded if another object changed in the same tree shortly
+before, or quotas changed shortly after.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CYCLES = 100
 
 
 class DifferenceKind(StrEnum):
-    """How the other differs."""
+    """How the other controller differs."""
 
     OVER_ADMITTED = "over-admitted"
     OUT_OF_ORDER = "out-of-order"
@@ -46,7 +46,7 @@ class DifferenceKind(StrEnum):
 
 
 class ComparisonResult(StrEnum):
-    """What came of one comparison."""
+    """The result of one comparison."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -54,7 +54,12 @@ class ComparisonResult(StrEnum):
 
 
 class DecisionDifference(NamedTuple):
-    """`workload` is namespace/name. `theirs` and `ours` say what was decided, `why` what ours goes by."""
+    """A difference.
+
+    `workload`: `namespace/name`.
+    `theirs`, `ours`: the decisions.
+    `why`: the reason of our decision.
+    """
 
     kind: DifferenceKind
     workload: str
@@ -68,7 +73,7 @@ Report = Callable[[ComparisonResult, DecisionDifference | None], None]
 
 @dataclass(slots=True)
 class _Expected:
-    """What ours decided at `since`, for the tree of `root`. `withdrawn`: when it was expected no more."""
+    """Our decision at `since`, in the tree of `root`. `withdrawn`: when it stopped being expected."""
 
     decision: Reserve | Preempt
     root: str
@@ -77,16 +82,18 @@ class _Expected:
 
 
 class _Suspected(NamedTuple):
-    """A difference that counts when no quota moves until `until`."""
+    """A difference that counts if no quota changes until `until`."""
 
     until: int
     difference: DecisionDifference
 
 
 class Comparison:
-    """An observer of the core. `known`: whether all objects were listed, before which nothing can be said.
+    """An observer of the core.
 
-    `report` gets each comparison. `patience` in nanoseconds.
+    `known`: all objects were listed; before that nothing can be concluded.
+    `report`: called with each comparison.
+    `patience`: nanoseconds.
     """
 
     def __init__(self, world: World, report: Report, known: Callable[[], bool], patience: int = PATIENCE) -> None:
@@ -109,7 +116,7 @@ class Comparison:
 
     @property
     def kept(self) -> int:
-        """How many workloads are kept in mind for having moved."""
+        """The number of workloads that are remembered because they changed."""
         return sum(map(len, self._moved.values()))
 
     # --- what the core shows
@@ -139,7 +146,7 @@ class Comparison:
         self._decide(now)
 
     def _follow(self, workload: Workload, old: Workload | None, new: Workload | None, now: int) -> None:
-        """Of the one before and the one after a change: what is expected no more, and in which tree something moved."""
+        """Take in the versions before and after a change: expectations that are met, and trees that changed."""
         if _moves(old, new):
             self._moved.setdefault(self._root(workload), {})[workload.key] = now
         if new is None or not new.queueable:
@@ -151,10 +158,10 @@ class Comparison:
             self._reported.discard(workload.key)
 
     def decided(self, decisions: Iterable[object], seconds: float) -> None:
-        """Nobody else decides here."""
+        """Nothing to do: our own process makes no decisions here."""
 
     def passed(self, now: int, _seconds: float = 0.0, /) -> None:
-        """Time went by: what is expected for too long, and what was suspected for long enough."""
+        """Time has passed: check expectations that are too old, and suspected differences that are old enough."""
         self._miss(now)
         due = [each for each in self._suspected if each.until <= now]
         self._suspected = [each for each in self._suspected if each.until > now]
@@ -169,7 +176,7 @@ class Comparison:
                 self._lately_moved(root, now)
 
     def _miss(self, now: int) -> None:
-        """What has not come about is reported once; ours then begins anew with the world as it is stored."""
+        """Report an expectation that was not met, once; our engine then starts anew from the stored world."""
         roots = set()
         for name, expected in [*self._reserved.items(), *self._victims.items()]:
             if name not in self._reported and now - expected.since > self._patience < now - self._inputs:
@@ -205,7 +212,7 @@ class Comparison:
         expected[workload.key] = _Expected(decision, self._root(workload), since)
 
     def _withdraw(self, root: str, now: int) -> None:
-        """The world of this tree is as it is stored again."""
+        """Withdraw the expectations in this tree: its world is the stored one again."""
         for name in [name for name, each in self._reserved.items() if each.root == root]:
             expected = self._before[name] = self._reserved.pop(name)
             expected.withdrawn = now
@@ -218,7 +225,7 @@ class Comparison:
                 self._world.put_workload(expected.decision.target.reservation.workload, now)
 
     def _lately(self, name: str) -> _Expected | None:
-        """What was expected until a moment ago."""
+        """The decisions that were expected until a moment ago."""
         return self._before.pop(name, None) or self._older.pop(name, None)
 
     # --- what the other did
@@ -259,7 +266,7 @@ class Comparison:
             )
 
     def _suspect(self, kind: DifferenceKind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
-        """`still`: it is no difference where something else moved in the tree of late."""
+        """Suspect a difference. `still`: it does not count if another object changed in the tree recently."""
         moved = self._lately_moved(self._root(workload), now)
         if now - self._inputs <= self._patience or (still and moved.keys() - {workload.key}):
             self._report(ComparisonResult.UNSURE, None)
@@ -270,7 +277,7 @@ class Comparison:
         self._suspected.append(_Suspected(now + self._patience, difference))
 
     def _lately_moved(self, root: str, now: int) -> dict[str, int]:
-        """What moved in the tree of late; the rest is forgotten."""
+        """The recent changes in the tree; older ones are forgotten."""
         moved = {key: at for key, at in self._moved.pop(root, {}).items() if now - at <= self._patience}
         if moved:
             self._moved[root] = moved
@@ -282,14 +289,14 @@ class Comparison:
     # --- the world
 
     def _root(self, workload: Workload) -> str:
-        """The name of its tree; that of no ClusterQueue is empty."""
+        """The name of the tree's root; empty if there is no ClusterQueue."""
         local = self._world.queues.local_queues.get(workload.local_queue)
         name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
         node = self._world.state.tree.queues.get(name)
         return str(node.root) if node is not None else ""
 
     def _lacking(self, workload: Workload) -> str:
-        """What there is not enough of for its quota; empty where it fits."""
+        """The resources that are short for its quota; empty if it fits."""
         assert workload.admission is not None
         node = self._world.state.tree.queues.get(workload.admission.cluster_queue)
         if node is None:
@@ -304,7 +311,7 @@ class Comparison:
 
 
 def _moves(old: Workload | None, new: Workload | None) -> bool:
-    """Whether others may be decided on otherwise after the change, but for quota that the other gave."""
+    """Whether the change may alter other decisions; quota that the other controller gave does not."""
     if old is None or new is None:
         return True
     if new.counts:
@@ -318,7 +325,7 @@ def _is_for(decision: Reserve | Preempt, name: str) -> bool:
 
 
 def _flavors(admission: Admission | None) -> str:
-    """By pod set and resource, as it is compared and shown."""
+    """The flavors by pod set and resource, as they are compared and shown."""
     sets = [
         f"{each.name}({'all' if each.count is None else each.count}): "
         + ", ".join(f"{resource}={flavor}" for resource, flavor in sorted(each.flavors.items()))

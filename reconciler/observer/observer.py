@@ -1,4 +1,4 @@
-"""Who looks on while the core works: metrics count, and the comparison compares, what is shown here."""
+"""The interface of observers, which watch the core: metrics count, and the comparison compares, what is passed here."""
 
 from __future__ import annotations
 
@@ -10,39 +10,42 @@ from scheduling.world.decisions import Decision
 
 
 class Observer(Protocol):
-    """Called in the loop's thread; must be quick and must not raise."""
+    """Called in the loop's thread; methods must be quick and must not raise."""
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
-        """An object is about to go into the world, which does not know of it yet. `after.value` None: it is gone."""
+        """An object is about to change in the world, which is not updated yet.
+
+        `after.value`: None if the object is gone.
+        """
 
     def changed(self, now: int) -> None:
-        """The world has the change of `changing` by now."""
+        """The world now includes the change of `changing`."""
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """A cycle came to this."""
+        """A cycle made these decisions."""
 
     def passed(self, now: int, seconds: float, /) -> None:
-        """A round is over; `now` is the moment in nanoseconds, `seconds` what it took beside waiting."""
+        """A round is over. `now`: the moment in nanoseconds. `seconds`: its duration without waiting."""
 
 
 class NullObserver:
-    """Looks at nothing."""
+    """An observer that does nothing."""
 
     def changing(self, before: Observed[object] | None, after: Observed[object], now: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def changed(self, now: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def passed(self, now: int, seconds: float, /) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Observers:
-    """Several, in their order."""
+    """Several observers, called in order."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers

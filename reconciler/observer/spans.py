@@ -1,6 +1,6 @@
-"""Spans of decisions: what became of each Workload, and the cycles and rounds in which that was decided.
+"""Spans of decisions: what happened to each Workload, and the cycles and rounds that decided it.
 
-Loaded where traces are on. The spans of one way to admission share a parent, `admission`, which is recorded last.
+Loaded if traces are on. The spans of one way to admission share a parent, `admission`, which is recorded last.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ _LINKS = 64
 
 
 class SpanObserver(NullObserver):
-    """`leads`: whether this process writes; of several replicas one records what is stored. `clock` in nanoseconds."""
+    """Records spans.
+
+    `leads`: whether this process writes. Of several replicas one records what is stored.
+    `clock`: in nanoseconds.
+    """
 
     def __init__(
         self, recorder: SpanRecorder, leads: Callable[[], bool], clock: Callable[[], int] = time.time_ns
@@ -52,7 +56,7 @@ class SpanObserver(NullObserver):
                 self._recorder.record(span)
 
     def passed(self, now: int, seconds: float, /) -> None:  # noqa: ARG002
-        """Rounds that decide nothing leave no span."""
+        """Record a round; a round without decisions leaves no span."""
         if self._round is not None:
             ended = self._clock()
             began = min(self._began, ended - int(seconds * SECOND))
@@ -86,7 +90,7 @@ def _counts(decisions: Sequence[Decision]) -> dict[str, Attribute]:
 
 
 def _decided(decision: Decision, cycle: SpanContext, began: int, ended: int) -> Iterator[TraceSpan]:
-    """Who goes on waiting has no span: it may be tried each second."""
+    """The spans of decisions. A workload that keeps waiting gets no span: it may be tried each second."""
     workload = _of(decision)
     whole = admission(workload)
     if whole is None:
@@ -124,7 +128,7 @@ def _stored(before: Workload, after: Workload, now: int) -> Iterator[TraceSpan]:
 def _part(
     name: str, whole: SpanContext, began: int, ended: int, attributes: dict[str, Attribute], *links: SpanContext
 ) -> TraceSpan:
-    """What is a part of the way to admission, or happened after it."""
+    """A span that is part of the way to admission, or comes after it."""
     own = SpanContext(whole.trace, secrets.token_hex(8))
     return TraceSpan(name, own, began, ended, attributes, Parent(whole.span), links)
 

@@ -1,10 +1,10 @@
-"""Which part decides for a ClusterQueue, as its status says, and who may change that.
+"""The part that decides for a ClusterQueue, as the ClusterQueue's status says, and the rules for changing it.
 
 A claim is one or two conditions of the ClusterQueue. The type names the part: `part.quotree.dev/batch` with status True
-means that the part `batch` decides, with status Unknown that it asks for the ClusterQueue. Without any, the default
-part decides. The part that decides is the only one that names another: so a claim always has one holder, whatever
-others have seen of it. They are conditions, since `kubectl replace` and GitOps tools drop annotations, but write no
-status.
+means that the part `batch` decides, with status Unknown that it requests the ClusterQueue. Without any such condition
+the default part decides. Only the part that decides may name another. So a claim always has one holder, whatever other
+parts have seen of it. The claim is in conditions because `kubectl replace` and GitOps tools drop annotations, but do
+not write the status.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
 def valid(part: str) -> bool:
-    """Whether a part may have this name: it becomes the end of the name of a Lease, and of a condition's type."""
+    """Whether a part may have this name, which becomes the end of a Lease's name, and of a condition's type."""
     return _NAME.fullmatch(part) is not None
 
 
 def lease_of(lease: str, part: str) -> str:
-    """The Lease of a part, by that of the default part: two processes of one part must not have two."""
+    """The name of a part's Lease, from the default part's: two processes of one part must not have two Leases."""
     return lease if part == DEFAULT else f"{lease}-{part}"
 
 
 @dataclass(frozen=True, slots=True)
 class TreeClaim:
-    """`part` decides, NOBODY where the conditions contradict each other. `asked`: the part that asks for it, or empty.
+    """A claim.
 
-    `given`: the status names the part, so the ClusterQueue may have been another part's before.
+    `part`: the part that decides; NOBODY if the conditions contradict each other.
+    `asked`: the part that requests the ClusterQueue; empty for none.
+    `given`: the status names the part, so the ClusterQueue may have belonged to another part before.
     """
 
     part: str = DEFAULT
@@ -56,7 +58,7 @@ UNCLAIMED = TreeClaim()
 
 
 def read_claim(status: Mapping[str, Any]) -> TreeClaim:
-    """Of the status of a ClusterQueue."""
+    """Read the claim from the status of a ClusterQueue."""
     deciding: list[str] = []
     asking: list[str] = []
     for each in map(mapping, listing(status.get("conditions"))):
@@ -70,10 +72,10 @@ def read_claim(status: Mapping[str, Any]) -> TreeClaim:
 
 
 def next_claim(claim: TreeClaim, wanted: str | None, me: str, *, idle: bool) -> TreeClaim | None:
-    """What the part `me` makes of a claim; None where that is not its to change, or nothing is to be changed.
+    """The claim after the turn of the part `me`; None if `me` may not change it, or has nothing to change.
 
-    `wanted`: the part that the root of the tree names; None where there is no root, on a cycle of Cohorts.
-    `idle`: no write of this part about the work of the tree is under way.
+    `wanted`: the part that the root of the tree names; None without a root, on a cycle of Cohorts.
+    `idle`: no write of this part about the tree's work is in flight.
     """
     if wanted is None or claim.part == NOBODY:
         return None
@@ -88,7 +90,7 @@ def next_claim(claim: TreeClaim, wanted: str | None, me: str, *, idle: bool) -> 
 
 
 def claim_status(before: Stored, claim: TreeClaim, now: int) -> dict[str, Any]:
-    """The part of a ClusterQueue's status that says so (moment in whole seconds, as nanoseconds)."""
+    """The fields of a ClusterQueue's status that hold the claim (moment in whole seconds, as nanoseconds)."""
     others = [each for each in listing(before.status.get("conditions")) if not _of_part(each)]
     made = [_condition(claim.part, _DECIDES, "Decides", _message(claim), before, now)]
     if claim.asked:
@@ -98,7 +100,7 @@ def claim_status(before: Stored, claim: TreeClaim, now: int) -> dict[str, Any]:
 
 
 def claim_patch(resource: Any, name: str, before: Stored, claim: TreeClaim, now: int) -> Patch:
-    """Bound to the version that was read: of two who change a claim, one fails."""
+    """The patch of the claim, bound to the version that was read: of two processes that change it, one fails."""
     body = {"status": claim_status(before, claim, now)}
     return Patch(resource, None, name, body, before.version, MANAGER, "status")
 

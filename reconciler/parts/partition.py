@@ -1,11 +1,11 @@
-"""For which trees this process decides, where several parts share a cluster.
+"""The trees that this process decides for, where several parts share a cluster.
 
-A tree is decided by the part that holds each of its ClusterQueues, while nobody asks for one of them. Claims give each
-ClusterQueue one holder (`claims`), so two parts never decide for one tree, also while they see its shape at different
-moments: where views differ, or two trees have become one, nobody decides until one part holds all.
+The part that holds every ClusterQueue of a tree decides for the tree, unless another part requests one of them. Claims
+give each ClusterQueue one holder (`claims`). So two parts never decide for one tree, even if they see its shape at
+different moments: if views differ, or two trees have become one, no part decides until one part holds all.
 
-What a part was given counts for nothing until the Workloads were listed after that: the part before may have written
-what a watch has not reported yet.
+A ClusterQueue that this part was given counts only after the Workloads were listed again, because the part before may
+have written changes that the watch has not reported yet.
 """
 
 from __future__ import annotations
@@ -34,7 +34,12 @@ _OF_ALL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PartitionedTree:
-    """`queues` by name. `wanted`: the part that its root names, None on a cycle. `decides`: this process does."""
+    """A tree.
+
+    `queues`: its ClusterQueues by name.
+    `wanted`: the part that its root names; None on a cycle.
+    `decides`: this process decides for the tree.
+    """
 
     queues: tuple[str, ...]
     wanted: str | None
@@ -43,8 +48,10 @@ class PartitionedTree:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """`gained`: ClusterQueues that this part has come to look after, or this process to decide for. `freed`: what
-    somebody may wait for who could write nothing of it before.
+    """The result of a change.
+
+    `gained`: ClusterQueues that this part now manages, or this process now decides for.
+    `freed`: objects that this process could not write before; items may wait for them.
     """
 
     gained: Sequence[str] = ()
@@ -55,10 +62,10 @@ _NO_CHANGE = Changed()
 
 
 class TreePartition:
-    """`me` is the part of this process. What is observed counts from the next `refresh` on.
+    """`me` is the part of this process. Observed objects count from the next `refresh` on.
 
-    `due`: ClusterQueues whose claim this part may have to change. `world.undecided` has those that it decides nothing
-    for.
+    `due`: ClusterQueues whose claim this part may have to change.
+    `world.undecided`: the ClusterQueues that this process decides nothing for.
     """
 
     def __init__(self, world: World, me: str = DEFAULT) -> None:
@@ -79,7 +86,7 @@ class TreePartition:
     # --- what is observed
 
     def observe(self, observed: Observed[object]) -> None:
-        """A ClusterQueue or a Cohort. Most of their news is of usage, and changes nothing here."""
+        """Take in a ClusterQueue or a Cohort. Most of their changes are of the usage, and change nothing here."""
         key = observed.key
         if observed.value is None:
             self._seen.pop(key, None)
@@ -99,7 +106,7 @@ class TreePartition:
         self._dirty[key] = None
 
     def lead(self) -> None:
-        """This process leads from now on; what others were given and gave back meanwhile is not known yet."""
+        """This process leads from now on. Other leaders may have changed claims that are not known yet."""
         self._held.clear()
         self._listing.clear()
         self._lists += 1
@@ -109,11 +116,11 @@ class TreePartition:
 
     @property
     def outdated(self) -> bool:
-        """Whether there is something to take in."""
+        """Whether observed objects are still to be taken in."""
         return bool(self._dirty)
 
     def refresh(self) -> Changed:
-        """Take in what was observed."""
+        """Take in the observed objects."""
         if not self._dirty:
             return _NO_CHANGE
         dirty, self._dirty = self._dirty, {}
@@ -132,7 +139,7 @@ class TreePartition:
         return Changed(gained, [*self.waiting_for(gained), *((COHORT, node.name) for node in cohorts)])
 
     def _root(self, node: QuotaNode) -> QuotaNode:
-        """Of what is on or below a cycle, which has no root, one and the same Cohort of it."""
+        """The root of a node. Nodes on or below a cycle have no root; all share one Cohort of the cycle."""
         cycle = self._world.state.tree.broken(node)
         return min(cycle, key=lambda each: each.name) if cycle else node.root
 
@@ -145,7 +152,7 @@ class TreePartition:
                 yield from (node.name for node in stored_below(cohort) if node.is_queue)
 
     def _judge(self, root: QuotaNode) -> list[str]:
-        """Who decides for a tree, worked out once for all that changed in it; what this part has come to look after."""
+        """Compute which part decides for a tree, once for all changes, and the ClusterQueues that this part gains."""
         key = (CLUSTER_QUEUE if root.is_queue else COHORT, root.name)
         queues = tuple(sorted(node.name for node in stored_below(root) if node.is_queue))
         for name in queues:
@@ -165,7 +172,10 @@ class TreePartition:
         return gained
 
     def _hold(self, name: str) -> None:
-        """What was never given to anybody is the default part's from the beginning; the rest waits for a list."""
+        """The ClusterQueues that this part holds. One without a claim belongs to the default part at once; a claimed
+        one waits
+        for a list.
+        """
         claim = self._claim(name)
         if claim.part != self.me:
             self._held.discard(name)
@@ -193,9 +203,9 @@ class TreePartition:
         self._world.undecided.discard(name)
 
     def counts(self) -> Mapping[tuple[str, bool], int]:
-        """How many ClusterQueues each part holds, in trees that a part decides for by its claims, and in others.
+        """The number of ClusterQueues that each part holds: in trees that the part decides for, and in others.
 
-        May be called from any thread; it is as of a moment ago.
+        May be called from any thread; the numbers may be slightly out of date.
         """
         found: Counter[tuple[str, bool]] = Counter()
         for tree in [*self.trees.values()]:
@@ -211,7 +221,7 @@ class TreePartition:
     # --- lists
 
     def ask_for_list(self) -> int:
-        """The number of a list of all Workloads that is to begin now; 0 where none is needed, or one is under way.
+        """The number of a list of all Workloads that should begin now; 0 if none is needed, or one is in progress.
 
         The number is negative: no leader waits for it, see `ListProgress.ask`.
         """
@@ -223,7 +233,7 @@ class TreePartition:
         return -self._lists
 
     def listed(self, request: int) -> None:
-        """That list was taken in."""
+        """The requested list was taken in."""
         for name in [name for name, number in self._listing.items() if 0 < number == -request]:
             del self._listing[name]
             self._held.add(name)
@@ -232,28 +242,31 @@ class TreePartition:
     # --- who looks after what
 
     def holds(self, queue: str) -> bool:
-        """Whether this part is the one that may write about the ClusterQueue and its work, or decides already."""
+        """Whether this part may write about the ClusterQueue and its work, or decides for it already."""
         return self._claim(queue).part == self.me if queue in self._world.state.queues else self.me == DEFAULT
 
     def decides(self, queue: str) -> bool:
-        """Whether this process decides for the work of the ClusterQueue. Of one that is not there the default part."""
+        """Whether this process decides for the ClusterQueue's work.
+
+        A ClusterQueue that does not exist is the default part's.
+        """
         if queue in self._root_of:
             return queue not in self._world.undecided
         return self.me == DEFAULT and self._claim(queue) == UNCLAIMED
 
     def queue_of(self, workload: Workload) -> str:
-        """Where it holds quota, else where it waits; empty if nowhere."""
+        """The ClusterQueue in which the Workload holds quota, else the one in which it waits; empty for none."""
         if workload.reserved and workload.admission is not None:
             return workload.admission.cluster_queue
         return self.behind(workload.local_queue)
 
     def behind(self, local_queue: str) -> str:
-        """The ClusterQueue that the LocalQueue (`namespace/name`) names; empty where there is no such LocalQueue."""
+        """The ClusterQueue that the LocalQueue (`namespace/name`) names; empty if the LocalQueue does not exist."""
         local = self._world.queues.local_queues.get(local_queue)
         return local.cluster_queue if local is not None else ""
 
     def away(self, kind: str, name: str) -> bool:
-        """Whether another part looks after the object, or nobody does at the moment: nothing is written of it."""
+        """Whether another part manages the object, or no part does at the moment: it must not be written."""
         if kind == WORKLOAD:
             workload = self._world.workloads.get(name)
             return workload is not None and not self.decides(self.queue_of(workload))
@@ -268,7 +281,10 @@ class TreePartition:
         return kind in _OF_ALL and self.me != DEFAULT
 
     def _reports(self, cohort: str) -> bool:
-        """Whether it writes the status of the Cohort; of a tree that nobody decides for the default part does."""
+        """Whether this process writes the status of the Cohort.
+
+        In a tree that no part decides for, the default part does.
+        """
         node = self._world.state.tree.cohorts.get(cohort)
         tree = self.trees.get((COHORT, self._root(node).name)) if node is not None else None
         if tree is None:
@@ -277,7 +293,7 @@ class TreePartition:
         return self.me in holders if len(holders) == 1 else self.me == DEFAULT
 
     def waiting_for(self, queues: Iterable[str]) -> Iterator[Key]:
-        """What somebody may wait for until this process decides for these ClusterQueues."""
+        """The keys that items may wait for until this process decides for these ClusterQueues."""
         world = self._world
         for name in queues:
             yield CLUSTER_QUEUE, name
@@ -288,13 +304,13 @@ class TreePartition:
                 yield from self.at_local_queue(local)
 
     def at_local_queue(self, local: str) -> Iterator[Key]:
-        """Work that names the LocalQueue, or will."""
+        """The key of work that names the LocalQueue, now or later."""
         yield WORK_AT, local
         for workload in (*self._world.queues.waiting_at(local), *self._world.queues.gated_at(local)):
             yield WORKLOAD, workload.key
 
 
 def _above(observed: Observed[object]) -> str | None:
-    """The Cohort that a ClusterQueue or a Cohort names."""
+    """The Cohort that a ClusterQueue or a Cohort names as its parent."""
     queue, cohort = CLUSTER_QUEUE_VIEW.value(observed), COHORT_VIEW.value(observed)
     return queue[0].cohort if queue is not None else cohort.parent if cohort is not None else None

@@ -1,4 +1,4 @@
-"""What a workload asks of the autoscaler: a ProvisioningRequest and a PodTemplate for each pod set that needs nodes.
+"""The requests of a workload to the autoscaler: a ProvisioningRequest, and a PodTemplate for each pod set to provision.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
 """
@@ -28,8 +28,10 @@ _CONTAINERS = ("containers", "initContainers")
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Pods alike that new nodes are asked for. `pod_sets`: those of the workload, the first gives the PodTemplate its
-    name."""
+    """Equal pods that new nodes are requested for.
+
+    `pod_sets`: their pod sets; the first one names the PodTemplate.
+    """
 
     pod_sets: tuple[str, ...]
     count: int
@@ -54,7 +56,7 @@ def _shortened(name: str) -> str:
 
 
 def needing(workload: Workload, config: ProvisioningConfig) -> list[str]:
-    """The pod sets that need new nodes: pods of them ask for something that the config manages."""
+    """The pod sets that need new nodes: their pods request a resource that the config manages."""
     counts = _counts(workload)
     return [
         pod_set.name
@@ -64,7 +66,7 @@ def needing(workload: Workload, config: ProvisioningConfig) -> list[str]:
 
 
 def _counts(workload: Workload) -> dict[str, int]:
-    """As admitted, by pod set."""
+    """The number of pods of each pod set, as admitted."""
     counts = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     for assigned in workload.admission.assignments if workload.admission is not None else ():
         if assigned.count is not None:
@@ -83,7 +85,10 @@ def _asks_for(spec: Mapping[str, Any], managed: frozenset[str]) -> bool:
 def demands(
     workload: Workload, manifest: Manifest, config: ProvisioningConfig, placed: Mapping[str, PodChanges]
 ) -> list[Demand]:
-    """`placed`: where the pods of each pod set go. Raises CannotStart where a pod set contradicts its flavor."""
+    """The demands of a workload. Raises CannotStart if a pod set contradicts its flavor.
+
+    `placed`: the changes of each pod set for its flavor.
+    """
     counts, alike = _counts(workload), _ALIKE.get(config.merge)
     found: dict[object, Demand] = {}
     templates = {
@@ -102,7 +107,7 @@ def demands(
 
 
 def _template(original: Manifest, placed: PodChanges) -> Manifest:
-    """The pods as the autoscaler is to see them: on the nodes of their flavor, requesting what they are limited to."""
+    """The pod template for the autoscaler: placed on the nodes of their flavor, with limits as default requests."""
     made = started(original, replace(placed, labels={}, annotations={}))
     spec = mapping(made.get("spec"))
     asking = {
@@ -112,7 +117,7 @@ def _template(original: Manifest, placed: PodChanges) -> Manifest:
 
 
 def _requesting(holder: Mapping[str, Any]) -> dict[str, Any]:
-    """A container, or a pod's spec, whose limits are requests where it has none."""
+    """A container, or a pod's spec, with its limits as requests if it has none."""
     resources = mapping(holder.get("resources"))
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
     if limits.keys() <= requests.keys():
@@ -125,7 +130,7 @@ def _identical(made: Manifest) -> object:
 
 
 def _scheduled_alike(made: Manifest) -> object:
-    """What the scheduler goes by: requests and placement, not limits, images or names."""
+    """The fields that scheduling depends on: requests and placement, not limits, images or names."""
     spec = mapping(made.get("spec"))
     without = {
         key: [_unlimited(mapping(each)) for each in listing(spec.get(key))] for key in _CONTAINERS if key in spec
@@ -154,14 +159,14 @@ def mark(workload: Workload) -> str:
 
 
 def parameters(manifest: Manifest, config: ProvisioningConfig) -> dict[str, str]:
-    """Those of the config, and over them what the workload's annotations say."""
+    """The parameters of the config, overridden by the workload's annotations."""
     annotations = texts(metadata(manifest).get("annotations"))
     own = {key.removeprefix(PARAMETER): value for key, value in annotations.items() if key.startswith(PARAMETER)}
     return {**config.parameters, **own}
 
 
 def pod_template(name: str, workload: Workload, demand: Demand) -> dict[str, Any]:
-    """It belongs to the Workload until the request is there."""
+    """The PodTemplate to create. It belongs to the Workload until the request exists."""
     return {
         "apiVersion": "v1",
         "kind": "PodTemplate",
@@ -200,7 +205,7 @@ def _meta(name: str, workload: Workload) -> dict[str, Any]:
 
 
 def owned_by_request(request: Controlled) -> dict[str, Any]:
-    """The merge patch of a PodTemplate that goes with the request from now on."""
+    """The merge patch that makes the request own a PodTemplate."""
     reference = owner(f"{AUTOSCALING}/v1", "ProvisioningRequest", request.name, request.uid)
     return {"metadata": {"ownerReferences": [reference]}}
 

@@ -1,4 +1,4 @@
-"""ProvisioningRequestConfig, ProvisioningRequest and PodTemplate, as far as anything depends on them.
+"""The fields of ProvisioningRequestConfig, ProvisioningRequest and PodTemplate that decisions depend on.
 
 Source: Kueue v0.19, apis/kueue/v1beta2/provisioningrequestconfig_types.go; autoscaling.x-k8s.io/v1.
 """
@@ -23,7 +23,11 @@ for nodes that others may have by now. Objects that Kueue made have none."""
 
 @dataclass(frozen=True, slots=True)
 class RetryStrategy:
-    """`limit` retries; the waits between them in seconds, from `base`, doubled each time, to `most`."""
+    """How failed requests are retried.
+
+    `limit`: the number of retries.
+    `base`, `most`: the first and the longest wait in seconds; each wait is twice the one before.
+    """
 
     limit: int = 3
     base: int = 60
@@ -35,8 +39,11 @@ class RetryStrategy:
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningConfig:
-    """`managed`: pod sets that ask for none of these need no new nodes; empty: all do. `selectors`: the label of nodes,
-    and the detail of the request that has its value. `merge` is its podSetMergePolicy.
+    """The fields of a config.
+
+    `managed`: pod sets that request none of these resources need no new nodes; empty: all do.
+    `selectors`: a node label, and the detail of the request that has its value.
+    `merge`: its podSetMergePolicy.
     """
 
     name: str
@@ -50,7 +57,11 @@ class ProvisioningConfig:
 
 @dataclass(frozen=True, slots=True)
 class Controlled:
-    """An object, and the one that controls it: `kind`, `name` and uid, all empty for none. `mark`: see MARK."""
+    """An object and its controller.
+
+    `kind`, `name` and uid: those of the controller, all empty for none.
+    `mark`: see MARK.
+    """
 
     namespace: str
     name: str
@@ -69,7 +80,11 @@ class Controlled:
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningRequest:
-    """`templates` are the names of its PodTemplates; `details` what its class says about the new nodes."""
+    """A request.
+
+    `templates`: the names of its PodTemplates.
+    `details`: the details that its class reports about the new nodes.
+    """
 
     meta: Controlled
     class_name: str
@@ -99,7 +114,7 @@ def read_provisioning_config(manifest: Manifest) -> ProvisioningConfig:
 
 
 def _backoff(strategy: Mapping[str, object]) -> RetryStrategy:
-    """Null is as good as absent."""
+    """Read the backoff. Null counts as absent."""
     written = (strategy.get(key) for key in ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds"))
     usual = RetryStrategy()
     limit, base, most = (max(0, value) if isinstance(value, int) else None for value in written)

@@ -24,7 +24,11 @@ _CLASS = f"{AUTOSCALING}/provisioning-class-name"
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningAttempt:
-    """A check of a workload that holds quota. `config` None: there is none. `request` None: there is none yet."""
+    """A check of a workload that holds quota.
+
+    `config`: None if it does not exist.
+    `request`: None if it does not exist yet.
+    """
 
     workload: Workload
     check: CheckState
@@ -32,7 +36,7 @@ class ProvisioningAttempt:
     request: ProvisioningRequest | None
 
     def next(self) -> CheckState:
-        """The state that the check is to have; each attempt is retried or rejected once, then an eviction resets it."""
+        """The next state of the check. Each attempt is retried or rejected once, then an eviction resets the check."""
         if self.check.state in (RETRY, REJECTED):
             return self.check
         if self.config is None:
@@ -74,9 +78,9 @@ class ProvisioningAttempt:
 def _updates(
     workload: Workload, request: ProvisioningRequest, config: ProvisioningConfig
 ) -> Iterator[Mapping[str, Any]]:
-    """What the pods get, so that they take the nodes that were made for them.
+    """The changes of the pods that place them on the nodes that were created for them.
 
-    One for each pod set that has a PodTemplate of its own. Details that the request lacks are left out.
+    There is one update for each pod set with a PodTemplate of its own. Details that the request lacks are left out.
     """
     selector = {key: request.details[detail] for key, detail in config.selectors if detail in request.details}
     annotations = {_CONSUME: request.meta.name, _CLASS: request.class_name}

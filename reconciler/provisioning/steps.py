@@ -1,4 +1,4 @@
-"""What is written next for a workload whose admission checks ask for new nodes.
+"""The next writes for a workload whose admission checks request new nodes.
 
 Each call starts from the objects as they are. Writes are bound to what was read: a patch to a version, a deletion to a
 uid. Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
@@ -49,12 +49,14 @@ FAILED_CREATE = "FailedCreate"
 
 @dataclass(frozen=True)
 class ProvisioningCase:
-    """A workload, and what there is for it.
+    """A workload and the objects around it.
 
-    `configs`: of its checks those that are ours, each with its config or None. `requests` and `templates`: all that
-    there are, by `namespace/name`; `owned` are keys of requests, `own_templates` of PodTemplates, that belong to it.
-    `doomed`: uids of what was to be deleted before. `cleanup`: requests go when it is evicted, else only when it is
-    finished.
+    `configs`: the workload's checks that are ours, each with its config or None.
+    `requests`, `templates`: all existing ones, by `namespace/name`.
+    `owned`: the keys of the workload's requests.
+    `own_templates`: the keys of its PodTemplates.
+    `doomed`: the uids of objects that were deleted before.
+    `cleanup`: requests are deleted when the workload is evicted, else only when it is finished.
     """
 
     observed: Observed[Workload]
@@ -69,7 +71,7 @@ class ProvisioningCase:
     cleanup: bool = True
 
     def steps(self) -> list[WantedWrite]:
-        """Nothing while it is others' turn."""
+        """The next writes; empty while another controller has to act."""
         workload = self.workload
         if workload.finished or (workload.evicted and self.cleanup):
             return [*self._deletions(self.owned, self.own_templates)]
@@ -79,14 +81,14 @@ class ProvisioningCase:
 
     @property
     def at_work(self) -> bool:
-        """Whether it holds quota, so that its requests matter."""
+        """Whether the workload holds quota, so that its requests matter."""
         workload = self.workload
         return (
             workload.reserved and workload.active and not (workload.evicted or workload.finished or workload.deleting)
         )
 
     def needs(self) -> Iterator[Key]:
-        """The objects that its steps depend on, whether they are there or not."""
+        """The objects that its steps depend on, whether they exist or not."""
         namespace = self.workload.namespace
         for check in self._checks if self.at_work else ():
             name = self._named(check)
@@ -116,20 +118,20 @@ class ProvisioningCase:
         return self.requests.get(f"{self.workload.namespace}/{name}")
 
     def _mine(self, request: ProvisioningRequest | None) -> ProvisioningRequest | None:
-        """A request of that name that belongs to somebody else says nothing about this workload."""
+        """The request, if it belongs to this workload. A request with that name may belong to another one."""
         return request if request is not None and request.meta.owner == self.workload.uid else None
 
     def _goes(self, meta: Controlled) -> bool:
         return meta.deleting or meta.uid in self.doomed or self._stale(meta)
 
     def _stale(self, meta: Controlled) -> bool:
-        """Whether it was made for an earlier reservation. It may have been evicted since and nobody looked."""
+        """Whether the request was made for an earlier reservation: an eviction since then may have gone unnoticed."""
         return self.cleanup and meta.mark not in ("", mark(self.workload))
 
     # --- states
 
     def _states(self) -> list[WantedWrite]:
-        """All of them in one write; the change itself is reported as an Event."""
+        """The states of all checks in one write; an Event reports the change."""
         checks = self.workload.checks
         for check in self._checks:
             request = self._that_counts(check)
@@ -138,7 +140,7 @@ class ProvisioningCase:
         return self._written(checks)
 
     def _that_counts(self, check: CheckState) -> ProvisioningRequest | None:
-        """The request of the present attempt, unless another one is to take its place."""
+        """The request of the present attempt, unless it is to be replaced."""
         request, config = self._mine(self._request(self._named(check))), self.configs[check.name]
         if request is None or self._goes(request.meta):
             return None
@@ -146,7 +148,7 @@ class ProvisioningCase:
         return None if replaced else request
 
     def _written(self, checks: tuple[CheckState, ...], why: str = "") -> list[WantedWrite]:
-        """`why`: what went wrong, if something did."""
+        """The result of a write. `why`: the error, if there was one."""
         patch = status_patch(self.workload, replace(self.workload, checks=checks), MANAGER)
         if patch is None:
             return []
@@ -176,14 +178,14 @@ class ProvisioningCase:
             yield from self._complete(check, config, name, request)
 
     def _in_step(self, request: ProvisioningRequest, config: ProvisioningConfig) -> bool:
-        """Whether it asks for what would be asked for now; a request cannot be changed, only replaced."""
+        """Whether the request equals the one that would be made now; a request cannot be changed, only replaced."""
         wanted = config.class_name, parameters(self.manifest, config)
         return (request.class_name, request.parameters) == wanted
 
     def _complete(
         self, check: CheckState, config: ProvisioningConfig, name: str, request: ProvisioningRequest | None
     ) -> Iterator[WantedWrite]:
-        """The PodTemplates come first, then the request, which then owns them."""
+        """Create what is missing: the PodTemplates first, then the request, which owns them from then on."""
         try:
             placed = changes(self.workload, self.flavors)
             if placed is None:
@@ -204,7 +206,7 @@ class ProvisioningCase:
     def _template(
         self, check: CheckState, request_named: str, demand: Demand, request: ProvisioningRequest | None
     ) -> Iterator[WantedWrite]:
-        """What is missing of one PodTemplate. One of an earlier request of the same name may say something else."""
+        """The write that a PodTemplate needs. One of an earlier request with the same name may have other contents."""
         name = template_name(request_named, demand.pod_sets[0])
         key = (TEMPLATES.kind, f"{self.workload.namespace}/{name}")
         there, about = self.templates.get(key[1]), reference(self.workload)
@@ -224,7 +226,7 @@ class ProvisioningCase:
             yield from self._failed(check, f'PodTemplate "{name}" exists and belongs to another object')
 
     def _usable(self, template: str) -> bool:
-        """Whether a request can name the PodTemplate: it is there, and was made for this workload."""
+        """Whether a request can name the PodTemplate: it exists, and was made for this workload."""
         there = self.templates.get(f"{self.workload.namespace}/{template}")
         return there is not None and not self._goes(there) and there.owner == self.workload.uid
 
@@ -235,7 +237,7 @@ class ProvisioningCase:
     # --- what goes
 
     def _left_over(self) -> Iterator[str]:
-        """Requests of earlier reservations, and of checks that it no longer has."""
+        """Requests of earlier reservations, and of checks that the workload no longer has."""
         kept = {
             request_name(self.workload.name, check.name, attempt)
             for check in self._checks
@@ -247,7 +249,7 @@ class ProvisioningCase:
                 yield key
 
     def _attempts(self, check: CheckState) -> range:
-        """Those whose requests are kept: the present one, and before it those that no eviction took away."""
+        """The attempts whose requests are kept: the present one, and earlier ones that no eviction has removed."""
         present = (check.retries or 0) + 1
         return range(present if self.cleanup else 1, present + 1)
 

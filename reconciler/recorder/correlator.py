@@ -1,8 +1,8 @@
-"""Events on the object that a person looks at: what happened to it and why, under Kueue's reasons.
+"""Collects Events on objects, with Kueue's reasons: what happened to the object and why.
 
-Few are written, whatever happens: an Event that repeats soon after is counted and written once when that time is
-over, and all Events together keep to a rate. So a tree of thousands in a cycle, or a Workload that is tried each
-second, makes no storm. Events say what happened; conditions say what is. One that is lost with a restart is no loss.
+Few Events are written. An Event that repeats within a short time is counted, and written once when that time is over;
+all Events together are limited by a rate. So a tree of thousands in a cycle, or a Workload that is tried each second,
+causes no flood. Events say what happened; conditions say what is. An Event that a restart loses does no harm.
 Source: Kueue v0.19, the reasons of pkg/scheduler and pkg/controller/core.
 """
 
@@ -66,9 +66,10 @@ class _Series:
 
 @dataclass
 class EventCorrelator:
-    """Collects Events and gives out those that are to be written. `source` is the component that emits them.
+    """Collects Events and returns those that should be written.
 
-    `dropped` counts those that were recorded and never written.
+    `source`: the component that emits the Events.
+    `dropped`: the number of Events that were recorded and never written.
     """
 
     source: str = "kueue"
@@ -81,7 +82,7 @@ class EventCorrelator:
     _named: int = 0
 
     def record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> bool:
-        """Something happened to an object, at this moment in nanoseconds. Whether it is another thing than the last."""
+        """Record an Event at this moment in nanoseconds. Returns whether it differs from the last one."""
         subject = _Subject(about, reason, WARNING if warning else NORMAL)
         known = self._series.pop(subject, None)
         new = known is None or known.message != message or now >= known.last + QUIET
@@ -96,7 +97,10 @@ class EventCorrelator:
         return new
 
     def due(self, now: int, *, calm: bool = True) -> list[Create]:
-        """What may be written now, in the order in which it was recorded. `calm`: little else is being written."""
+        """The Events that may be written now, in the order in which they were recorded.
+
+        `calm`: few other writes are in flight.
+        """
         self._refill(now)
         if not calm and now < self._given_out + _TRICKLE:
             return []
@@ -119,7 +123,7 @@ class EventCorrelator:
         self._filled = now
 
     def _forget(self) -> None:
-        """Keep within bounds: what waits longest is not written, what is longest past is not remembered."""
+        """Keep within bounds: the Events that have waited longest are dropped, and the oldest series are forgotten."""
         while len(self._waiting) > _BACKLOG:
             series = self._series.pop(self._waiting.popleft())
             self.dropped += series.count

@@ -1,7 +1,7 @@
-"""Events as lines of the log, with the id under which a Workload is followed.
+"""Events as lines of the log, with the trace id of the Workload.
 
-At a rate, since a burst admits two thousand Workloads a second: what happens rarely is there in full, of what happens
-often a sample that says how much it leaves out.
+The rate is limited, because a burst admits two thousand Workloads a second. Rare events are logged in full; of frequent
+ones a sample is logged that tells how many it omits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Journal:
         self._budgets: dict[str, _Budget] = {}
 
     def note(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
-        """Log it, unless there were many for this reason."""
+        """Log the Event, unless there were too many for this reason."""
         budget = self._budget(reason, now)
         if budget.left < 1:
             budget.omitted += 1
@@ -63,7 +63,7 @@ class Journal:
 
 
 def followed(about: ObjectReference | None) -> dict[str, str]:
-    """For log lines: the uid of an object, and the trace of its Workload, as far as they are known."""
+    """The fields of log lines: the uid of an object and the trace of its Workload, if they are known."""
     if about is None:
         return {}
     found = {"uid": about.uid, "trace": about.trace}

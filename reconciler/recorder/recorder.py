@@ -1,4 +1,4 @@
-"""Records Events about Workloads, jobs, queues and Cohorts, at a rate that makes no storm; the log has them as well."""
+"""Records Events about Workloads, jobs, queues and Cohorts at a limited rate, and in the log as well."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VERBS: dict[type, str] = {Create: "create", Patch: "change", Delete: "delete"}
 
 
 class EventRecorder:
-    """Moments are in nanoseconds. An Event that is lost is no loss: conditions say what is."""
+    """Moments are in nanoseconds. A lost Event does no harm: conditions say what is."""
 
     def __init__(self) -> None:
         self._events = EventCorrelator()
@@ -28,7 +28,7 @@ class EventRecorder:
     def _record(
         self, about: ObjectReference | None, reason: str, message: str, now: int, *, warning: bool = False
     ) -> None:
-        """It happened, again or not."""
+        """Record an Event, new or repeated."""
         if about is None:
             return
         self._events.record(about, reason, message, now, warning=warning)
@@ -42,13 +42,13 @@ class EventRecorder:
             self._record(about, news.reason, news.message, now, warning=news.warning)
 
     def preempted(self, decision: Preempt, now: int) -> None:
-        """On the preemptor, whom it displaces; the change of the victim records the rest."""
+        """An Event on the preemptor that names its victim; the change of the victim records the others."""
         victim = decision.target.reservation.workload
         message = f"Preempted {victim.key} (UID: {victim.uid}): {decision.message}"
         self._record(reference(decision.preemptor), "PreemptedWorkload", message, now)
 
     def wanted(self, write: WantedWrite, now: int, workload: Workload | None = None) -> None:
-        """The Event of a write, where it has one. `workload`: what is known of the one that it concerns."""
+        """The Event of a write, if it has one. `workload`: the known Workload that it belongs to."""
         if write.reason and write.about is not None:
             about = concerning(write.about, workload)
             new = self._events.record(about, write.reason, write.message, now, warning=write.warning)
@@ -77,15 +77,15 @@ class EventRecorder:
         self._events.record(about, WITHOUT_EFFECT, message, now, warning=True)
 
     def due(self, now: int, *, calm: bool = True) -> list[Create]:
-        """The Events that may be written now; few unless it is `calm`, which is when little else is written."""
+        """The Events that may be written now. Fewer unless it is `calm`, that is, few other writes are in flight."""
         return self._events.due(now, calm=calm)
 
 
 def concerning(about: ObjectReference, workload: Workload | None) -> ObjectReference:
-    """With the trace of its Workload, where that is known."""
+    """The reference with the trace of its Workload, if that is known."""
     return about if workload is None or about.trace else replace(about, trace=workload_trace(workload))
 
 
 def _said(error: Exception) -> str:
-    """What the API server says, without the request."""
+    """The message of the API server, without the request."""
     return error.message or error.reason if isinstance(error, ApiError) else str(error)

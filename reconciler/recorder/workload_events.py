@@ -1,4 +1,4 @@
-"""What is worth an Event in the change of a Workload.
+"""The Events that follow from a change of a Workload.
 
 Source: Kueue v0.19, pkg/scheduler, pkg/workload/evict and pkg/controller/core.
 """
@@ -41,7 +41,7 @@ class News(NamedTuple):
 
 
 def workload_news(before: Workload, after: Workload) -> Iterator[News]:
-    """What is new about a Workload that was written."""
+    """The Events for a Workload that was written."""
     yield from _admission(before, after)
     yield from _waiting(before, after)
     yield from _leaving(before, after)
@@ -64,7 +64,7 @@ def _admission(before: Workload, after: Workload) -> Iterator[News]:
 
 
 def _gate(before: Workload, after: Workload) -> News | None:
-    """Nothing is wrong with who waits for the controllers that somebody named, nor with who did."""
+    """The Event for admission gates. It is not a warning: a controller that was named in the gate is expected."""
     now = after.conditions.get(QUOTA_RESERVED)
     if now is None or waits_at_gate(before) == waits_at_gate(after):
         return None
@@ -74,7 +74,7 @@ def _gate(before: Workload, after: Workload) -> News | None:
 
 
 def _waiting(before: Workload, after: Workload) -> Iterator[News]:
-    """Why it waits, where that is new; the eviction says how it lost its quota."""
+    """The Event for a new reason for waiting; an eviction has its own Event for lost quota."""
     old, now = before.conditions.get(QUOTA_RESERVED), after.conditions.get(QUOTA_RESERVED)
     if now is None or now.status == "True" or before.reserved or now.message in _SILENT:
         return
@@ -102,7 +102,7 @@ def _leaving(before: Workload, after: Workload) -> Iterator[News]:
 
 
 def _checks(before: Workload, after: Workload) -> Iterator[News]:
-    """Each by itself; an eviction resets them all, and says so."""
+    """The Events for single checks. An eviction resets them all, and its Event says so."""
     if not after.reserved or after.evicted:
         return
     old = {check.name: check.state for check in before.checks}

@@ -1,4 +1,4 @@
-"""What others have done in the loop's thread, which alone may touch the world: between two steps."""
+"""Calls that other threads run in the loop's thread, between two steps: only that thread may touch the world."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`run` must be short and must not raise: that would end the loop."""
+    """`run` must be short and must not raise: an error would end the loop."""
 
     run: Callable[[], None]
 
 
 def asked(question: Callable[[], T]) -> tuple[Call, Future[T]]:
-    """The call that answers a question, and where its answer or error arrives; one that is cancelled is not asked."""
+    """The call that answers a question, and the future for its result or error. A cancelled call is not run."""
     answer: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""The thread that owns the core: it hands over what arrives in the inbox, and has commands carried out."""
+"""The thread that owns the core: it passes messages from the inbox to the core, and commands to the executors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Message: TypeAlias = Event | Call
 
 
 class Executor(Protocol):
-    """Carries commands out, beside the loop; what came of them arrives in the inbox."""
+    """Executes commands beside the loop; the results arrive in the inbox."""
 
     def write(self, key: Key, action: Action) -> None: ...
 
@@ -56,7 +56,7 @@ class Leadership(Protocol):
 
 
 class WorkerPort(Protocol):
-    """Carries out what is asked of worker clusters; see `reconciler.objects.workers`."""
+    """Executes commands about worker clusters; see `reconciler.objects.workers`."""
 
     def write(self, cluster: str, key: Key, action: Action) -> None: ...
 
@@ -69,8 +69,11 @@ class WorkerPort(Protocol):
 
 @dataclass
 class Loop:
-    """`workers` None: there are none, and nothing is asked of them. `spans` None: writes are not traced. `clock` gives
-    the moment in nanoseconds.
+    """The loop.
+
+    `workers`: None if there are none; no command about them is executed then.
+    `spans`: None if writes are not traced.
+    `clock`: the present moment in nanoseconds.
     """
 
     core: Core
@@ -85,7 +88,7 @@ class Loop:
     _term: int = 0
 
     def round(self, patience: float = 0.5) -> None:
-        """Wait up to `patience` seconds for a message, hand over all there are, and let the core decide."""
+        """Wait up to `patience` seconds for a message, pass on all that have arrived, and let the core decide."""
         self._pace.listen(self.inbox, self._take, self.patience(patience), patience)
         now = self.clock()
         self._report_leadership(now)
@@ -96,7 +99,7 @@ class Loop:
         self.observer.passed(whole_second(now), self._pace.took)
 
     def patience(self, most: float) -> float:
-        """Seconds until the core has something to do even if nothing arrives."""
+        """The seconds until the core has something to do without a message."""
         now = self.clock()
         due = self.core.due_at(now)
         return most if due is None else max(0.0, min(most, (due - now) / SECOND))
@@ -110,7 +113,7 @@ class Loop:
             self._handle(message, self.clock())
 
     def _report_leadership(self, now: int) -> None:
-        """Leadership that was lost and came back within one round is reported as both: others may have written."""
+        """Report changes of leadership. A loss and a gain in one round are both reported: others may have written."""
         term, leads = self.permit.term(), self.permit.held()
         if self.core.leads and not (leads and term == self._term):
             self._handle(LeadershipLost(), now)

@@ -1,8 +1,8 @@
-"""How often the loop acts: it listens about as long as it acts, and a few milliseconds where it acted just now.
+"""The pace of the loop: after a turn it listens about as long as the turn took, or for a few milliseconds.
 
-A cycle costs the same whether one workload made room or ten. Where cycles are dear and news comes without end, so much
-of it is taken together that half of the time is left to those who read watches and send writes. Where they are cheap,
-news that comes within a few milliseconds shares a round, since a write takes as long. After a rest nobody waits.
+A cycle costs the same whether one workload released quota or ten. If cycles are expensive and news never stops, news is
+collected for so long that the threads of watches and writes get half of the time. If cycles are cheap, news within a
+few milliseconds shares a round, because a write takes as long. After an idle period the loop does not wait.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _HEARD = 5.0
 
 
 class RoundPace:
-    """Used as a context manager around what is done in a round. `took` is how long the round was, in seconds: with what
-    was taken in before, without waiting for it.
+    """A context manager around the work of a round.
+
+    `took`: the duration of the round in seconds, with the messages taken in before it, without waiting.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -45,8 +46,10 @@ class RoundPace:
         self._until = ended + min(_LONGEST, max(_SHORTEST, acted))
 
     def listen(self, inbox: queue.SimpleQueue[T], take: Callable[[T], None], first: float, rest: float) -> None:
-        """Take in what there is. `first`: how long the first of it is waited for, in seconds; `rest`: at most so long
-        for more of it.
+        """Take in the messages.
+
+        `first`: seconds to wait for the first message.
+        `rest`: at most so many seconds for more of them.
         """
         self._heard = 0.0
         with suppress(queue.Empty):

@@ -1,8 +1,8 @@
-"""Who may write: the holder of our Lease, and only while Kueue's own manager is not at work.
+"""The permission to write: this process holds our Lease, and Kueue's own manager is not running.
 
-Kueue's manager shows that it works by renewing its Lease. That Lease is followed in every namespace by its name; from
-the moment in which it is observed to be held until it was given up, or was not renewed for its whole duration, nothing
-is written here. What was not looked at yet counts as held.
+Kueue's manager renews its Lease while it runs. That Lease is watched in every namespace by its name. From the moment at
+which it is observed to be held, until it is released or was not renewed for its whole duration, nothing is written
+here. Until the Leases have been listed, they count as held.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DURATION = 15.0
 
 
 class LeasePermit(Protocol):
-    """Asked before each write; `held` is cheap and may be called from any thread."""
+    """Checked before each write; `held` is cheap and may be called from any thread."""
 
     def start(self) -> None: ...
 
@@ -38,20 +38,20 @@ class LeasePermit(Protocol):
     def held(self) -> bool: ...
 
     def inherits(self) -> bool:
-        """Whether whoever wrote before may still have writes on their way."""
+        """Whether writes of the process that wrote before may still arrive."""
 
     def term(self) -> int:
-        """Grows each time that somebody else may have written; also where it is held before and after."""
+        """A number that grows whenever another process may have written, even if the Lease is held before and after."""
 
 
 class Alone:
-    """For a process that no other one shares its cluster with: it may write until it stops."""
+    """For a process that shares its cluster with no other: it may write until it stops."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Nothing to begin."""
+        """Do nothing."""
 
     def stop(self) -> None:
         self._stopped.set()
@@ -67,13 +67,13 @@ class Alone:
 
 
 class Never:
-    """For who only looks on."""
+    """For a process that only observes."""
 
     def start(self) -> None:
-        """Nothing to begin."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
     def held(self) -> bool:
         return False
@@ -87,7 +87,12 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class LeaseClaim:
-    """A Lease as it was observed: who holds it, when the holder renewed it by its own clock, for how many seconds."""
+    """A Lease as it was observed.
+
+    `holder`: its holder.
+    `renewed`: when the holder renewed it, by its own clock.
+    `seconds`: its duration.
+    """
 
     key: str
     holder: str
@@ -107,7 +112,10 @@ class LeaseClaim:
 
 
 class Rival:
-    """Follows the Lease of another controller, Kueue's, from `start` to `stop`. `who` renews it, in words."""
+    """Follows the Lease of another controller, Kueue's, from `start` to `stop`.
+
+    `who`: the controller's name in messages.
+    """
 
     def __init__(
         self,
@@ -142,16 +150,16 @@ class Rival:
 
     @property
     def known(self) -> bool:
-        """Whether the API server reported it, and still does."""
+        """Whether the API server has listed the Leases, and still reports their changes."""
         if self._listed and self._reflector.state in _WATCHED:
             return True
         self._blind = self._clock()
         return False
 
     def active(self) -> LeaseClaim | None:
-        """The Lease by which Kueue's manager is at work, None where it is not.
+        """The Lease that shows that Kueue's manager is running; None if it is not.
 
-        While nothing was heard of the API server it may have been renewed, so its time begins anew.
+        While the API server is not heard of, a Lease may have been renewed, so its duration starts again.
         """
         now = self._clock()
         with self._lock:
@@ -159,24 +167,24 @@ class Rival:
             return next(lasting, None)
 
     def left(self) -> bool:
-        """Whether somebody is named in it still, who was lost and did not give it up."""
+        """Whether a Lease still names a holder that is gone and did not release it."""
         with self._lock:
             return bool(self._seen)
 
     @property
     def renewals(self) -> int:
-        """How often it was observed to be renewed."""
+        """The number of renewals that were observed."""
         return self._renewals
 
     def change(self, kind: ChangeKind, claim: LeaseClaim, _version: str = "") -> None:
-        """One Lease of that name was written, or is gone."""
+        """A Lease with that name was written, or is gone."""
         with self._lock:
             self._put(claim)
             if kind == "DELETED":
                 self._seen.pop(claim.key, None)
 
     def replace(self, claims: tuple[LeaseClaim, ...]) -> None:
-        """These are all Leases of that name."""
+        """These are all Leases with that name."""
         with self._lock:
             for key in self._seen.keys() - {claim.key for claim in claims}:
                 del self._seen[key]
@@ -185,7 +193,7 @@ class Rival:
             self._listed = True
 
     def _put(self, claim: LeaseClaim) -> None:
-        """From now on it lasts for its duration, unless it is the same as before or held by nobody."""
+        """The Lease is held for its duration from now on, unless it has not changed or names no holder."""
         before = self._seen.get(claim.key)
         if not claim.holder:
             self._seen.pop(claim.key, None)
@@ -195,17 +203,17 @@ class Rival:
 
 
 class NoRival:
-    """Nobody else does what we do."""
+    """No other controller does the same work."""
 
     who = "nobody"
     known = True
     renewals = 0
 
     def start(self) -> None:
-        """Nothing to begin."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
     def active(self) -> LeaseClaim | None:
         return None
@@ -215,7 +223,7 @@ class NoRival:
 
 
 class Manage:
-    """Held while our Lease is and that of a rival is not; a change is logged once."""
+    """Held while our Lease is held and the rival's is not. A change is logged once."""
 
     def __init__(self, lease: LeasePermit, rival: Rival | NoRival) -> None:
         self._lease = lease
@@ -240,7 +248,7 @@ class Manage:
         return self._lease.term() + self._rival.renewals
 
     def obstacle(self) -> str:
-        """Why nobody of us may write, in words; empty where nothing is in the way."""
+        """Why this process may not write, in words; empty if it may."""
         claim = self._rival.active()
         said = (
             f"{self._rival.who} is at work: {claim.holder} renews the Lease {claim.key}; nothing is written until it"

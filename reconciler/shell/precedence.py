@@ -1,4 +1,4 @@
-"""Writes that only report use all threads they have while nothing else is written, and a few beside it."""
+"""Writes that only report use all of their threads while no other write is in flight, and few beside one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class ReportPrecedence:
-    """`beside`: so many reports at a time while something that goes before them is under way. For any thread."""
+    """`beside`: the number of reports at a time while a write with precedence is in flight. For any thread."""
 
     def __init__(self, beside: int) -> None:
         self._beside = beside
@@ -18,12 +18,12 @@ class ReportPrecedence:
         self._ended = False
 
     def begin(self) -> None:
-        """Something is to be written that goes before reports."""
+        """A write with precedence is about to begin."""
         with self._changed:
             self._before += 1
 
     def done(self) -> None:
-        """It is written, or never will be."""
+        """The write with precedence is done, or dropped."""
         with self._changed:
             self._before -= 1
             if not self._before:
@@ -31,7 +31,7 @@ class ReportPrecedence:
 
     @contextmanager
     def report(self) -> Iterator[None]:
-        """Waits until a report may be written."""
+        """Wait until a report may be written."""
         with self._changed:
             self._changed.wait_for(lambda: not self._before or self._reports < self._beside or self._ended)
             self._reports += 1
@@ -43,7 +43,7 @@ class ReportPrecedence:
                 self._changed.notify()
 
     def end(self) -> None:
-        """Nobody waits any more."""
+        """Stop: no report waits any more."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

@@ -23,7 +23,7 @@ def follow(
     awaited: Callable[[str], int] = lambda _: 0,
     note: Callable[[Observed[object]], Observed[object]] = _as_it_is,
 ) -> list[Reflector[tuple[Observed[object], ...]]]:
-    """One reflector for each resource, started; the caller stops them.
+    """Start one reflector for each resource; the caller stops them.
 
     `known`, `awaited` and `note` are called from any thread; see `WatchedKind.observed`, `ListProgress.awaited` and
     `Records.note`.

@@ -1,6 +1,6 @@
-"""Spans of writes: from the moment at which the core wants one until its answer is taken in. For the loop's thread.
+"""Spans of writes: from the moment at which the core wants a write until its answer is taken in. For the loop's thread.
 
-Loaded where traces are on.
+Loaded if traces are on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class WriteSpans:
         self._under_way: dict[tuple[str, Key], _UnderWay] = {}
 
     def sent(self, key: Key, action: Action, cluster: str = "") -> None:
-        """It is handed over; `cluster` is the worker, empty for here. Only what concerns a Workload is kept."""
+        """The write was sent. `cluster`: the worker, empty for this cluster. Only writes for Workloads are recorded."""
         whole = self._whole(key, action)
         if whole is not None:
             if len(self._under_way) >= _MOST:
@@ -51,7 +51,7 @@ class WriteSpans:
             self._under_way[cluster, key] = _UnderWay(whole, self._clock(), action)
 
     def answered(self, message: object) -> None:
-        """Something was reported to the core; if it is the outcome of a write, the span is over."""
+        """A message was passed to the core. If it is the result of a write, the span ends."""
         match message:
             case Written() | Failed():
                 self._end("", message)
@@ -78,7 +78,7 @@ class WriteSpans:
         return admission(stored.value) if stored is not None else None
 
     def _name(self, key: Key, action: Action) -> str:
-        """The Workload that is written, or whose job or Pod is; a copy on a worker names it itself."""
+        """The Workload that is written, or whose job or Pod is; the copy on a worker has its name."""
         if key[0] == WORKLOAD:
             return key[1]
         record = self._records.find(key)

@@ -1,4 +1,4 @@
-"""Carries actions out beside the loop, one at a time for each object, and only while the Lease is held."""
+"""Executes actions beside the loop, one at a time for each object, and only while the Lease is held."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ wait behind a thousand statuses, nor for the connections and the processor time 
 
 
 class LeaseLost(ClusterError):
-    """The Lease is not held any more, so nothing was written."""
+    """The Lease is no longer held, so nothing was written."""
 
 
 class Writer:
-    """`report` gets what came of each action, from another thread. `may_write` is asked before each.
+    """Executes actions.
 
-    `writes` are the connections for writing: they give up before another one may write, and try once.
+    `report`: called with the result of each action, from another thread.
+    `may_write`: called before each action.
+    `writes`: the connections for writing. They give up before another process may write, and try once.
     `known`: see `WatchedKind.observed`.
     """
 
@@ -65,15 +67,15 @@ class Writer:
             self._pool.submit(self._perform_first, key, action)
 
     def read(self, key: Key, path: str) -> None:
-        """Have the object read anew."""
+        """Read the object again."""
         self._pool.submit(self._get, key, path)
 
     def relist(self, watched: WatchedResource, request: int) -> None:
-        """Have all objects of a resource read anew, as often as it takes. `request`: see `ListProgress.ask`."""
+        """List all objects of a resource again, with retries. `request`: see `ListProgress.ask`."""
         self._pool.submit(self._list, watched, request)
 
     def close(self) -> None:
-        """What was not begun is dropped; what was is waited for."""
+        """Stop. Actions that have not begun are dropped; the others are completed."""
         self._closed.set()
         self._precedence.end()
         for pool in (self._pool, self._later):

@@ -90,8 +90,9 @@ class Judge(Protocol):
 
 
 class _Suspected(NamedTuple):
-    """A decision of the other scheduler, made at `since`, for a Pod that would have waited here. `theirs`: the
-    decision.
+    """A decision of the other scheduler, made at `since`, for a Pod that would have waited here.
+
+    `theirs`: the decision.
     """
 
     since: int

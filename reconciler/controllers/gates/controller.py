@@ -66,8 +66,9 @@ class GatesController(Controller):
         self._due.update(dict.fromkeys(keys))
 
     def wake(self, item: Key) -> None:
-        """The write of a decision has failed. The decision is only a wish then, since other decisions may have come
-        since.
+        """The write of a decision has failed.
+
+        The decision is only a wish then, since other decisions may have come since.
         """
         if item == self._all:
             self.look_at((self._pods, name) for name in self._keeper.waiting())

@@ -22,8 +22,9 @@ class JobQuestions:
         self._sent: dict[Key, dict[JobId, None]] = {}
 
     def ask(self, job: JobId) -> None:
-        """Ask for the job. An answer that is in flight does not count, because it may be older than the reason for
-        asking.
+        """Ask for the job.
+
+        An answer that is in flight does not count, because it may be older than the reason for asking.
         """
         self._unsent.setdefault(job.key, {})[job] = None
 

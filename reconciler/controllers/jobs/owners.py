@@ -109,9 +109,7 @@ class Owners:
         return [_TOO_DEEP] if above is not None and above.id not in seen else []
 
     def _way(self, record: JobRecord) -> list[JobRecord]:
-        """The path from the job up to the topmost ancestor that may have been admitted for it; only the job if it has
-        none.
-        """
+        """The path from the job up to the topmost ancestor that may be admitted for it; only the job if it has none."""
         way, length = [record], 1
         while len(way) <= DEEPEST:
             above = self._shown_above(way[-1])

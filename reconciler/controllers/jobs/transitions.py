@@ -31,9 +31,7 @@ S = TypeVar("S")
 
 
 class Transition(NamedTuple, Generic[L, S]):
-    """A row of a table: if `guard` holds, the object enters `then`, for the reason `why`, and `writes` gives the
-    writes.
-    """
+    """A row: if `guard` holds, the object enters `then`, for the reason `why`, and `writes` gives the writes."""
 
     guard: Callable[[L], bool]
     then: S

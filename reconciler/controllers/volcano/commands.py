@@ -27,8 +27,9 @@ class Commands:
         return queue
 
     def of(self, queue: str) -> list[Observed[CommandObject]]:
-        """The Commands of a queue, oldest first. Within one second they have the order in which the API server stored
-        them.
+        """The Commands of a queue, oldest first.
+
+        Within one second they have the order in which the API server stored them.
         """
 
         def order(each: Observed[CommandObject]) -> tuple[int, int, str]:

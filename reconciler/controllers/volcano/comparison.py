@@ -74,8 +74,9 @@ class QueueComparison:
             self._report(doubt.before.name, doubt.theirs, doubt.theirs if doubt.theirs in ours else ours[0])
 
     def _compare(self, before: QueueObject, theirs: str, now: int) -> None:
-        """Compare a state. Volcano deletes a Command before it acts, so any Command since the last change may be the
-        cause.
+        """Compare a state.
+
+        Volcano deletes a Command before it acts, so any Command since the last change may be the cause.
         """
         actions = (*self._actions.pop(before.name, {}), QueueAction.SYNC)
         if theirs in self._ours(before, actions):

@@ -25,8 +25,9 @@ class Leases:
             self._new[key] = lease
 
     def held_until(self, now: int) -> int:
-        """The moment at which the last of the Leases expires unless it is renewed. It has passed if no process is
-        running.
+        """The moment at which the last of the Leases expires unless it is renewed.
+
+        It has passed if no process is running.
         """
         for key, lease in self._new.items():
             self._held[key] = lease, now

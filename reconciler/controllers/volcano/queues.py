@@ -184,8 +184,9 @@ class VolcanoQueuesController(Controller):
         yield WaitFor(key, key)
 
     def _guarded(self, queue: QueueObject) -> bool:
-        """Whether the queue should have the finalizer. It is removed when the queue is closed, empty and without
-        children.
+        """Whether the queue should have the finalizer.
+
+        It is removed when the queue is closed, empty and without children.
         """
         if queue.name in BUILT_IN:
             return False

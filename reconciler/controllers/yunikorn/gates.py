@@ -25,8 +25,9 @@ _PREEMPTION: Key = ("QuotaPreemption", "")
 
 
 class QuotaGatesController(GatesController):
-    """`records` has the stored Pods and Namespaces. Pods with the mark of another dialect in `others` belong to its
-    gate.
+    """`records` has the stored Pods and Namespaces.
+
+    Pods with the mark of another dialect in `others` belong to its gate.
     """
 
     watched = WATCHED

@@ -1,4 +1,6 @@
-"""Quota that Workloads get, and how long they waited for it. Source: Kueue v0.19, the callers of pkg/metrics."""
+"""Quota reservations and admissions, and how long Workloads waited for them. Source: Kueue v0.19, callers of
+pkg/metrics.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def admissions(change: WorkloadChange) -> Iterator[Sample]:
 
 @source(WorkloadChange, *READY_WAIT, *ADMITTED_READY)
 def readiness(change: WorkloadChange) -> Iterator[Sample]:
-    """Of a start; pods that recover were ready before."""
+    """The time until the pods were ready after a start. Pods that recover were ready before, and are not counted."""
     ready, admitted = change.new(PODS_READY), change.after.holding(ADMITTED)
     if ready is not None and ready.reason == STARTED and admitted is not None:
         labels = change.queue, change.local, change.priority_class

@@ -1,4 +1,4 @@
-"""What runs in the place of Kueue."""
+"""The version that runs in the place of Kueue."""
 
 from __future__ import annotations
 

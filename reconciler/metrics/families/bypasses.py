@@ -1,4 +1,4 @@
-"""What got round the webhook, and how long it took until that was undone."""
+"""Changes that bypassed the webhook, and how long it took to undo them."""
 
 from __future__ import annotations
 

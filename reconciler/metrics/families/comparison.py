@@ -1,4 +1,4 @@
-"""With `--mode observe`: how the decisions of another controller compare with ours."""
+"""With `--mode observe`: the comparison of another controller's decisions with ours."""
 
 from __future__ import annotations
 

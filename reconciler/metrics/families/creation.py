@@ -1,4 +1,4 @@
-"""How long after its job a Workload is made. Source: Kueue v0.19, pkg/controller/jobframework."""
+"""The time from the creation of a job to its Workload. Source: Kueue v0.19, pkg/controller/jobframework."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def latency(change: WorkloadChange) -> Iterator[Sample]:
 
 
 def _counted_anew(before: Workload, after: Workload) -> Iterator[Eviction]:
-    """By status.schedulingStats, which counts each eviction by its reason and cause."""
+    """The count from status.schedulingStats, which counts each eviction by its reason and cause."""
     known = {(each.reason, each.cause): each.count for each in before.evictions}
     for each in after.evictions:
         if each.count > known.get((each.reason, each.cause), 0):

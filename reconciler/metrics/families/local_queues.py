@@ -1,4 +1,4 @@
-"""What LocalQueues say of themselves: whether they are active, and what is held through them.
+"""The state of LocalQueues: whether they are active, and the quota that is used through them.
 
 Source: Kueue v0.19, pkg/metrics/metrics.go; KEP-4136 for the usage.
 """
@@ -38,7 +38,7 @@ def statuses(world: World) -> Iterator[Sample]:
 
 @source(World, RESERVED, USED)
 def amounts(world: World) -> Iterator[Sample]:
-    """In every flavor of the ClusterQueue, also 0."""
+    """The amount in every flavor of the ClusterQueue, also 0."""
     for local in world.queues.local_queues.values():
         queue = world.state.queues.get(local.cluster_queue)
         if queue is not None:

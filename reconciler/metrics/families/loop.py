@@ -1,4 +1,4 @@
-"""How the loop of this process does; read while it runs on, so one number may be a step ahead of another."""
+"""The state of this process's loop, read while the loop runs, so one number may be a step ahead of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of a cluster this process is, and how many ClusterQueues each part holds."""
+"""The part of the cluster that this process is, and the number of ClusterQueues of each part."""
 
 from __future__ import annotations
 

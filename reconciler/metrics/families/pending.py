@@ -1,4 +1,4 @@
-"""What the workloads that wait ask for, and how many different ones there are. Source: Kueue v0.19, pkg/cache/queue."""
+"""The requests of pending workloads, and the number of distinct ones. Source: Kueue v0.19, pkg/cache/queue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REQUESTED = gauge(
 
 @source(World, HASHES, REQUESTED)
 def waiting(world: World) -> Iterator[Sample]:
-    """Where nothing is admitted, all are inadmissible. Of every resource of the ClusterQueue, also 0."""
+    """The pending requests for every resource of a ClusterQueue, also 0. In an inactive queue all are inadmissible."""
     for queue in world.state.queues.values():
         ready = world.is_ready(queue.name)
         hashes: dict[bool, set[object]] = {True: set(), False: set()}
@@ -44,7 +44,7 @@ def waiting(world: World) -> Iterator[Sample]:
 
 
 def _requests(world: World, entry: PendingEntry) -> Requests:
-    """Of all its pods; kept with the entry, since counting them takes its time."""
+    """The requests of all its pods, cached with the entry because they are expensive to compute."""
     if entry.requests is None:
         entry.requests = total_requests(entry.workload, world.counting)
     return total(each.requests for each in entry.requests)

@@ -1,4 +1,4 @@
-"""Pods that may be scheduled, since their Workload is admitted. Source: Kueue v0.19, pkg/util/pod."""
+"""Pods whose gate was removed because their Workload is admitted. Source: Kueue v0.19, pkg/util/pod."""
 
 from __future__ import annotations
 

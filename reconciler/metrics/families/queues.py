@@ -1,4 +1,4 @@
-"""Who waits in queues and who holds quota there, and the status of ClusterQueues. Source: Kueue v0.19, pkg/metrics."""
+"""Pending and admitted workloads of queues, and the status of ClusterQueues. Source: Kueue v0.19, pkg/metrics."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def local_queues(world: World) -> Iterator[Sample]:
 
 
 def _waiting(world: World, queue: str, local: str) -> tuple[int, int]:
-    """How many of those that wait will be tried, and how many wait. Where nothing is admitted, nobody is tried."""
+    """The numbers of waiting workloads that will be tried, and of all that wait. An inactive queue tries none."""
     keys = [workload.key for workload in world.queues.waiting_at(local)]
     pending = world.queues.pending.get(queue)
     if pending is None or not world.is_ready(queue):

@@ -1,4 +1,4 @@
-"""Quota by flavor and resource, and what of it is in use. Source: Kueue v0.19, pkg/metrics/metrics.go."""
+"""Quota by flavor and resource, and its usage. Source: Kueue v0.19, pkg/metrics/metrics.go."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def of_cohorts(world: World) -> Iterator[Sample]:
 
 
 def _above_nothing(family: Family, node: QuotaNode, amounts: Mapping[FlavorResource, int]) -> Iterator[Sample]:
-    """Amounts of 0 have no series."""
+    """The amounts above 0; an amount of 0 has no series."""
     for pair, amount in amounts.items():
         if amount > 0:
             yield family.sample(_amount(pair, amount), node.name, *pair)
 
 
 def _below(world: World) -> tuple[Mapping[QuotaNode, Mapping[FlavorResource, int]], Mapping[QuotaNode, int]]:
-    """By Cohort, what is held below and how many workloads are admitted: one pass over the ClusterQueues."""
+    """The usage and the number of admitted workloads below each Cohort, in one pass over the ClusterQueues."""
     sums: dict[QuotaNode, dict[FlavorResource, int]] = {}
     counts: dict[QuotaNode, int] = {}
     for queue in world.state.queues.values():
@@ -84,5 +84,5 @@ def _limit(pair: FlavorResource, amount: int | None) -> float:
 
 
 def _amount(pair: FlavorResource, amount: int) -> float:
-    """In cores, bytes or whole units."""
+    """The amount in cores, bytes or whole units."""
     return approximate(pair.resource, amount)

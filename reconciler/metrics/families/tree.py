@@ -1,4 +1,4 @@
-"""Where ClusterQueues and Cohorts stand, and their weighted shares. Source: Kueue v0.19, pkg/metrics/metrics.go."""
+"""The tree of ClusterQueues and Cohorts, and their weighted shares. Source: Kueue v0.19, pkg/metrics/metrics.go."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ COHORT_SHARE = gauge("cohort_weighted_share", f"{_SHARE}; +Inf for borrowing wit
 
 @source(World, QUEUE_INFO, COHORT_INFO)
 def infos(world: World) -> Iterator[Sample]:
-    """Nothing of a cycle, which has no root. A root Cohort is its own root; a ClusterQueue by itself has none."""
+    """The place of each node.
+
+    A root Cohort is its own root; a ClusterQueue without a Cohort has none. A cycle is omitted.
+    """
     tree = world.state.tree
     for queue in tree.queues.values():
         if not tree.broken(queue):
@@ -43,7 +46,7 @@ def infos(world: World) -> Iterator[Sample]:
 
 @source(World, QUEUE_SHARE, COHORT_SHARE, applies=lambda world: world.state.options.fair_sharing)
 def shares(world: World) -> Iterator[Sample]:
-    """Of Cohorts those that have an object."""
+    """The shares of ClusterQueues, and of Cohorts that have an object."""
     known, tree = Shares(), world.state.tree
     for queue in tree.queues.values():
         yield QUEUE_SHARE.sample(_share(world, known, queue, nan), queue.name, _parent(queue))
@@ -57,7 +60,7 @@ def _parent(node: QuotaNode) -> str:
 
 
 def _share(world: World, known: Shares, node: QuotaNode, without_weight: float) -> float:
-    """As it is; the status has it rounded up."""
+    """The exact share; the status shows it rounded up."""
     if world.state.tree.broken(node):
         return 0
     infinite, share = known.of(node).rank

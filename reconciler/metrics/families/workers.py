@@ -1,4 +1,4 @@
-"""The worker clusters of MultiKueue: their connections, and what runs there."""
+"""The worker clusters of MultiKueue: their connections and their workloads."""
 
 from __future__ import annotations
 

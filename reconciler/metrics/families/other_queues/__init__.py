@@ -1,6 +1,6 @@
 """The metrics of Volcano's and YuniKorn's queues, one file by topic; importing this package registers them.
 
-They are apart since what they read takes long to load, and most processes look after Kueue's queues alone.
+They are apart because their imports take long, and most processes manage only Kueue's queues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pods at the gates of YuniKorn's quota and of Volcano's, and what of YuniKorn's quota of Namespaces is in use."""
+"""Pods at the gates of YuniKorn's and Volcano's quota, and the usage of YuniKorn's quota of Namespaces."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def passed(pod: PodPassed) -> Iterator[Sample]:
 
 
 def _units(resource: str, amount: int) -> float:
-    """In cores, bytes or whole units."""
+    """The amount in cores, bytes or whole units."""
     return nano(resource, amount) / 10**9

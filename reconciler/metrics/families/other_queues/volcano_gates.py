@@ -1,4 +1,4 @@
-"""What counts in Volcano's queues where Pods wait at gates for them, and how much may."""
+"""The usage and the limits of Volcano's queues whose Pods wait at gates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMIT = Family(
 
 @source(VolcanoGates, USAGE, LIMIT)
 def queues(gates: VolcanoGates) -> Iterator[Sample]:
-    """Of resources those that some Queue names: any user can name a new one in a Pod. `pods` limits nothing."""
+    """The queues. Only resources that some Queue names have series: any user can name new ones. `pods` is no limit."""
     every = gates.keeper.queues.queues
     named = sorted({*BASIC, *(name for node in every for name in _named(node))} - {PODS})
     for node in every:

@@ -1,4 +1,4 @@
-"""What is in Volcano's queues. Source: Volcano v1.16, metrics of its scheduler and of its controllers, queue.go."""
+"""The contents of Volcano's queues. Source: Volcano v1.16, metrics of its scheduler and controllers, queue.go."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ QUOTA = Family(
 
 @source(VolcanoQueues, MILLI_CPU, MEMORY_BYTES, SCALARS, *GROUPS.values(), QUOTA)
 def queues(volcano: VolcanoQueues) -> Iterator[Sample]:
-    """Of resources those that some Queue names: Pods may name any, whether nodes have them or not."""
+    """The queues. Only resources that some Queue names have series: Pods may name any, even without nodes for them."""
     every = volcano.tree.queues
     named = {name for queue in every.values() for amounts in queue.quota.values() for name in amounts}
     for name, queue in every.items():

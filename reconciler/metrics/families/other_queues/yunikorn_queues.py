@@ -1,4 +1,4 @@
-"""What YuniKorn's queues hold and allow. Source: YuniKorn core after 1.9, pkg/metrics/queue.go and its callers."""
+"""The usage and the limits of YuniKorn's queues. Source: YuniKorn core after 1.9, pkg/metrics/queue.go and callers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _STATES = {"max": "max", "guaranteed": "guaranteed", "used": "allocated", "pendi
 
 @source(YuniKornGates, RESOURCE, APPLICATIONS)
 def queues(gates: YuniKornGates) -> Iterator[Sample]:
-    """Any user can name a new resource in a Pod, so only those have series that some queue limits or guarantees."""
+    """The queues.
+
+    Only resources that some queue limits or guarantees have series: any user can name a new one in a Pod.
+    """
     every = [*gates.keeper.scheduler.tree.root.walk()]
     named = {*_ALWAYS, *(name for queue in every for name in _limited(queue))}
     counts = applications_below(gates.keeper.scheduler)

@@ -1,8 +1,8 @@
 """The aggregated API: the API server forwards requests for this API group to the answers of /v1.
 
-A path here equals a path of /v1 with another prefix, because the paths of /v1 have the form of the API server's
-paths. So the API server checks the right to the resource in the path, such as `get localqueues/pendingworkloads`,
-before it asks this process. The rights that /v1 demands of its callers are checked here as well.
+A path here equals a path of /v1 with another prefix, because the paths of /v1 have the form of the API server's paths.
+So the API server checks the right to the resource in the path, such as `get localqueues/pendingworkloads`, before it
+asks this process. The rights that /v1 demands of its callers are checked here as well.
 """
 
 from __future__ import annotations

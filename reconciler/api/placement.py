@@ -38,8 +38,7 @@ def placement_json(world: World, key: str, refused: Refusals | None = None) -> d
     """The placement of a workload; empty if it stays on this cluster.
 
     A snapshot has no `refused`: there the message of the check says it all. The message and the refusals say no more
-    than
-    the status of the Workload, which the caller may read.
+    than the status of the Workload, which the caller may read.
     """
     workload = world.workloads[key]
     state = multikueue_state(workload.checks, world.checks)

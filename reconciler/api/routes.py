@@ -216,8 +216,7 @@ class ReconcilerApi:
 
     def _pods(self, query: str, where: str, read: Callable[[Core], list[PendingPod]]) -> dict[str, Any]:
         """The Pods are sorted and kept here, outside of the loop's thread, so that frequent requests do not delay the
-        loop.
-        The reasons are those of this moment.
+        loop. The reasons are those of this moment.
         """
         offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
         every = self._places.get(where, lambda: sorted(self._read_loop(read, f"there is no {where}")))

@@ -278,8 +278,7 @@ def _of_pods(read: Workload) -> bool:
     """Whether the Workload was made for Pods. Workloads on a worker cluster are excluded: they never have owners.
 
     A deletion that orphans dependents leaves the Workload without owners, and the garbage collector never deletes it.
-    Its
-    name or its group label identifies it then.
+    Its name or its group label identifies it then.
     """
     if read.owners:
         return all((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)

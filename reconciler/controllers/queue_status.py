@@ -1,8 +1,8 @@
 """Computes the status of ClusterQueues, LocalQueues and Cohorts, and the writes that change it.
 
 Each status follows from the world as it is. Only fields that differ from the stored status are written, bound to the
-version that was read. Each field has Kueue's format; fields that others set there stay. The conditions and the usage
-of a Cohort are fields of our own CustomResourceDefinition; Kueue's definition would prune them.
+version that was read. Each field has Kueue's format; fields that others set there stay. The conditions and the usage of
+a Cohort are fields of our own CustomResourceDefinition; Kueue's definition would prune them.
 Source: Kueue v0.19, pkg/controller/core; KEP-79 for the condition CohortActive.
 """
 

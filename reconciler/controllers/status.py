@@ -1,8 +1,8 @@
 """The statuses and finalizers of queues, Cohorts, flavors and checks.
 
-A change is written at once. The next change of the same object is written a second later, together with all changes
-in between, because many workloads change one status. Finalizers and statuses have separate intervals. An object that
-is being deleted never waits.
+A change is written at once. The next change of the same object is written a second later, together with all changes in
+between, because many workloads change one status. Finalizers and statuses have separate intervals. An object that is
+being deleted never waits.
 
 Few writes are in flight at a time, and a status is computed when its turn comes. So a first start with thousands of
 queues writes each status once, including the admissions in the meantime. Objects without a status come first.
@@ -82,9 +82,8 @@ class StatusController(Controller):
         them.
 
         From then on Cohorts are written without conditions; otherwise each look would find them missing again. Events
-        and the
-        conditions of the ClusterQueues below report the same. If our definition is installed later, a restart detects
-        it.
+        and the conditions of the ClusterQueues below report the same. If our definition is installed later, a restart
+        detects it.
         """
         status = action.body.get("status", {}) if isinstance(action, Patch) else {}
         shown = observed.stored.status if observed.stored is not None else {}

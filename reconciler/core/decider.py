@@ -147,8 +147,7 @@ class Decider:
 
     def _report(self, name: str, decision: Wait, now: int) -> None:
         """Write why a Workload waits. The reason is owed until the stored object shows it, because another write may
-        come
-        first, and a write may fail.
+        come first, and a write may fail.
         """
         before = self._world.workloads.get(name)
         again = self._records.owed(name) is decision

@@ -60,8 +60,7 @@ class ObjectRecord:
     """What is in progress for one object.
 
     `decided`: the Workload as decisions have changed it since it was stored. The change is in flight, follows the
-        request
-        in flight, or waits until the object may be written.
+        request in flight, or waits until the object may be written.
     `owed`: why a Workload waits, until the stored object shows it.
     """
 

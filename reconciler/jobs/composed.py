@@ -128,8 +128,7 @@ def fits(
     """Whether the Workload still represents the job, whose present requests are `wanted`.
 
     While quota is reserved the job may look as it was submitted, if it has not started yet, or as it runs. The
-    placement
-    of its pods is not compared then, nor are tolerations once it is admitted, because a start adds to them.
+    placement of its pods is not compared then, nor are tolerations once it is admitted, because a start adds to them.
     """
     have = mapping(workload.get("spec"))
     if asks.seconds != have.get("maximumExecutionTimeSeconds"):

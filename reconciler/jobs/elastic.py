@@ -57,8 +57,7 @@ def grown(kind: JobKind, job: Manifest, parts: Iterable[Manifest]) -> Manifest:
     """A RayJob or RayService with as many workers as its clusters have, if an autoscaler sets their number.
 
     `parts`: the RayClusters that KubeRay made for it. Of several the largest counts, group by group. A new size counts
-        as a
-        generation of its own, because the spec of the job does not change.
+        as a generation of its own, because the spec of the job does not change.
     """
     name = kind.shape.kind.kind
     clusters = [each for each in parts if not metadata(each).get("deletionTimestamp")]

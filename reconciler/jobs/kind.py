@@ -81,8 +81,7 @@ class JobKind(Protocol):
         """The next write until the job is suspended with the templates that its Workload has kept.
 
         None if that is the case, or while its pods terminate. Without a Workload the job is suspended with its
-        templates as
-        they are.
+        templates as they are.
         """
 
     def unmarked(self, job: Manifest) -> Patch | None:

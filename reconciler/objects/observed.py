@@ -27,8 +27,7 @@ class Observed(Generic[T_co]):
     """An object at a resource version, in the view that `key` names.
 
     `value`: what decisions need. `Observed[Workload]` is a stored Workload. `Observed[Workload | None]` may be gone:
-        its
-        value is None then. `Observed[object]` is in any view; `WatchedKind.of` tells in which.
+        its value is None then. `Observed[object]` is in any view; `WatchedKind.of` tells in which.
     `detail`: what writes need: the packed Workload, or the status and finalizers of a queue.
     """
 

@@ -49,8 +49,7 @@ class ListProgress:
         """The changes of a list: first the `known` objects of its kind that are gone, then all its objects.
 
         Nothing if a watch is ahead of the list; the kind counts as listed all the same if this list was requested. It
-        counts as
-        listed once all changes were taken in.
+        counts as listed once all changes were taken in.
         """
         awaited, overtaken = self.awaited(listed.kind), older(listed.version, self._passed.get(listed.kind, ""))
         if not overtaken:

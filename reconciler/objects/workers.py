@@ -19,8 +19,7 @@ class WorkerConnection:
     `connecting`: the worker was never reached since the process started or its kubeconfig changed.
     `misconfigured`: its kubeconfig cannot be used, or the worker refuses its credentials.
     `since`: the last transition (nanoseconds) of the condition Active of its MultiKueueCluster, as stored, so that a
-        restart
-        does not change it; 0 if there is none.
+        restart does not change it; 0 if there is none.
     `reason`, `message`: those of the condition.
     """
 
@@ -80,8 +79,7 @@ class FromWorker:
     """News of a worker: of an object, of a write, or of its connection; None: the worker is not configured any more.
 
     After a connection is opened, the lists of all kinds arrive before it is reported as connected. While it is lost,
-    the
-    objects stay as last observed; the next lists update them.
+    the objects stay as last observed; the next lists update them.
     """
 
     cluster: str

@@ -64,8 +64,8 @@ _NO_CHANGE = Changed()
 class TreePartition:
     """`me` is the part of this process. Observed objects count from the next `refresh` on.
 
-    `due`: ClusterQueues whose claim this part may have to change.
-    `world.undecided`: the ClusterQueues that this process decides nothing for.
+    `due`: ClusterQueues whose claim this part may have to change. `world.undecided`: the ClusterQueues that this
+        process decides nothing for.
     """
 
     def __init__(self, world: World, me: str = DEFAULT) -> None:
@@ -173,8 +173,7 @@ class TreePartition:
 
     def _hold(self, name: str) -> None:
         """The ClusterQueues that this part holds. One without a claim belongs to the default part at once; a claimed
-        one waits
-        for a list.
+        one waits for a list.
         """
         claim = self._claim(name)
         if claim.part != self.me:

@@ -126,8 +126,7 @@ class Owners:
         """Whether the job fits into the admission of the one above, with the siblings that run and came first.
 
         Jobs that wait come after all that run. Pods that slices hold back take as much as the slices, however many they
-        are;
-        the remainder is for the others.
+        are; the remainder is for the others.
         """
         head, branch, mine = _shown(way[-1]), way[-2], _shown(record)
         gated = self.gated_children(way[-1])

@@ -1,7 +1,7 @@
 """One record for each job and each Workload: what is known of it, its state, and how it came there.
 
-A job is known as soon as a watch shows it, a Workload names it as its owner, or another job names it as its
-controller. `transitions.py` has the states and the transitions.
+A job is known as soon as a watch shows it, a Workload names it as its owner, or another job names it as its controller.
+`transitions.py` has the states and the transitions.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ class JobId(NamedTuple):
     `kind`: the name of its JobKind.
     `name`: `namespace/name`.
     `uid`: the uid. A client that knows a job's uid may write it beside another name. That is another job, which does
-        not
-        exist in the API server.
+        not exist in the API server.
     """
 
     kind: str

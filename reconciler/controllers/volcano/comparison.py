@@ -1,7 +1,7 @@
 """With `--mode observe`: compares the states that Volcano's controller writes with those that ours would have written.
 
-Watches of several kinds run beside each other, so the causes of a state may arrive after the state itself. A state
-that differs from ours is looked at again after a while; it counts as a difference only if it still differs.
+Watches of several kinds run beside each other, so the causes of a state may arrive after the state itself. A state that
+differs from ours is looked at again after a while; it counts as a difference only if it still differs.
 """
 
 from __future__ import annotations

@@ -102,11 +102,13 @@ def of_part(configured: ReconcilerConfiguration, part: str) -> ReconcilerConfigu
     Raises BadConfiguration.
     """
     if not valid(part):
-        raise BadConfiguration(f"{part!r} cannot name a part: up to 40 lowercase letters, digits and hyphens", "--part")
+        raise BadConfiguration(
+            f"{part!r} is not a valid name of a part: use up to 40 lowercase letters, digits and hyphens", "--part"
+        )
     settings = configured.settings
     if part != DEFAULT:
         if Dialect.KUEUE not in settings.dialects:
-            raise BadConfiguration("a part other than default has only Kueue's trees, and kueue is off", "--part")
+            raise BadConfiguration("a part other than default manages only Kueue's trees, but kueue is off", "--part")
         settings = replace(settings, dialects=frozenset([Dialect.KUEUE]))
     return replace(configured, settings=replace(settings, part=part))
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_LEASE = 1.0
-"""Seconds until a process that does not lead lists all objects as well, to be ready when it does."""
+"""Seconds until a process that does not lead lists all objects as well, to be ready when it leads."""
 _FIRST_ROUNDS = 0.01
 """Seconds between two looks at the Lease until then."""
 
@@ -309,5 +309,5 @@ class Reconciler:
             # What was taken from the inbox is lost, and half a round may be in the world: going on from there could
             # give the same quota twice. A new process reads all anew.
             log.exception(
-                "a round failed with an internal error; the reconciler ends, for a new process to start afresh"
+                "a round failed with an internal error; the reconciler exits, so that a new process can start afresh"
             )

@@ -18,10 +18,10 @@ _RESOURCES = (
     ("workloads/explanation", True, "Explanation"),
     ("jobs/state", True, "JobStates"),
 )
-"""Each with whether it is in a namespace and the kind of the answer; the API server asks for the right to get it.
+"""Each resource with its scope and the kind of the answer. The API server checks the right to get it.
 
-`trees` and `namespacetrees`, which it asks for the right to list, are not among them: programs that list whatever can
-be listed would take a tree for a list.
+`trees` and `namespacetrees`, which need the right to list, are not among them: programs that list every resource that
+can be listed would mistake a tree for a list.
 """
 
 

@@ -16,8 +16,7 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def job_states(core: Core, name: str) -> dict[str, Any]:
-    """The states of the jobs `namespace/name`: one for each kind, and for each uid that a Workload or a job still
-    names.
+    """The states of the jobs `namespace/name`: one for each kind, and for each uid that an object names.
 
     Raises KeyError if none is known.
     """

@@ -19,11 +19,11 @@ from scheduling.visibility.sentence import missing_queue
 from scheduling.world.world import World
 
 _MOST_TRIED = 20
-"""Shapes of workloads in one piece of a list that are looked at anew where nothing is known of why they wait."""
+"""The most distinct workloads in one piece of a list that are examined anew if their reason is unknown."""
 WAITS_ITS_TURN = "It waits for its turn"
 _NOT_TRIED = (PENDING_EVALUATION, WAITS_ITS_TURN)
 _FEW = (PENDING, INADMISSIBLE, WAITING)
-"""Reasons of conditions that stand for many."""
+"""Condition reasons that cover several causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class _Tried:
         self._alike: dict[Hashable, tuple[str, str]] = {}
 
     def why(self, entry: PendingEntry) -> tuple[str, str]:
-        """The reason from the last cycle, or from the condition if it says enough; else that of an attempt now."""
+        """The reason from the last cycle, or from the condition if it says enough; else of an attempt now."""
         if self._inactive:
             return SUSPENDED, self._inactive
         wait = self._world.last_attempt(entry.key)

@@ -58,26 +58,26 @@ T = TypeVar("T")
 VISIBILITY = "visibility.kueue.x-k8s.io"
 DEFAULT_LIMIT, MOST = 1000, 100_000
 _MOST_FIELDS = 20
-"""Parts of a query."""
+"""The most parameters of a query."""
 _PIECE = 1000
-"""Entries of a list, or nodes, that are read at once; between two pieces the world may move on."""
+"""Entries of a list, or nodes, that are read at once; the world may change between two pieces."""
 _FEW = 200
-"""Pods of which the reason is found at once: that takes longer than to read an entry."""
+"""Pods whose reasons are computed at once: that takes longer than to read an entry."""
 _PATIENCE = 5.0
-"""Seconds that one waits until others have read."""
+"""Seconds that a request waits for its turn."""
 _TREE_KEPT = 2.0
-"""Seconds for which one drawing of the trees, or one order of Pods at the gate, serves all who ask."""
+"""Seconds for which one copy of the trees, or of the order of Pods at a gate, serves all callers."""
 _MOST_PLACES = 8
-"""Namespaces and queues of which the order is kept."""
+"""Namespaces and queues whose order is kept."""
 _PODS = Access("list", "", "pods")
 _NAMESPACES = Access("list", "", "namespaces")
 OF_YUNIKORN = (_PODS, _NAMESPACES)
-"""Who may list these may know what is used in each queue."""
+"""A caller who may list these may see the usage of each queue."""
 OF_VOLCANO_GATES = (_PODS,)
-"""Who may list these may know who waits for which Queue, and what is used there."""
+"""A caller who may list these may see the Pods that wait for each Queue, and its usage."""
 OF_VOLCANO = Access("list", QUEUES.group, QUEUES.plural)
 _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
-"""Who may list these may know who has, uses and borrows what."""
+"""A caller who may list these may see the quota, the usage and the borrowing of each node."""
 
 
 class PostedRead(Protocol):
@@ -149,7 +149,7 @@ class ReconcilerApi:
         except gates.NoGates as error:
             raise HttpRefusal(404, str(error)) from error
         except volcano_tree.NoQueues as error:
-            raise HttpRefusal(404, "Volcano's queues are not looked after here") from error
+            raise HttpRefusal(404, "this process does not manage Volcano's queues") from error
         finally:
             self._turn.release()
 
@@ -292,7 +292,7 @@ def _number(query: str, name: str, default: int, most: int | None) -> int:
     try:
         values = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS).get(name)
     except ValueError as error:
-        raise HttpRefusal(400, "the query has too many parts; offset and limit are all there is") from error
+        raise HttpRefusal(400, "the query has too many parameters; only offset and limit are supported") from error
     if values is None:
         return default
     text = values[-1]

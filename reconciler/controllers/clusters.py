@@ -35,7 +35,7 @@ T = TypeVar("T")
 class ClustersController(Controller):
     watched = (CLUSTERS, CONFIGS, CHECK_VIEW)
 
-    """`workers`: as they are connected, by name; for reading."""
+    """`workers`: the connection of each worker by name; read-only."""
 
     def __init__(self, workers: Mapping[str, ConnectedWorker]) -> None:
         self.workers = workers

@@ -19,9 +19,9 @@ from scheduling.objects.workload import Workload
 from scheduling.quota.touched import CLUSTER_QUEUE
 
 _AT_ONCE = 250
-"""Claims that are looked at in one turn."""
+"""The number of claims that are looked at in one turn."""
 _AGAIN = SECOND
-"""So much later a part asks again for a ClusterQueue, whose holder may have seen another tree."""
+"""After this time a part requests a ClusterQueue again: its holder may have seen another tree."""
 
 
 class PartsController(Controller):
@@ -37,7 +37,7 @@ class PartsController(Controller):
 
         A claim stays due, and is looked at in each turn, until its write is observed.
         """
-        del busy  # of what another part holds, too: asking for it is the one write of it that this part makes
+        del busy  # also of what another part holds: a request is the only write to it that this part makes
         idle: dict[int, bool] = {}
         for name in [*islice(self._partition.due, _AT_ONCE)]:
             tree, key = self._partition.tree_of(name), (CLUSTER_QUEUE, name)

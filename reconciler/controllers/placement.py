@@ -1,5 +1,4 @@
-"""The controller of workloads that run on other clusters. It selects the workloads to look at, and writes on all
-clusters.
+"""The controller of workloads that run on other clusters: it selects the workloads to look at, and their writes.
 
 Decisions start from what is stored. In memory are only the writes to workers that are in flight, and their failures.
 """
@@ -41,7 +40,7 @@ from scheduling.placement.refusals import PlacementRefusal
 from scheduling.placement.settings import PlacementSettings
 
 _WAITING_EVERY = 2 * SECOND
-"""At most so often all that wait are looked at again because a queue on a worker changed."""
+"""The shortest interval between two looks at all that wait because a queue on a worker changed."""
 
 
 class PlacementController(Controller):
@@ -83,7 +82,7 @@ class PlacementController(Controller):
         self._all_waiting_at = 0
         self._collect_at = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()
-        """By ClusterQueue and worker, Workloads that this process made there."""
+        """The number of Workloads that this process created on workers, by ClusterQueue and worker."""
 
     @property
     def caches(self) -> Mapping[str, WorkerCache]:

@@ -19,7 +19,7 @@ from scheduling.objects.workload import Workload
 _MANAGER = "kueue-workload-priority-class-controller"
 _KIND = "Workload"
 _AT_ONCE = 250
-"""Workloads in one turn of a class that many have."""
+"""The number of Workloads of one class that are updated in one turn."""
 
 
 class PrioritiesController(Controller):

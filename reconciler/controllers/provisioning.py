@@ -32,7 +32,7 @@ from scheduling.world.world import World
 T = TypeVar("T")
 _WORKLOAD = "Workload"
 _AGAIN = 10 * SECOND
-"""So much later, in nanoseconds, what was to be deleted and is still there is deleted again."""
+"""Nanoseconds until a deletion is repeated if the object still exists."""
 
 
 class ProvisioningController(Controller):

@@ -42,7 +42,7 @@ RESOURCES = {
     COHORT: Resource(GROUP, "v1beta2", "cohorts", namespaced=False),
 }
 _FLAVORS, _OF_COHORT, _RESOURCES = 64, 256, 64
-"""How many flavors a status may list, and resources of each."""
+"""The most flavors in a status, and the most resources of each."""
 _BARE = Stored()
 _NOTHING = QueueUsage((), (), 0, 0)
 

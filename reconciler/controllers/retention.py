@@ -23,9 +23,9 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
 
 _BY_US = f"{DEACTIVATED}DueTo"
-"""What the reason of an eviction begins with where the workload was deactivated for a cause, not by a person."""
+"""The prefix of an eviction's reason if the workload was deactivated automatically, not by a user."""
 _AGAIN = 10 * SECOND
-"""So much later, in nanoseconds, it is looked whether what was to be deleted is gone."""
+"""Nanoseconds until a deleted object is checked again."""
 _SPARE = 64
 _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
@@ -84,7 +84,7 @@ class RetentionController(Controller):
             yield from [write for write in deletions if not (busy(*write.key) or busy("Workload", name))]
 
     def _deletions(self, observed: Observed[Workload]) -> Iterator[WantedWrite]:
-        """The deletions for a Workload: of itself if it is finished, of its job if it is deactivated.
+        """The deletions for a Workload: the Workload if it is finished, its job if it is deactivated.
 
         A deactivated Workload without a known job stays: the job's controller would create it anew, and active.
         """

@@ -30,13 +30,13 @@ from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 PERIOD = SECOND
-"""At least so long, in nanoseconds, between two writes of one object's status, or of its finalizers."""
+"""The shortest interval in nanoseconds between two writes of one object's status, or of its finalizers."""
 KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
 _UNDER_WAY = 12
-"""So many writes are in flight at a time: each of the writer's threads has one, and some are to come. It leaves room
-below what counts as busy for a cluster, so that reasons for waiting and Events are written meanwhile."""
+"""The most writes in flight: one for each of the writer's threads, and some that wait. The number stays
+below the limit at which a cluster counts as busy, so that reasons for waiting and Events are still written."""
 _LOOKED_AT = 64
-"""So many objects are looked at in one turn, some milliseconds; admissions need not wait for ten thousand."""
+"""The most objects in one turn, a few milliseconds: admissions do not wait for ten thousand of them."""
 
 
 class StatusController(Controller):
@@ -78,8 +78,7 @@ class StatusController(Controller):
         self._later[item] = None
 
     def written(self, action: Action, observed: Observed[object]) -> None:
-        """Detect Kueue's definition of Cohorts: the answer to a write of conditions has none, because the schema prunes
-        them.
+        """Detect Kueue's definition of Cohorts: its schema prunes conditions, so the answer to their write has none.
 
         From then on Cohorts are written without conditions; otherwise each look would find them missing again. Events
         and the conditions of the ClusterQueues below report the same. If our definition is installed later, a restart
@@ -111,7 +110,7 @@ class StatusController(Controller):
             else:
                 yield from self._look_at(touch, now, shares)
         if self._line:
-            yield WakeAt(self._line.first, now)  # the rest in the next turn, which begins at once
+            yield WakeAt(self._line.first, now)  # the others follow in the next turn, which begins at once
 
     def _look_at(self, touch: Touch, now: int, shares: Shares) -> Iterator[Wanted]:
         """The next write of the object.

@@ -25,15 +25,15 @@ from scheduling.world.world import World
 
 REASON = "Waiting"
 SETTLED = 2 * SECOND
-"""Most jobs are admitted sooner, and need not say that they wait."""
+"""Most jobs are admitted sooner, and need no Event."""
 PAUSE = 60 * SECOND
-"""Between two Events of one job, also where what it waits for changes all the time."""
+"""The shortest interval between two Events of one job, even if its reason changes all the time."""
 AGAIN = 50 * 60 * SECOND
-"""After so long it is said again: an API server keeps Events for an hour."""
+"""The Event is repeated after this time: an API server keeps Events for an hour."""
 RATE, BURST = 5, 50
-"""Events a second, and how many at once after a pause. That is enough to say all of 15 000 jobs again in time."""
+"""Events per second, and the burst after a pause. That suffices to repeat the Events of 15 000 jobs in time."""
 _LOOKED_AT = 100
-"""Sentences in one turn, also where they are no news."""
+"""The most sentences that are composed in one turn, including those that turn out unchanged."""
 _SPARE = 64
 _WORKLOAD = "Workload"
 _TURN = (_WORKLOAD, "")
@@ -84,7 +84,7 @@ class WaitingJobsController(Controller):
             self.workload_changed(item[1])
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        del busy  # an Event is no write of the object
+        del busy  # an Event does not write the object
         self._schedule_changed(now)
         self._line_up(now)
         self._budget = min(BURST, self._budget + (now - (self._filled or now)) * RATE / SECOND)

@@ -20,9 +20,9 @@ from reconciler.objects.workers import FromWorker, WorkerCommand
 from scheduling.objects.workload import Workload
 
 Busy: TypeAlias = Callable[[str, str], bool]
-"""Whether nothing can be written of the object (kind, `namespace/name`): a write is in flight, or it rests."""
+"""Whether the object (kind, `namespace/name`) cannot be written: a write is in flight, or it is backing off."""
 Lookup: TypeAlias = Callable[[str], Observed[Workload] | None]
-"""The Workload `namespace/name` as it is stored; None where there is none."""
+"""The Workload `namespace/name` as it is stored; None if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,9 @@ class Controller:
         """The object or moment that the item waited for has come: look at the item again."""
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """The writes that are needed now. `now` is in nanoseconds. A busy object gets no write; the controller waits
-        for it.
+        """The writes that are needed now. `now` is in nanoseconds.
 
-        Called only while this process leads.
+        A busy object gets no write; the controller waits for it. Called only while this process leads.
         """
         del busy, now
         yield from ()

@@ -31,7 +31,7 @@ from scheduling.status.observability import LEGACY, Observability
 _NOBODY = NullObserver()
 _ALL = ManagedJobs()
 _BATCH = 8
-"""So many writes of controllers are handed over at a time: the first of a thousand need not wait for the last."""
+"""The number of controllers' writes that are handed over at a time: the first need not wait for the thousandth."""
 
 
 class Core:

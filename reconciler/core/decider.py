@@ -23,13 +23,13 @@ from scheduling.status.observability import Observability
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 
 _BUSY = 16
-"""Writes in flight: with so many, each of the writer's threads has something to do, and something to come."""
+"""The writes in flight at which a cluster counts as busy: each of the writer's threads has one, and one waits."""
 _CYCLES = 100
-"""In one turn; then what was reported meanwhile is taken in."""
+"""The most cycles in one turn; then the messages that have arrived are taken in."""
 
 
 class Decider:
-    """Decides.
+    """Decides on the steps of Workloads, on quota and on preemptions.
 
     `unfinished`: cycles are left over for the next turn.
     `reasons`: the Workloads whose reason for waiting is to be written.
@@ -157,12 +157,12 @@ class Decider:
         if not before.queueable or self._world.queues.queue_of(before) != decision.queue:
             return
         if self._informer.partition.away(WORKLOAD, name):
-            return  # whoever decides now says why
+            return  # the part that decides now writes the reason
         if not self._world.can_admit(decision.queue).active:
-            return  # that is its reason now
+            return  # the stored object shows this reason now
         after = waiting(before, decision, whole_second(now), self._world.counting, self._observability)
         if after == before or (again and after.conditions == before.conditions):
-            return  # what else of it was not stored never will be
+            return  # other fields that were not stored never will be
         self._records.owe(name, decision)
         if not self._records.busy((WORKLOAD, name), now):
             self._world.put_workload(after, whole_second(now))

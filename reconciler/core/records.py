@@ -28,7 +28,7 @@ WORKLOAD = WORKLOAD_VIEW.kind
 FIRST_REST, LONGEST_REST = 0.2, 30.0
 """Seconds between two attempts to write an object."""
 _REMEMBERED = 600 * SECOND
-"""After a rest, in nanoseconds: an object that nobody wants to write again by then is gone, or is well."""
+"""Nanoseconds after a backoff: an object without another write by then is gone, or has recovered."""
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from scheduling.objects.workload import Workload
 log = logging.getLogger(__name__)
 EVENT = "Event"
 MARK = "quotree.dev/taken-over-at"
-"""The annotation that is written: the version of the Workload when another process took over."""
+"""The annotation of an empty write: the version of the Workload when another process took over."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class PendingWrites:
         if record.in_flight is not None and record.in_flight.decided is not None:
             return True
         if stored is None or self._records.busy(key, now):
-            return False  # what comes of that is decided on anew
+            return False  # its answer leads to a new decision
         patch = _change(stored.value, after)
         if patch is not None:
             self._send(key, InFlight(WriteCommand(key, patch), decided=after))
@@ -259,7 +259,7 @@ class PendingWrites:
         assert isinstance(action, Patch)
         fields = ", ".join(patched(action.body)) or "no field"
         log.warning(
-            "%s %s: a change of %s was accepted and nothing of it stored", *key, fields, extra=self._followed(key)
+            "%s %s: a change of %s was accepted, but nothing of it was stored", *key, fields, extra=self._followed(key)
         )
         about = self._about(key)
         if about is not None:

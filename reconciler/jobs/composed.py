@@ -25,11 +25,11 @@ _DESIRED = ("queueName", "podSets", "priority", "priorityClassRef", "maximumExec
 _CONTAINERS = ("containers", "initContainers")
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations")
 _COMPARED: tuple[tuple[str, ...], ...] = (_PLACEMENT, ("tolerations",), ())
-"""Of the pods' spec, beside the containers: before quota is reserved, while it is, and once it is admitted."""
+"""The compared fields of the pods' spec beside the containers: before quota is reserved, while it is, once admitted."""
 _REMEMBERED = 1024
-"""Jobs: more than are on their way from quota to their start at a time."""
+"""The number of cached jobs: more than there are between quota reservation and start at a time."""
 _MOST_POD_SETS = 18
-"""Of a job that is remembered: no Workload has more."""
+"""The most pod sets of a cached job: no Workload has more."""
 
 _Shapes = list[tuple[object, ...]]
 
@@ -48,7 +48,9 @@ class RequestedWork(NamedTuple):
         spec = mapping(made.get("spec"))
         pod_sets, seconds = listing(spec.get("podSets")), spec.get("maximumExecutionTimeSeconds")
         if not any(at(mapping(each), f"template.spec.{field}") for each in pod_sets for field in _PLACEMENT):
-            return cls(seconds, dict.fromkeys(_COMPARED, _shapes(pod_sets, ())))  # most say nothing of where they run
+            return cls(
+                seconds, dict.fromkeys(_COMPARED, _shapes(pod_sets, ()))
+            )  # most do not name the cluster that they run on
         return cls(seconds, {kept: _shapes(pod_sets, kept) for kept in _COMPARED})
 
 
@@ -113,7 +115,7 @@ class AskedBefore:
 
 
 def spec_update(made: Manifest) -> dict[str, Any]:
-    """The merge patch that makes the spec of an existing Workload equal that of `made`, except for `active`."""
+    """The merge patch that makes the spec of an existing Workload equal to the spec of `made`, except `active`."""
     return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
 
 

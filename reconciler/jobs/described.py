@@ -42,7 +42,7 @@ class Described:
         """The same kind with other rules for names."""
         return self if naming == self.naming else type(self)(self.shape, naming)
 
-    # --- what it says of itself
+    # --- what it reports
 
     def ending(self, job: Manifest) -> Ending | None:
         return _ended(job, "Succeeded", self.shape.succeeded) or _ended(job, "Failed", self.shape.failed)

@@ -105,7 +105,7 @@ def marked(kind: JobKind, job: Manifest) -> bool:
 
 
 def slice_name(name: str, job: Manifest) -> str:
-    """Kueue's name of a slice: like that of the job's Workload, but with the job's generation in the hash."""
+    """Kueue's name of a slice: like the name of the job's Workload, but with the job's generation in the hash."""
     prefix, _, hashed = name.rpartition("-")
     meta, kind = metadata(job), group_kind(job)
     parts = (kind.kind, kind.group, meta.get("name"), meta.get("uid"), meta.get("generation", 0))

@@ -16,7 +16,7 @@ from scheduling.objects.naming import Naming
 from scheduling.objects.workload import Workload
 
 STOPPING = f"{PREFIX}stopping"
-"""An annotation of a job that was suspended, but does not have its own pod templates back yet."""
+"""The annotation of a job that was suspended, but does not have its original pod templates back yet."""
 MARKED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: "true"}}}
 UNMARKED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: None}}}
 

@@ -20,7 +20,7 @@ from scheduling.objects.naming import NAMING, Naming
 
 _NAMED, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
 _PECULIAR: tuple[Described, ...] = (BATCH,)
-"""Kinds that take more than their description to run."""
+"""The kinds that need more than their description."""
 SHIPPED: Mapping[GroupKind, Described] = {
     **{kind: Described(shape) for kind, shape in SHAPES.items()},
     **{each.shape.kind: each for each in _PECULIAR},
@@ -38,7 +38,7 @@ def chosen(
         if framework.by_pods:
             continue
         if kind not in SHIPPED and kind not in found:
-            cure = "take it out, or describe it in Quotree's settings under reconciler.jobs"
+            cure = "remove it, or describe it in Quotree's settings under reconciler.jobs"
             raise BadConfiguration(f"{kind.kind} is not known here; {cure}", f"{_NAMED}[{index}]")
         found.setdefault(kind, SHIPPED.get(kind) or found[kind])
     for index, external in enumerate(integrations.external):
@@ -52,7 +52,9 @@ def _check_external(name: str, at: str, described: Mapping[GroupKind, JobShape])
     if shape is None:
         near = close(name, map(_written, described.values()))
         hint = f"; did you mean {near!r}?" if near else ""
-        raise BadConfiguration(f"{name!r} is not described; do that in the settings under reconciler.jobs{hint}", at)
+        raise BadConfiguration(
+            f"{name!r} is not described; describe it in the settings under reconciler.jobs{hint}", at
+        )
     if shape.version != version:
         raise BadConfiguration(f"{name!r} is described in version {shape.version}; write {_written(shape)!r}", at)
 
@@ -61,7 +63,9 @@ def _parts(name: str, at: str) -> tuple[str, str, str]:
     kind, _, rest = name.partition(".")
     version, _, group = rest.partition(".")
     if not (kind and version and group):
-        raise BadConfiguration(f"{name!r} names no kind; write Kind.version.group, as in Train.v1.example.com", at)
+        raise BadConfiguration(
+            f"{name!r} is not a valid kind; write Kind.version.group, as in Train.v1.example.com", at
+        )
     return kind, version, group
 
 

@@ -62,7 +62,7 @@ def steps(
         controls = workload is not None and controller(workload) == metadata(job).get("uid")
         return owner_not_found(workload, read, inputs, now) if controls else orphaned(workload, read)
     if elsewhere(kind, job) and (read is None or read.deleting) and not kind.ending(job):
-        job = {**job, "status": {}}  # its copies go with its Workload, and nobody reports of their pods any more
+        job = {**job, "status": {}}  # its copies are deleted with its Workload, and nothing reports their pods any more
     if workload is None or read is None:
         return _missing(kind, job, inputs)
     owner = controller(workload)
@@ -252,7 +252,7 @@ class _Life:
         if not (self.kind.suspended(self.job) or self.startable or self.read.evicted):
             return None
         if self.sliced and self.asked is not None and resized(self.asked, self.workload):
-            return None  # what it says of its pods is about another size
+            return None  # its report about its pods is about another size
         return reported(self.kind, self.job, self.read, self.inputs, self.now) or None
 
     def _evicted(self) -> list[JobStep] | None:
@@ -287,7 +287,7 @@ class _Life:
         return [JobStep(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
 
     def _asks(self) -> RequestedWork | None:
-        if self.sliced:  # what it asks for depends on its Workload as well
+        if self.sliced:  # its requests depend on its Workload as well
             return RequestedWork.of(self.made) if self.made is not None else None
         return self.asked_of(self.kind, self.job, self.inputs)
 
@@ -321,7 +321,7 @@ class _Life:
         queue = queue_of(self.job)
         if queue == self.read.queue or self.read.admitted:
             return None
-        if self.read.reserved:  # what holds quota may not change its queue
+        if self.read.reserved:  # a Workload with quota may not change its queue
             message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
             reason = self.inputs.observability.attempt(PENDING_EVALUATION)
             free = unreserve(self.read, reason, message, self.now, self.inputs.observability)

@@ -24,7 +24,7 @@ from scheduling.objects.workload import PodSetAdmission, Workload
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"
 CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
 MANAGED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
-"""Labels that the job controller sets by itself; they are no part of a Workload."""
+"""Labels that the job controller sets itself; they are not part of a Workload."""
 _PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, SLICE_CHAIN)
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 
@@ -154,7 +154,7 @@ def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> di
     for key, value in second.items():
         if first.get(key, value) != value:
             raise CannotStart(
-                f"{what} {key} is to be {value}, but the pods have {first[key]}; take it out of the job's template"
+                f"{what} {key} is to be {value}, but the pods have {first[key]}; remove it from the job's template"
             )
     return {**first, **second}
 

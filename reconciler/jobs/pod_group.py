@@ -245,7 +245,7 @@ class _Life:
         strangers = self.selection.strangers
         found = [
             *map(excess, (each for each in self.selection.excess if not each.deleting)),
-            *cut_off(strangers, f"It asks for more than it was admitted with in Workload {self.read.key}"),
+            *cut_off(strangers, f"The Pod requests more than it was admitted with in Workload {self.read.key}"),
             *released(self.selection.replaced),
             *released(each for each in strangers if not each.counts),
         ]
@@ -344,7 +344,7 @@ class _Life:
 
     def _reported(self) -> list[WantedWrite]:
         kept, first = self.selection.kept, self.unit.first
-        ready = not self.selection.absent and all(member.ready for member in kept)  # who succeeded is not
+        ready = not self.selection.absent and all(member.ready for member in kept)  # a Pod that succeeded is not
         reclaimable = (
             {} if first.serving or not self.is_group else done(self.unit.members, self.read, self.selection.roles)
         )

@@ -33,11 +33,11 @@ from scheduling.objects.template import template
 
 SERVING = f"{PREFIX}pod-group-serving"
 TERMINATION_TARGET = "TerminationTarget"
-"""The condition of a Pod that says who ended it and why; it is written before the Pod is deleted."""
+"""The condition of a Pod that names the controller that ended it and the reason; it is written before the deletion."""
 _USUAL_GRACE = 30
-"""Seconds, as Kubernetes has it."""
+"""Seconds, the default of Kubernetes."""
 _UNKNOWN_END = "9999"
-"""Sorts behind any moment."""
+"""Sorts after any moment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""Which Pods of a group its Workload has room for, role by role: the Pods to keep, the excess ones and the replaced
-ones.
+"""The Pods of a group that its Workload has room for, role by role: which to keep, and which are excess.
 
 A role is a pod set of the Workload. A Pod claims a role, but it cannot have one with smaller requests than its own:
 quota was reserved for Pods of that size. A running Pod keeps the role that it was started in, whatever it claims now.
@@ -18,7 +17,7 @@ from scheduling.objects.roles import asked
 from scheduling.objects.workload import PodSet, Workload
 
 Selectors = Mapping[str, Mapping[str, str]]
-"""By pod set the node selectors that its Pods were started with."""
+"""The node selectors that Pods were started with, by pod set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class _Room:
 
 def _of_role(members: Sequence[GroupPod], pod_set: PodSet, read: Workload) -> GroupSelection:
     succeeded = sum(member.succeeded for member in members)
-    # Those that were done well and are gone by now need nobody in their place.
+    # Pods that succeeded and are gone now need no replacement.
     needed = pod_set.count - max(0, read.reclaimable.get(pod_set.name, 0) - succeeded)
     there = by_merit([member for member in members if member.counts])
     over = [member for member in members if not member.counts]

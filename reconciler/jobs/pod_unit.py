@@ -21,9 +21,9 @@ from scheduling.objects.submission import IncompleteGroup, workload_of_group, wo
 from scheduling.objects.workload import Workload
 
 PodSets: TypeAlias = Mapping[str, tuple[int, Requests]]
-"""By name of the role how many Pods there are of it, and what each asks for."""
+"""The number of Pods of each role by its name, and the requests of each."""
 MOST_ROLES = 18
-"""Pod sets that a Workload may have."""
+"""The most pod sets of a Workload."""
 
 
 class CannotCompose(PolicyError):
@@ -104,7 +104,7 @@ def composed(members: Sequence[GroupPod], inputs: JobInputs) -> dict[str, Any]:
         raise CannotCompose("a managed Pod names no queue; add the label kueue.x-k8s.io/queue-name")
     sets = made["spec"]["podSets"]
     if len(sets) > MOST_ROLES:
-        raise CannotCompose(f"Pod group {members[0].group} has {len(sets)} roles; {MOST_ROLES} are possible")
+        raise CannotCompose(f"Pod group {members[0].group} has {len(sets)} roles; the maximum is {MOST_ROLES}")
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
     labels = {**_copied(pods, "labels", inputs.copied_labels), **meta["labels"]}
     notes = {**_copied(pods, "annotations", inputs.copied_annotations), **meta["annotations"]}

@@ -23,7 +23,7 @@ EXCESS = "ExcessPodDeleted"
 LABEL_RESTORED = "ManagedLabelRestored"
 FINALIZER_RESTORED = "ManagedFinalizerRestored"
 _LONGEST_GRACE = 30
-"""Seconds to end for a Pod that has no quota: what Kubernetes gives a Pod that asks for nothing else."""
+"""The grace period in seconds for a Pod without quota: the default of Kubernetes."""
 
 
 def about(member: GroupPod) -> ObjectReference | None:
@@ -78,14 +78,14 @@ def excess(member: GroupPod) -> WantedWrite:
 def marked(member: GroupPod) -> WantedWrite:
     """Add the label that the watch selects."""
     body = {"metadata": {"labels": {MANAGED: "true"}}}
-    message = f"The label {MANAGED} was taken off a Pod that is queued; it is put back"
+    message = f"The label {MANAGED} was removed from a queued Pod; Quotree restores it"
     return WantedWrite((KIND, member.key), _patch_anyhow(member, body), about(member), LABEL_RESTORED, message, True)
 
 
 def finalized(member: GroupPod) -> WantedWrite:
     finalizers = listing(metadata(member.packed.manifest()).get("finalizers"))
     body = {"metadata": {"finalizers": [*finalizers, MANAGED]}}
-    message = f"The finalizer {MANAGED} was taken off a Pod that is queued; it is put back"
+    message = f"The finalizer {MANAGED} was removed from a queued Pod; Quotree restores it"
     return WantedWrite((KIND, member.key), _patch(member, body), about(member), FINALIZER_RESTORED, message, True)
 
 

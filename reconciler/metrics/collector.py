@@ -17,9 +17,9 @@ from reconciler.metrics.kueue import LEADER, ROLE
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Read: TypeAlias = list[tuple[tuple[Family, ...], list[Sample]]]
-"""What each source said, with its families."""
+"""The samples of each source, with its families."""
 Ask: TypeAlias = Callable[[Callable[[T], Read]], Read]
-"""Has the occasion read by the thread that it belongs to. Raises TimeoutError where that has no time."""
+"""Reads the occasion in the thread that owns it. Raises TimeoutError if that thread does not answer in time."""
 
 
 class Scraped(Collector, Generic[T]):
@@ -36,7 +36,7 @@ class Scraped(Collector, Generic[T]):
         try:
             found = self._ask(self._read)
         except TimeoutError:
-            log.warning("the loop had no time for a scrape; what it knows of the %s is left out", self._name)
+            log.warning("the loop did not answer a scrape in time; the metrics of the %s are left out", self._name)
             return
         for families, samples in found:
             yield from _metrics(families, samples, role)

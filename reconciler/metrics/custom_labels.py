@@ -19,14 +19,14 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.watched import WORKLOAD_VIEW
 
 UNTRACKED = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
-"""Stands for all values that are not in the list of those that are tracked."""
+"""Replaces all values that are not tracked."""
 _PREEMPTING = "preempting_cluster_queue"
 _KUEUE = "kueue_"
 _SPLIT = f"{_KUEUE}admitted_active_workloads"
 """The one metric that Kueue v0.19 splits by labels of Workloads."""
 Texts: TypeAlias = Mapping[str, str]
 Values: TypeAlias = tuple[str, ...]
-"""Of the labels from Workloads, in their order."""
+"""The values of the labels from Workloads, in their order."""
 _NOTHING: Texts = {}
 
 

@@ -34,7 +34,7 @@ from scheduling.world.world import World
 T = TypeVar("T")
 
 PATIENCE = 2.0
-"""Seconds that a scrape waits for the loop; Prometheus gives up after ten."""
+"""Seconds that a scrape waits for the loop; Prometheus gives up after ten seconds."""
 
 
 def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Callable[[], bool], *, kueue: bool) -> None:

@@ -23,7 +23,7 @@ from scheduling.objects import times
 from scheduling.objects.workload import ADMITTED, Owner, Workload
 
 _FIRST = 1
-"""The generation of an object that nobody has changed."""
+"""The generation of an object whose spec was never changed."""
 
 
 class _Made(NamedTuple):

@@ -17,7 +17,7 @@ _OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
     "LocalQueue": (LOCAL_QUEUE[::-1],),
     QUOTA_NAMESPACE: (("namespace",),),
 }
-"""By kind, the labels that name an object of it, in the order of its key."""
+"""The labels that name an object, by kind, in the order of its key."""
 
 
 class Instruments:

@@ -13,7 +13,7 @@ from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
 from scheduling.objects.times import SECOND
 
 ROLE = "replica_role"
-"""The last label of each; sources leave it out."""
+"""The last label of each metric; sources omit it."""
 LEADER, FOLLOWER = "leader", "follower"
 """Its values: the replica that writes, and the others."""
 CLUSTER_QUEUE, COHORT, PRIORITY_CLASS = "cluster_queue", "cohort", "priority_class"

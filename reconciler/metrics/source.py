@@ -21,7 +21,7 @@ class MetricSource(Generic[T]):
 
 
 REGISTERED: dict[type, list[MetricSource[Any]]] = {}
-"""By the type of the occasion. To be read from `catalogue`, which imports all sources."""
+"""The sources by type of occasion. Read them through `catalogue`, which imports all sources."""
 
 
 def source(

@@ -16,7 +16,7 @@ from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
 _NAMED = 100
-"""Placed workloads of each worker that are named; all are counted."""
+"""The most placed workloads of a worker that are named; all are counted."""
 
 
 class ClusterReading(NamedTuple):

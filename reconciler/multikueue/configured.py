@@ -13,8 +13,8 @@ from reconciler.multikueue.worker_session import Pulse
 from scheduling.placement.settings import PlacementRules, PlacementSettings
 
 KUBECONFIGS = "quotree-kubeconfigs"
-"""The namespace of worker clusters' kubeconfigs where nobody names one. Nothing else is kept in it, so that whoever may
-read its Secrets reads kubeconfigs alone."""
+"""The default namespace of worker clusters' kubeconfigs. It holds nothing else, so that a program that may
+read its Secrets reads only kubeconfigs."""
 
 
 def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKueueSettings | None:

@@ -179,7 +179,7 @@ class Connections:
     def _hear(self, name: str, session: ConnectionSession, event: SessionEvent) -> None:
         worker = self.workers.get(name)
         if worker is None or worker.session is not session:
-            return  # it was closed, so what it says is overtaken
+            return  # it was closed, so its reports are outdated
         match event:
             case Observed() | Listed():
                 self._emit(FromWorker(name, event))

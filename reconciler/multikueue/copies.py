@@ -30,9 +30,9 @@ _NOT_COPIED = (
     "batch.kubernetes.io/job-tracking",
 )
 _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
-"""Of a batch Job's spec: what its own cluster fills in, and what would delete the job before its end is reported."""
+"""The fields of a batch Job's spec that its cluster fills in, or that delete the job before its end is reported."""
 _FORWARDED: Mapping[GroupKind, tuple[str, ...]] = {GroupKind("ray.io", "RayService"): ("serveConfigV2",)}
-"""Fields of a spec that are no part of what was admitted, and are kept alike while the job runs on a worker."""
+"""Fields of a spec that are not part of the admission, and are kept equal while the job runs on a worker."""
 _GATES = "preemptionGates"
 # -- the Workload ------------------------------------------------------------------------------------------------------
 

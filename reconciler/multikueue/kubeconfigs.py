@@ -29,7 +29,7 @@ from policies.text.positions import BadText, position
 from policies.text.yaml_values import single
 
 _LARGEST = 1024 * 1024
-"""Bytes; what a Secret can hold."""
+"""Bytes: the largest size of a Secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ def read_login(content: str, allowed: AllowedSources, *, allow_exec: bool = Fals
         config = single(content, MAX_COPIED)
     except BadText as bad:
         where = position(content, bad.offset).line
-        return RefusedKubeconfig(INSECURE, f"failed to parse kubeconfig: it is no YAML of one document (line {where})")
+        return RefusedKubeconfig(
+            INSECURE, f"failed to parse kubeconfig: it is not a single YAML document (line {where})"
+        )
     if not isinstance(config, Mapping):
         return RefusedKubeconfig(INSECURE, "failed to parse kubeconfig: it is not a mapping")
     fault = content_fault(config, replace(allowed.trust, exec=allow_exec))
@@ -122,7 +124,7 @@ def _content(path: Path) -> str:
     """The content of a regular file; a pipe would never end. Raises OSError, UnicodeDecodeError."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(0, "it is no file")
+            raise OSError(0, "it is not a regular file")
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise OSError(0, f"it has more than {_LARGEST} bytes")

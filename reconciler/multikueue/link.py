@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from scheduling.objects.times import SECOND
 
 RETRY, STEPS = 5 * SECOND, 7
-"""The first wait after a failure; it doubles with each of so many failures: 5 s to 5 min 20 s."""
+"""The first wait after a failure, and how often it doubles: 5 s to 5 min 20 s."""
 PATIENCE, MOST_PATIENCE = 60 * SECOND, 600 * SECOND
 """How long a worker may take until everything is listed: doubled after each failure, since its caches may be cold."""
 

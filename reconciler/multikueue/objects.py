@@ -80,4 +80,4 @@ CLUSTERS: WatchedKind[MultiKueueCluster] = WatchedKind(
     "MultiKueueCluster", MULTIKUEUE_CLUSTERS, read_multikueue_cluster, detail=read_stored
 )
 CONFIGS: WatchedKind[MultiKueueConfig] = WatchedKind("MultiKueueConfig", MULTIKUEUE_CONFIGS, read_multikueue_config)
-"""What controllers watch of the manager's own cluster."""
+"""The kinds of the manager's own cluster that controllers watch."""

@@ -37,7 +37,7 @@ from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 from scheduling.placement.settings import PlacementSettings
 
 UNIT = "Pods"
-"""All Pods here that share a Workload, as one job; by the name of that Workload."""
+"""The kind of the key of all local Pods that share a Workload; the key's name is the Workload's."""
 _REPORTED = (
     "phase",
     "conditions",
@@ -48,9 +48,9 @@ _REPORTED = (
     "containerStatuses",
     "ephemeralContainerStatuses",
 )
-"""What a Pod here shows of the one elsewhere. Not its addresses: a Service here would send requests to them."""
+"""The status fields that a local Pod shows of the remote one. Without addresses: a local Service would use them."""
 _ONLY_HERE = ("nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
-"""What a cluster fills in by itself, or takes of no new Pod."""
+"""Fields that a cluster fills in, or does not accept in a new Pod."""
 _NOTHING = "{}"
 _WAITING = {
     "type": "PodScheduled",

@@ -33,7 +33,7 @@ from scheduling.placement.settings import PlacementSettings
 from scheduling.status.eviction import target_for_deactivation
 
 MANAGER = MULTIKUEUE
-"""The field manager of what MultiKueue writes, here and there."""
+"""The field manager of MultiKueue's writes, on all clusters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from scheduling.placement.refusals import PlacementRefusal, refusals
 from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
 _KEPT = 1024
-"""Jobs of which it is kept what placement goes by: each is looked at a dozen times and changes two or three times."""
+"""The number of jobs whose placement input is cached: each is read a dozen times and changes two or three times."""
 
 
 class PlacementSnapshot:

@@ -141,7 +141,7 @@ class Sources:
                 files = dict(self._files)
             for name, path in files.items():
                 self._look(name, path)
-            if self._ticked.is_set():  # a loop that has no time for ticks is not given more of them
+            if self._ticked.is_set():  # a loop that is too busy for a tick gets no further ones
                 self._ticked.clear()
                 self._post(Call(self._turn))
 

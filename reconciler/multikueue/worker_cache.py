@@ -61,7 +61,7 @@ class WorkerCache:
     # --- what is observed
 
     def take(self, observed: Observed[object]) -> str | None:
-        """Take in an object. Returns the workload that it is news for, "" for all that wait; None if it is no news."""
+        """Take in an object. Returns the workload that it concerns, empty for all that wait; None if nothing is new."""
         kind = observed.key[0]
         self._of(kind).progress.advance(kind, observed.version)
         return self._keep(observed)

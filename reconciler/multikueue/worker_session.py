@@ -31,9 +31,9 @@ from reconciler.shell.writer import Writer
 log = logging.getLogger(__name__)
 
 _GLANCE = 0.1
-"""Seconds between two looks whether everything is listed."""
+"""Seconds between two checks that everything is listed."""
 _VERSION = "/version"
-"""What any API server answers to anybody whom it knows, at no cost."""
+"""A path that any API server answers to any authenticated user, cheaply."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from scheduling.objects.times import SECOND
 log = logging.getLogger(__name__)
 _FIRST, _LONGEST = 0.5, 60.0
 _TAKEN_AFTER = 10 * SECOND
-"""So long our own watch may take to report an object that exists."""
+"""The time that our own watch may take to report an object that exists."""
 _TAKEN_FOR = 5 * 60 * SECOND
-"""Then it is tried again whether the name is free."""
+"""The time until the name is tried again."""
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ class NewestObjects:
         return [value for each in self._objects.values() if (value := view.value(each)) is not None]
 
     def take(self, observed: Observed[object]) -> bool:
-        """Keep the object; False if it is no news."""
+        """Keep the object; False if nothing is new."""
         if not news(self._objects.get(observed.key), observed):
             return False
         if observed.value is None:

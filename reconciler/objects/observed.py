@@ -14,7 +14,7 @@ from reconciler.objects.stored import Stored
 
 T_co = TypeVar("T_co", covariant=True)
 Key: TypeAlias = tuple[str, str]
-"""The kind and `namespace/name`, or the bare name of what is in no namespace."""
+"""The kind and `namespace/name`, or only the name of a cluster-scoped object."""
 
 
 def name_of(meta: Mapping[str, object], *, namespaced: bool) -> str:
@@ -59,7 +59,7 @@ class Observed(Generic[T_co]):
     def manifest(self) -> Manifest:
         """The object, unpacked. Raises ValueError for a view that does not keep it."""
         if not isinstance(self.detail, Packed):
-            raise ValueError(f"of {self.key[0]} {self.key[1]} not everything is kept")
+            raise ValueError(f"the manifest of {self.key[0]} {self.key[1]} is not kept")
         return self.detail.manifest()
 
 

@@ -36,7 +36,7 @@ from scheduling.world.world import World
 
 T_co = TypeVar("T_co", covariant=True)
 Known: TypeAlias = Callable[[Key], Observed[object] | None]
-"""What was read of an object already."""
+"""Returns what was read of an object before."""
 VERSION = "v1beta2"
 
 
@@ -281,7 +281,7 @@ WATCHED_KINDS: tuple[WatchedKind[object], ...] = (
     *PRIORITY_VIEWS,
     WORKLOAD_VIEW,
 )
-"""In the order in which a world is best made: what others refer to comes first."""
+"""In the order in which a world is built: kinds that others refer to come first."""
 
 
 def watched_kinds(*, boosted: bool) -> tuple[WatchedKind[object], ...]:

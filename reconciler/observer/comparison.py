@@ -29,9 +29,9 @@ _SURROUNDINGS = (
     *("ResourceFlavor", "AdmissionCheck", "Cohort", "ClusterQueue", "Namespace", "LocalQueue"),
     *("LimitRange", "RuntimeClass"),
 )
-"""What both decide by, and may see at different moments."""
+"""The kinds that both controllers decide by, and may observe at different moments."""
 _CYCLES = 100
-"""After one change; what is left over is decided after the next."""
+"""The most cycles after one change; the remaining decisions follow after the next."""
 
 
 class DifferenceKind(StrEnum):
@@ -262,7 +262,7 @@ class Comparison:
         else:
             victims = ", ".join(sorted(key for key, each in self._victims.items() if each.root == root))
             self._suspect(
-                DifferenceKind.OTHER_VICTIM, workload, f"ours sends away {victims or 'nobody'}", now, still=True
+                DifferenceKind.OTHER_VICTIM, workload, f"ours preempts {victims or 'no workload'}", now, still=True
             )
 
     def _suspect(self, kind: DifferenceKind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
@@ -307,7 +307,7 @@ class Comparison:
 
     def _first(self, name: str, root: str) -> str:
         others = sorted(key for key, each in self._reserved.items() if each.root == root and key != name)
-        return f"ours admits {', '.join(others[:5]) or 'nobody'}"
+        return f"ours admits {', '.join(others[:5]) or 'no workload'}"
 
 
 def _moves(old: Workload | None, new: Workload | None) -> bool:
@@ -341,5 +341,5 @@ def _missing(name: str, expected: _Expected) -> DecisionDifference:
         return DecisionDifference(
             DifferenceKind.NOT_ADMITTED, name, "it waits", ours, "there is room for it and it is its turn"
         )
-    ours = f"ours sends it away for {decision.preemptor.key}"
-    return DecisionDifference(DifferenceKind.NOT_EVICTED, name, "it goes on", ours, decision.message)
+    ours = f"ours preempts it for {decision.preemptor.key}"
+    return DecisionDifference(DifferenceKind.NOT_EVICTED, name, "it keeps running", ours, decision.message)

@@ -20,7 +20,7 @@ from scheduling.placement.group import placed_on
 from scheduling.world.decisions import Decision, Preempt, Reserve
 
 _LINKS = 64
-"""Of one cycle: collectors keep no more than 128."""
+"""The most spans of one cycle: collectors keep 128 at most."""
 
 
 class SpanObserver(NullObserver):

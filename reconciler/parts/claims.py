@@ -20,9 +20,9 @@ from reconciler.objects.stored import Stored
 from scheduling.objects.times import written
 
 DEFAULT = "default"
-"""The part that decides for all that no other one was given."""
+"""The part that decides for every ClusterQueue without a claim."""
 LABEL = "quotree.dev/part"
-"""On the root of a tree: the part that is to decide for it."""
+"""The annotation on the root of a tree that names the part to decide for it."""
 CONDITION = "part.quotree.dev/"
 MANAGER = "quotree-parts"
 NOBODY = ""
@@ -94,7 +94,7 @@ def claim_status(before: Stored, claim: TreeClaim, now: int) -> dict[str, Any]:
     others = [each for each in listing(before.status.get("conditions")) if not _of_part(each)]
     made = [_condition(claim.part, _DECIDES, "Decides", _message(claim), before, now)]
     if claim.asked:
-        message = f"Part {claim.asked} asks for this ClusterQueue, since the root of its tree names that part"
+        message = f"Part {claim.asked} requests this ClusterQueue, because the root of its tree names that part"
         made.append(_condition(claim.asked, _ASKS, "Asks", message, before, now))
     return {"conditions": [*others, *made]}
 

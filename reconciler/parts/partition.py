@@ -25,11 +25,11 @@ from scheduling.world.world import World
 
 WORKLOAD = "Workload"
 WORK_AT = "work at LocalQueue"
-"""With the name of a LocalQueue: what is to become work there. No kind of the API server."""
+"""The kind of a key for future work at a LocalQueue; the API server has no such kind."""
 _OF_ALL = frozenset(
     ("ResourceFlavor", "AdmissionCheck", "MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig")
 )
-"""Kinds that belong to no tree; the default part looks after them."""
+"""Kinds that belong to no tree; the default part manages them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +172,9 @@ class TreePartition:
         return gained
 
     def _hold(self, name: str) -> None:
-        """The ClusterQueues that this part holds. One without a claim belongs to the default part at once; a claimed
-        one waits for a list.
+        """The ClusterQueues that this part holds.
+
+        One without a claim belongs to the default part at once; a claimed one waits for a list.
         """
         claim = self._claim(name)
         if claim.part != self.me:

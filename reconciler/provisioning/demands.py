@@ -22,7 +22,7 @@ from scheduling.objects.workload import Workload
 PARAMETER = "provreq.kueue.x-k8s.io/"
 """The prefix of a Workload's annotations that are parameters of its requests."""
 _LONGEST = 247
-"""What is longer is cut, and gets five digits of a hash behind a dash: 253 are allowed."""
+"""A longer name is cut, and gets a dash and five digits of a hash; 253 characters are allowed."""
 _CONTAINERS = ("containers", "initContainers")
 
 
@@ -147,7 +147,7 @@ _ALIKE: Mapping[str, Callable[[Manifest], object]] = {
     "IdenticalPodTemplates": _identical,
     "IdenticalWorkloadSchedulingRequirements": _scheduled_alike,
 }
-"""By podSetMergePolicy, what is equal for two pod sets that are asked for as one."""
+"""The function that compares two pod sets for a merged request, by podSetMergePolicy."""
 
 
 # --- the objects

@@ -17,8 +17,8 @@ from scheduling.objects.workload import Condition
 
 AUTOSCALING = "autoscaling.x-k8s.io"
 MARK = "quotree.dev/evictions"
-"""An annotation: how often the workload had been evicted when the object was made. One of an earlier reservation stands
-for nodes that others may have by now. Objects that Kueue made have none."""
+"""The annotation with the workload's number of evictions when the object was created. An object of an earlier
+reservation represents nodes that other workloads may use now. Objects that Kueue created have no such annotation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,23 +23,23 @@ from scheduling.objects.times import SECOND
 EVENTS = Resource("", "v1", "events", namespaced=True)
 MANAGER = "kueue-events"
 TRACE = "quotree.dev/trace"
-"""The annotation with the id under which a Workload is followed."""
+"""The annotation with the trace id of a Workload."""
 NORMAL, WARNING = "Normal", "Warning"
 QUIET = 5 * 60 * SECOND
-"""How long the same Event about one object is not written again; as Kubernetes' own recorder does."""
+"""How long an equal Event about one object is not written again, as in Kubernetes' own recorder."""
 PAUSE = 10 * SECOND
-"""The same for another message under the same reason: by then it is the last of many."""
+"""The same for another message with the same reason: the last of many is written then."""
 RATE, BURST = 20, 200
-"""Events a second, and how many at once after a pause. Kueue emits two for each admission; a status is one write."""
+"""Events per second, and the burst after a pause. Kueue emits two for each admission; a status is one write."""
 _TRICKLE = SECOND // 4
-"""Between two Events while much else is written; afterwards those that were saved meanwhile go at once."""
+"""The interval between two Events while many other writes are in flight; the saved ones are sent at once after that."""
 _BACKLOG = 2000
 _REMEMBERED = 10_000
-"""Objects and reasons that are kept in mind."""
+"""The number of objects and reasons that are remembered."""
 _LONGEST = 1024
-"""Characters of a message that the API server takes."""
+"""The most characters of a message that the API server accepts."""
 _ELSEWHERE = "default"
-"""The namespace of Events about what is in none."""
+"""The namespace of Events about cluster-scoped objects."""
 
 
 class _Subject(NamedTuple):

@@ -16,9 +16,9 @@ from scheduling.objects.times import SECOND
 
 log = logging.getLogger(__name__)
 RATE, BURST = 20, 200
-"""Lines a second for each reason, and how many at once after a pause."""
+"""Lines per second for each reason, and the burst after a pause."""
 _REASONS = 200
-"""Reasons with a rate of their own. Others share one, since whoever writes a status invents reasons."""
+"""The number of reasons with their own rate. Others share one, because a user who writes a status can invent some."""
 
 
 @dataclass(slots=True)

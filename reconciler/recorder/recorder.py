@@ -52,7 +52,7 @@ class EventRecorder:
         if write.reason and write.about is not None:
             about = concerning(write.about, workload)
             new = self._events.record(about, write.reason, write.message, now, warning=write.warning)
-            if new or write.action is not None:  # what keeps being the case is logged once
+            if new or write.action is not None:  # a lasting condition is logged once
                 self._journal.note(about, write.reason, write.message, now, warning=write.warning)
 
     def write_refused(
@@ -71,8 +71,8 @@ class EventRecorder:
     def write_without_effect(self, about: ObjectReference, which: str, fields: str, now: int) -> None:
         """The API server accepted a write and stored nothing of it."""
         message = (
-            f"The API server accepted a change of {fields} in {which} and stored nothing of it; see whether the "
-            "definition of its kind has these fields. It is tried again later"
+            f"The API server accepted a change of {fields} in {which} and stored nothing of it; check whether "
+            "the definition of its kind has these fields. Quotree retries later"
         )
         self._events.record(about, WITHOUT_EFFECT, message, now, warning=True)
 

@@ -27,9 +27,9 @@ _WARNED = {
     "AdmissionCheck": "AdmissionCheckRejected",
     "MaximumExecutionTimeExceeded": "MaximumExecutionTimeExceeded",
 }
-"""Events by the reason for which a workload is to be deactivated; others show as the eviction that follows."""
+"""The Event for each reason of a deactivation; other reasons show in the eviction that follows."""
 _SILENT = (BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE)
-"""Written of many at a time, and of what nobody tried."""
+"""Reasons without an Event: they apply to many workloads at a time, without an attempt."""
 
 
 class News(NamedTuple):
@@ -82,7 +82,7 @@ def _waiting(before: Workload, after: Workload) -> Iterator[News]:
         yield gate
         return
     if waits_at_gate(before) and waits_at_gate(after):
-        return  # that fewer gates are left is no event
+        return  # fewer remaining gates are not an Event
     if old is None or (old.reason, old.message) != (now.reason, now.message):
         yield News(now.reason, now.message, warning=True)
 

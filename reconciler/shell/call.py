@@ -27,6 +27,6 @@ def asked(question: Callable[[], T]) -> tuple[Call, Future[T]]:
         try:
             answer.set_result(question())
         except Exception as error:
-            answer.set_exception(error)  # it is for who asked
+            answer.set_exception(error)  # the error belongs to the caller
 
     return Call(run), answer

@@ -17,9 +17,9 @@ T = TypeVar("T")
 _LONGEST = 0.1
 """Seconds."""
 _SHORTEST = 0.005
-"""Seconds; about what the API server takes for a write."""
+"""Seconds; about the time that the API server needs for a write."""
 _HEARD = 5.0
-"""Seconds of taking in after which it acts, where news comes faster than that."""
+"""The longest time in seconds that the loop listens before it acts, if news never stops."""
 
 
 class RoundPace:

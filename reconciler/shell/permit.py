@@ -25,7 +25,7 @@ KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
 """The Lease of Kueue's manager by its default name."""
 _WATCHED = ("watching", "absent")
 _DURATION = 15.0
-"""Seconds that a Lease lasts which does not say so."""
+"""The duration in seconds of a Lease that has none."""
 
 
 class LeasePermit(Protocol):
@@ -251,7 +251,7 @@ class Manage:
         """Why this process may not write, in words; empty if it may."""
         claim = self._rival.active()
         said = (
-            f"{self._rival.who} is at work: {claim.holder} renews the Lease {claim.key}; nothing is written until it"
+            f"{self._rival.who} is running: {claim.holder} renews the Lease {claim.key}; nothing is written until it"
             f" stops. Scale {self._rival.who} to 0, or run with --mode observe"
             if claim
             else ""
@@ -264,4 +264,6 @@ class Manage:
         if said and not before:
             log.error("%s", said)
         elif before and not said:
-            log.warning("the Lease of %s is not renewed any more; whoever holds ours may write again", self._rival.who)
+            log.warning(
+                "the Lease of %s is not renewed any more; the holder of our Lease may write again", self._rival.who
+            )

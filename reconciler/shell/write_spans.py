@@ -22,9 +22,9 @@ from reconciler.objects.workers import FromWorker
 
 _VERBS: dict[type, str] = {Create: "create", Patch: "patch", Delete: "delete"}
 _MOST = 10_000
-"""Writes under way. Answers of a worker that is dropped never come."""
+"""The most open spans. Answers from a dropped worker never arrive."""
 _LONGEST = 200
-"""Characters of an error."""
+"""The most characters of an error."""
 
 
 class _UnderWay(NamedTuple):

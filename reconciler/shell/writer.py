@@ -19,10 +19,10 @@ from reconciler.shell.precedence import ReportPrecedence
 
 log = logging.getLogger(__name__)
 _THREADS = 8
-"""As many writes at a time; one write waits for the API server, so this is its load and not ours."""
+"""The number of writes at a time. A write waits for the API server, so this is a load on the API server."""
 _BESIDE = 1
-"""As many of them write reports while there is anything else to write: each of two took a tenth of what the API server
-can do from the admissions."""
+"""The number of these that write reports while other writes wait: each of two took a tenth of the API server's capacity
+from the admissions."""
 _LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Queue")
 """Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
 wait behind a thousand statuses, nor for the connections and the processor time of more than a few."""
@@ -120,7 +120,7 @@ class Writer:
                 log.warning("%s could not be listed: %s", watched.resource, error)
                 self._closed.wait(backoff.next())
             except Exception:
-                log.exception("%s could not be listed for an internal error; it is tried again", watched.resource)
+                log.exception("%s could not be listed because of an internal error; it is retried", watched.resource)
                 self._closed.wait(backoff.next())
             else:
                 break

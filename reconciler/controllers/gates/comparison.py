@@ -21,9 +21,9 @@ from scheduling.objects.times import SECOND
 from scheduling.world.decisions import Decision
 
 PERIOD = 30 * SECOND
-"""How often, in nanoseconds, it is asked who waits though there is room; a Pod is named that did so twice."""
+"""Nanoseconds between two checks for Pods that wait although there is room. A Pod is reported after two checks."""
 EVERYWHERE = ""
-"""Stands for the quota of all namespaces."""
+"""The quota of all namespaces."""
 
 
 class GateVerdict(NamedTuple):

@@ -18,7 +18,7 @@ from reconciler.objects.watched import WatchedKind
 from scheduling.objects.times import SECOND
 
 PERIOD = 10 * SECOND
-"""How often, in nanoseconds, all that wait are asked anew why."""
+"""Nanoseconds between two updates of the reasons of all Pods that wait."""
 
 
 class GateDecider(Protocol):
@@ -41,7 +41,7 @@ class GatesController(Controller):
         self._all: Key = (f"{pods.kind}s", "")
         self._due: dict[Key, None] = {}
         self.outdated = False
-        """Something was observed, so that others may wait for another reason."""
+        """Something was observed, so the reasons of other Pods may have changed."""
         self._again = 0
 
     # --- what a project says

@@ -15,7 +15,7 @@ from reconciler.objects.wanted import ObjectReference, WantedWrite, refer
 MANAGER = "quotree-quota-gates"
 _LONGEST = 1000
 _GRACE = 30
-"""Seconds to end for a Pod that has no quota."""
+"""The grace period in seconds for a Pod without quota."""
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -75,7 +75,7 @@ def preempted(observed: Observed[GatedPodObject], queue: str) -> WantedWrite:
 
 def cut_off(observed: Observed[GatedPodObject]) -> WantedWrite:
     pod = observed.value
-    message = f"Somebody took the scheduling gate {MARK} off; it had no quota"
+    message = f"Another client removed the scheduling gate {MARK}; the Pod had no quota"
     delete = Delete(PODS, observed.namespace, observed.name, uid=pod.uid, grace_seconds=_GRACE)
     return WantedWrite(observed.key, delete, about(pod), "Stopped", message, warning=True)
 

@@ -17,7 +17,7 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import OWNER_NOT_FOUND
 
 PATIENCE = 2 * SECOND
-"""Kinds are watched one by one, so that a child may be seen before the job that it belongs to."""
+"""Each kind has its own watch, so a child may be observed before its owner."""
 
 _TOO_DEEP = JobStep(
     None,
@@ -28,8 +28,9 @@ _TOO_DEEP = JobStep(
 
 
 class Owners:
-    """The jobs of a store as a graph. A job whose controller is not visible waits until the API server answers whether
-    the controller exists.
+    """The jobs of a store as a graph.
+
+    A job whose controller is not visible waits until the API server answers whether the controller exists.
     """
 
     def __init__(self, store: JobStore) -> None:
@@ -78,8 +79,7 @@ class Owners:
         return until if now < until else None
 
     def missing(self, record: JobRecord) -> bool:
-        """Whether the job names a controller that, as far as is known, does not exist. Such a job neither runs nor
-        queues.
+        """Whether the job names a controller that is known not to exist. Such a job neither runs nor queues.
 
         The garbage collector deletes such a child, or removes its reference.
         """

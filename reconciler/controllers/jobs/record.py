@@ -20,9 +20,9 @@ from reconciler.objects.packed import Packed
 from scheduling.objects.times import SECOND
 
 PODS_PATIENCE = 2 * SECOND
-"""Pods are watched by themselves: those that were made last may be seen after their job has gone."""
+"""Pods have their own watch, so the last ones may be observed after the end of their job."""
 _KEPT_CHANGES = 8
-"""Changes of state that a record keeps."""
+"""The number of state changes that a record keeps."""
 
 
 class JobId(NamedTuple):

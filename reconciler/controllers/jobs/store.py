@@ -14,9 +14,9 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 
 OVERDUE = 60 * SECOND
-"""A kind that is not served for a moment is shown again sooner than that."""
+"""A kind that is temporarily not served reappears sooner than that."""
 _AT_ONCE = 250
-"""Jobs in one turn that something around them changed for: about a fifth of a second."""
+"""The number of renewed jobs that are looked at in one turn: about a fifth of a second."""
 
 
 class JobStore:

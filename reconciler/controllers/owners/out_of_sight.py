@@ -1,5 +1,4 @@
-"""Pods that the watch does not show but that may exist: it selects by a label that anyone who may write Pods can
-remove.
+"""Pods that may exist although the watch does not show them: any user who may write Pods can remove its label.
 
 A Pod that disappears from the watch while it might run is looked up by name. So is a Pod that a Workload lists among
 its owners and that the watch never showed. A Pod counts as gone only when the API server answers that it is.

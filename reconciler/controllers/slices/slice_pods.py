@@ -116,7 +116,7 @@ class SlicePodsController(Controller):
             return
         for each in excess:
             about = refer("v1", "Pod", each.key[1], each.value.uid, version=each.version)
-            message = "It ran beyond what its elastic job was admitted with"
+            message = "The Pod exceeds the size that its elastic job was admitted with"
             yield WantedWrite(
                 each.key, Delete(PODS, each.namespace, each.name, each.version), about, EXCESS, message, True
             )
@@ -133,7 +133,7 @@ class SlicePodsController(Controller):
                     yield pods[name]
 
     def _most(self, first: str, counts: Callable[[Workload], dict[str, int]]) -> dict[str, int]:
-        """The number of Pods of each pod set that the slices allow: that of the largest slice."""
+        """The number of Pods of each pod set that the slices allow: the number in the largest slice."""
         most: dict[str, int] = {}
         for name in self._chains.of(first):
             found = self._stored(name)

@@ -37,9 +37,9 @@ from scheduling.volcano_queues.states import QueueAction
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 _LOOK = 0.3
-"""Seconds between two looks at what a controller has done."""
+"""Seconds between two checks of a controller's progress."""
 _PROMPT = 3.0
-"""Seconds in which a controller takes a Command. After that the wait is reported."""
+"""Seconds within which a controller usually executes a Command. After that the wait is reported."""
 _CONTROLLERS = "Volcano's controller, or quotree serve reconciler with the dialect volcano"
 
 
@@ -170,18 +170,18 @@ class ByHand:
         A controller sets the state of every queue at once, so a queue without a state has no controller.
         """
         waited = self._clock() - since
-        left = f"Its Commands stay in namespace {self._namespace}; the same command goes on from here"
+        left = f"Its Commands stay in namespace {self._namespace}; run the same command again to continue"
         if waited > _PROMPT and not self._reported:
             self._reported = True
             if not any(queue.state for queue in self.read(work=False).queues.values()):
                 raise CommandIgnored(
-                    f"nothing carries out {what}: no queue has a state, so no controller looks after queues here. Start"
+                    f"no controller executes {what}: no queue has a state, so no controller manages queues here. Start"
                     f" {_CONTROLLERS}. {left}"
                 )
             self._begun(f"waiting up to {self._longest:g} s for {_CONTROLLERS}")
         if waited > self._longest:
             raise CommandIgnored(
-                f"waited {self._longest:g} s for {what}: no controller carried it out. Check that one runs:"
+                f"waited {self._longest:g} s for {what}: no controller executed it. Check that one runs:"
                 f" {_CONTROLLERS}. {left}"
             )
 

@@ -14,7 +14,7 @@ from scheduling.volcano_queues.states import QueueAction, VolcanoQueueState
 from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 PATIENCE = 30 * SECOND
-"""So long a Command to open waits for a closed parent, in nanoseconds; Volcano tries 15 times in about that time."""
+"""Nanoseconds that a Command to open waits for a closed parent; Volcano tries 15 times in about that time."""
 
 
 @dataclass(frozen=True, slots=True)

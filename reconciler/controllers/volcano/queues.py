@@ -41,7 +41,7 @@ from scheduling.volcano_queues.tree import VolcanoQueueTree
 
 log = logging.getLogger(__name__)
 PERIOD = SECOND
-"""At least so long, in nanoseconds, between two writes of the counts of one queue."""
+"""The shortest interval in nanoseconds between two writes of one queue's counts."""
 _LEASE: Key = (MANAGER.kind, "")
 
 
@@ -199,7 +199,7 @@ class VolcanoQueuesController(Controller):
         if waiting and not self._waiting:
             log.warning("Volcano's controller renews its Lease; its queues are not written until it stops")
         elif self._waiting and not waiting:
-            log.warning("Volcano's controller does not renew its Lease any more; its queues are looked after here")
+            log.warning("Volcano's controller does not renew its Lease any more; this process manages its queues")
         self._waiting = waiting
 
 
@@ -209,7 +209,7 @@ def reference(queue: QueueObject) -> ObjectReference | None:
 
 def _why(queue: QueueObject, wish: Wish) -> str:
     if wish.closed_by_parent:
-        return f"The queue is {wish.state}, since its parent {queue.parent} is closed"
+        return f"The queue is {wish.state}, because its parent {queue.parent} is closed"
     return f"The queue is {wish.state}"
 
 

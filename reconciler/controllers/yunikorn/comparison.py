@@ -56,7 +56,7 @@ class YuniKornComparedPods(Controller):
 
 
 class YuniKornJudge:
-    """Judges by YuniKorn's quota. `namespace` is that of YuniKorn's ConfigMaps."""
+    """Judges by YuniKorn's quota. `namespace`: where YuniKorn's ConfigMaps are."""
 
     pods = SCHEDULED_POD
 

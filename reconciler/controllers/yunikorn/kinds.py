@@ -25,4 +25,4 @@ QUEUE_CONFIGS: WatchedKind[QueueConfigMap] = WatchedKind(
 )
 WATCHED = (QUEUE_DEFAULTS, QUEUE_CONFIGS, NAMESPACE, GATED_POD)
 MAPS = {QUEUE_DEFAULTS.kind: (QUEUE_DEFAULTS, DEFAULTS), QUEUE_CONFIGS.kind: (QUEUE_CONFIGS, CONFIGS)}
-"""Each of these views with the name of its ConfigMap, by the kind."""
+"""The name of the ConfigMap of each of these views, by kind."""

@@ -1,6 +1,4 @@
-"""Quota reservations and admissions, and how long Workloads waited for them. Source: Kueue v0.19, callers of
-pkg/metrics.
-"""
+"""Quota reservations and admissions, and the waits for them. Source: Kueue v0.19, the callers of pkg/metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from reconciler.objects.following import queued_since
 from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
 from scheduling.status.deadlines import STARTED
 
-RESERVED = counter_twins("quota_reserved_workloads_total", "Workloads that got quota.", PRIORITY_CLASS)
+RESERVED = counter_twins("quota_reserved_workloads_total", "Workloads that reserved quota.", PRIORITY_CLASS)
 RESERVED_WAIT = waiting_time_twins(
     "quota_reserved_wait_time_seconds", "From creation or requeuing to quota.", PRIORITY_CLASS
 )

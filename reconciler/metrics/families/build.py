@@ -11,7 +11,7 @@ from reconciler.metrics.source import source
 INFO = Family(
     "kueue_build_info",
     Type.GAUGE,
-    "1; what runs in the place of Kueue.",
+    "1; the version that runs in the place of Kueue.",
     ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform"),
     stability=Stability.KUEUE,
 )

@@ -14,14 +14,21 @@ _LABELS = ("kind", "way")
 UNDONE = Family(
     "quotree_reconciler_bypasses_undone_total",
     Type.COUNTER,
-    "What was done to work behind the webhook's back, and was undone.",
+    "Changes that bypassed the webhook and were undone.",
     _LABELS,
 )
 UNDONE_SECONDS = Family(
-    "quotree_reconciler_bypasses_undone_seconds_total", Type.COUNTER, "How long that took, in all.", _LABELS
+    "quotree_reconciler_bypasses_undone_seconds_total",
+    Type.COUNTER,
+    "Total time until these changes were undone.",
+    _LABELS,
 )
-STANDING = Family("quotree_reconciler_bypasses", Type.GAUGE, "Those that are not undone yet.")
-AGE = Family("quotree_reconciler_bypass_age_seconds", Type.GAUGE, "How long the oldest of these has stood; 0 for none.")
+STANDING = Family(
+    "quotree_reconciler_bypasses", Type.GAUGE, "Changes that bypassed the webhook and are not undone yet."
+)
+AGE = Family(
+    "quotree_reconciler_bypass_age_seconds", Type.GAUGE, "Age of the oldest change that is not undone yet; 0 for none."
+)
 
 
 @source(ProcessScrape, UNDONE, UNDONE_SECONDS, STANDING, AGE)

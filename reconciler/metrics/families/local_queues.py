@@ -24,7 +24,7 @@ RESERVED = local_gauge("resource_reservation", "Quota that Workloads reserve thr
 USED = local_gauge("resource_usage", "Quota that admitted Workloads use through it, by flavor.", *_PAIR)
 RECENT = local_gauge(
     "admission_fair_sharing_usage",
-    "What the LocalQueue used lately, with penalties and by weights; the lowest goes first. +Inf for weight 0.",
+    "Recent usage of the LocalQueue, with penalties and weights; the lowest goes first. +Inf for weight 0.",
 )
 
 

@@ -15,12 +15,12 @@ from scheduling.world.world import World
 
 HASHES = gauge(
     "pending_scheduling_hashes",
-    "Sorts of Workloads that wait, by status: those of one sort are alike for decisions.",
+    "Distinct pending Workloads, by status: Workloads that are equal for decisions count once.",
     *(CLUSTER_QUEUE, "status"),
 )
 REQUESTED = gauge(
     "cluster_queue_resource_pending",
-    "What Workloads that wait ask for.",
+    "Requests of pending Workloads.",
     *(CLUSTER_QUEUE, "resource"),
     switches=(CLUSTER_QUEUE_RESOURCES,),
 )

@@ -11,13 +11,13 @@ from reconciler.metrics.source import source
 from scheduling.quota.state import ClusterQueueState
 from scheduling.world.world import World
 
-PENDING = gauge("pending_workloads", "Workloads that wait, by status.", CLUSTER_QUEUE, "status")
+PENDING = gauge("pending_workloads", "Pending Workloads, by status.", CLUSTER_QUEUE, "status")
 RESERVING = gauge("reserving_active_workloads", "Workloads that hold quota.", CLUSTER_QUEUE)
 ADMITTED = gauge("admitted_active_workloads", "Workloads that are admitted and not finished.", CLUSTER_QUEUE)
 STATUS = gauge("cluster_queue_status", "1 for the status of the ClusterQueue.", CLUSTER_QUEUE, "status")
 _STATUSES = ("pending", "active", "terminating")
 
-LOCAL_PENDING = local_gauge("pending_workloads", "Workloads that name the LocalQueue and wait, by status.", "status")
+LOCAL_PENDING = local_gauge("pending_workloads", "Pending Workloads of the LocalQueue, by status.", "status")
 LOCAL_RESERVING = local_gauge("reserving_active_workloads", "Workloads that hold quota.")
 LOCAL_ADMITTED = local_gauge("admitted_active_workloads", "Workloads that are admitted.")
 

@@ -15,10 +15,16 @@ from scheduling.world.world import World
 
 _ABOVE = ("parent_cohort", "root_cohort")
 QUEUE_INFO = gauge(
-    "cluster_queue_info", "1; where the ClusterQueue stands.", CLUSTER_QUEUE, *_ABOVE, switches=(METRICS_FOR_COHORTS,)
+    "cluster_queue_info",
+    "1; the place of the ClusterQueue in its tree.",
+    CLUSTER_QUEUE,
+    *_ABOVE,
+    switches=(METRICS_FOR_COHORTS,),
 )
-COHORT_INFO = gauge("cohort_info", "1; where the Cohort stands.", COHORT, *_ABOVE, switches=(METRICS_FOR_COHORTS,))
-_SHARE = "What is borrowed of what can be, in thousandths, by fair weight"
+COHORT_INFO = gauge(
+    "cohort_info", "1; the place of the Cohort in its tree.", COHORT, *_ABOVE, switches=(METRICS_FOR_COHORTS,)
+)
+_SHARE = "Borrowed quota as a share of the lendable quota, in thousandths, divided by the fair weight"
 QUEUE_SHARE = gauge(
     "cluster_queue_weighted_share",
     f"{_SHARE}; NaN for borrowing with weight 0.",

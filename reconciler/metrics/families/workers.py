@@ -17,12 +17,14 @@ def _gauge(name: str, help: str, *labels: str) -> Family:
     return Family(f"quotree_multikueue_{name}", Type.GAUGE, help, ("cluster", *labels))
 
 
-CONNECTION = _gauge("connection", "1 for its state: connected, connecting, lost or misconfigured.", "state")
-PLACED = _gauge("placed_workloads", "Workloads that run there.")
-LAST_SEEN = _gauge("last_seen_timestamp_seconds", "When it answered last.")
-CREDENTIALS_END = _gauge("credentials_end_timestamp_seconds", "When its credentials expire.")
+CONNECTION = _gauge(
+    "connection", "1 for the state of the worker: connected, connecting, lost or misconfigured.", "state"
+)
+PLACED = _gauge("placed_workloads", "Workloads that run on the worker.")
+LAST_SEEN = _gauge("last_seen_timestamp_seconds", "Time of the worker's last answer.")
+CREDENTIALS_END = _gauge("credentials_end_timestamp_seconds", "Time at which the worker's credentials expire.")
 LOSSES = Family(
-    "quotree_multikueue_connection_losses_total", Type.COUNTER, "How often its connection broke.", ("cluster",)
+    "quotree_multikueue_connection_losses_total", Type.COUNTER, "Lost connections to the worker.", ("cluster",)
 )
 
 

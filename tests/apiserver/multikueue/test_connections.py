@@ -146,7 +146,7 @@ def test_neither_a_proxy_nor_aliases_that_multiply_reach_the_reconciler(planes: 
     planes.cluster()
     planes.becomes("False", "InsecureKubeConfig", "proxy-url is not allowed")
     planes.secret(bomb(), "PATCH")
-    planes.becomes("False", "InsecureKubeConfig", "it is no YAML of one document")
+    planes.becomes("False", "InsecureKubeConfig", "it is not a single YAML document")
     planes.secret(planes.login(), "PATCH")
     planes.becomes("True", "Active")
 

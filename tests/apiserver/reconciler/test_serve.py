@@ -127,7 +127,7 @@ def test_it_stops_writing_when_kueues_manager_comes_and_goes_on_when_it_has_gone
     status, text = running.get("/readyz")
     assert status == 503
     assert "kueue-0 renews the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io" in text
-    assert "Kueue's manager is at work" in running.log()
+    assert "Kueue's manager is running" in running.log()
     assert conditions(server, "default", "one") == {}
 
     kueue_lease(server, holderIdentity="", renewTime="2026-01-01T00:00:01.000000Z")

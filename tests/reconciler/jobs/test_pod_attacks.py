@@ -178,7 +178,7 @@ def test_a_pod_that_was_resized_beyond_what_was_admitted_is_stopped() -> None:
     world.step()
 
     assert world.pods()["p"]["metadata"]["deletionTimestamp"]
-    assert world.messages[-1].startswith("It asks for more than it was admitted with")
+    assert world.messages[-1].startswith("The Pod requests more than it was admitted with")
     assert world.read.reserved, "its node has not let it go yet"
 
 

@@ -186,7 +186,7 @@ def test_comparisons_are_exported_from_the_start() -> None:
 def test_a_loop_without_time_costs_a_scrape_the_world_alone(caplog: pytest.LogCaptureFixture) -> None:
     made = Reconciler(cast("ClusterClient", None))
     assert list(Scraped(World, asking(made, patience=0.01)).collect()) == []
-    assert "no time for a scrape" in caplog.text
+    assert "did not answer a scrape in time" in caplog.text
 
 
 def test_the_certificate_of_the_reconcilers_api_is_asked_for_at_each_scrape() -> None:

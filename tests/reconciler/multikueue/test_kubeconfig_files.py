@@ -77,7 +77,7 @@ def test_a_file_that_is_missing_or_endless_or_huge_is_refused(allowed: AllowedSo
     assert isinstance(missing, RefusedKubeconfig)
     assert (missing.reason, missing.absent) == (BAD, True)
     os.mkfifo(f"{allowed.prefix}/pipe")
-    assert "it is no file" in message(read_file(f"{allowed.prefix}/pipe", allowed))
+    assert "it is not a regular file" in message(read_file(f"{allowed.prefix}/pipe", allowed))
     assert "more than" in message(read_file(put(allowed, content="#" * (1024 * 1024 + 1)), allowed))
 
 
@@ -105,7 +105,7 @@ def test_aliases_that_multiply_are_refused_before_they_take_memory() -> None:
     assert len(bomb) < 1500
     tracemalloc.start()
     try:
-        assert "no YAML of one document (line" in message(read_login(bomb, AllowedSources()))
+        assert "not a single YAML document (line" in message(read_login(bomb, AllowedSources()))
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()

@@ -63,7 +63,7 @@ def test_the_whole_of_a_workload_is_kept_and_of_a_queue_what_its_status_needs(
     assert stored.stored is None
     assert queue.stored is not None
     assert queue.packed is None
-    with pytest.raises(ValueError, match="not everything is kept"):
+    with pytest.raises(ValueError, match="is not kept"):
         queue.manifest()
 
 

@@ -215,7 +215,7 @@ def test_a_victim_that_stays_is_told_once(beside: Beside) -> None:
     beside.observe(low, admitted(beside.world, low, START), high)
     beside.pass_(60)
     assert beside.kinds() == [DifferenceKind.NOT_EVICTED]
-    assert beside.differences[0].ours == "ours sends it away for ns/high"
+    assert beside.differences[0].ours == "ours preempts it for ns/high"
 
 
 def _a_preemptor_comes_and_goes(beside: Beside, after: int) -> None:

@@ -26,7 +26,7 @@ QUOTA = Family("quotree_gates_namespace_quota", Type.GAUGE, "The quota of the Na
 USED = Family(
     "quotree_gates_namespace_usage",
     Type.GAUGE,
-    "What Pods of the Namespace use that have passed, of each resource of its quota.",
+    "Usage of the Namespace's Pods that have passed the gate, by resource of its quota.",
     _QUOTA,
 )
 

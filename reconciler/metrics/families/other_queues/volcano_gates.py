@@ -17,7 +17,7 @@ _LABELS = ("queue", "resource")
 USAGE = Family(
     "quotree_gates_queue_usage",
     Type.GAUGE,
-    "What counts in the Volcano Queue with all below it: Pods that passed the gate or ran before, on a node or not.",
+    "Usage of the Volcano Queue and its subtree: Pods that passed the gate or ran before, on a node or not.",
     _LABELS,
 )
 LIMIT = Family(
@@ -30,7 +30,7 @@ LIMIT = Family(
 
 @source(VolcanoGates, USAGE, LIMIT)
 def queues(gates: VolcanoGates) -> Iterator[Sample]:
-    """The queues. Only resources that some Queue names have series: any user can name new ones. `pods` is no limit."""
+    """The queues. Only resources that Queues name have series: any user can name new ones. `pods` does not count."""
     every = gates.keeper.queues.queues
     named = sorted({*BASIC, *(name for node in every for name in _named(node))} - {PODS})
     for node in every:

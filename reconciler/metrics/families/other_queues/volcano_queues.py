@@ -33,7 +33,7 @@ GROUPS = {
 QUOTA = Family(
     "quotree_volcano_queue_quota",
     Type.GAUGE,
-    "What the spec of the Queue says; the field is capability, deserved or guarantee.",
+    "Amounts in the spec of the Queue; the field is capability, deserved or guarantee.",
     (_QUEUE, "field", "resource"),
 )
 

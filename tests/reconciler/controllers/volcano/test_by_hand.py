@@ -63,9 +63,9 @@ def test_queues_without_a_state_have_no_controller_and_nothing_waits_long_for_on
 
     assert seconds < 5
     assert str(error) == (
-        "nothing carries out CloseQueue of eng: no queue has a state, so no controller looks after queues here. Start"
+        "no controller executes CloseQueue of eng: no queue has a state, so no controller manages queues here. Start"
         " Volcano's controller, or quotree serve reconciler with the dialect volcano. Its Commands stay in namespace"
-        " ops; the same command goes on from here"
+        " ops; run the same command again to continue"
     )
 
 
@@ -76,4 +76,4 @@ def test_a_controller_that_was_here_is_waited_for_and_the_wait_is_said(api: Unat
 
     assert 60 < seconds < 61
     assert said == ["waiting up to 60 s for Volcano's controller, or quotree serve reconciler with the dialect volcano"]
-    assert str(error).startswith("waited 60 s for CloseQueue of eng: no controller carried it out. Check that one runs")
+    assert str(error).startswith("waited 60 s for CloseQueue of eng: no controller executed it. Check that one runs")

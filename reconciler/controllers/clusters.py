@@ -44,7 +44,7 @@ class ClustersController(Controller):
         self.checks: dict[str, CheckSettings] = {}
         self._commands: list[WorkerCommand] = []
         self._stored: dict[tuple[str, str], Stored] = {}
-        self._dirty: dict[tuple[str, str], None] = {}
+        self._stale: dict[tuple[str, str], None] = {}
         self._warned: dict[str, Expiry] = {}
 
     # --- what is observed
@@ -63,9 +63,9 @@ class ClustersController(Controller):
         else:
             if observed.stored is not None:
                 self._stored[observed.key] = observed.stored
-            self._dirty[observed.key] = None
+            self._stale[observed.key] = None
         if kind != CHECK_VIEW.kind:
-            self._dirty.update(dict.fromkeys((CHECK_VIEW.kind, check) for check in self.checks))
+            self._stale.update(dict.fromkeys((CHECK_VIEW.kind, check) for check in self.checks))
 
     def _see_cluster(self, name: str, cluster: MultiKueueCluster | None) -> None:
         before = self.clusters.get(name)
@@ -82,7 +82,7 @@ class ClustersController(Controller):
     def from_worker(self, event: FromWorker, now: int) -> None:
         del now
         if isinstance(event.news, WorkerConnection):
-            self._dirty[CLUSTERS.kind, event.cluster] = None
+            self._stale[CLUSTERS.kind, event.cluster] = None
 
     def commands(self) -> list[WorkerCommand]:
         found, self._commands = self._commands, []
@@ -91,13 +91,13 @@ class ClustersController(Controller):
     # --- what is to be written
 
     def wake(self, item: Key) -> None:
-        self._dirty[item] = None
+        self._stale[item] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         now = whole_second(now)
         self._watch_expiries(now)
-        dirty, self._dirty = self._dirty, {}
-        for item in dirty:
+        stale, self._stale = self._stale, {}
+        for item in stale:
             if busy(*item):
                 yield WaitFor(item, item)
                 continue
@@ -137,7 +137,7 @@ class ClustersController(Controller):
             expiry = self.expiry(name)
             if expiry is not None and now >= expiry.warn_at * SECOND and self._warned.get(name) != expiry:
                 self._warned[name] = expiry
-                self._dirty[CLUSTERS.kind, name] = None
+                self._stale[CLUSTERS.kind, name] = None
 
 
 def keep(known: dict[K, T], name: K, value: T | None) -> None:

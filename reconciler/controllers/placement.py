@@ -78,7 +78,7 @@ class PlacementController(Controller):
         self._all: dict[str, None] = {}
         self._left: set[str] = set()
         self._waiting: dict[str, None] = {}
-        self._dirty: dict[str, None] = {}
+        self._stale: dict[str, None] = {}
         self._all_waiting_at = 0
         self._collect_at = 0
         self.dispatched: Counter[tuple[str, str]] = Counter()
@@ -101,11 +101,11 @@ class PlacementController(Controller):
         if kind in self.kinds:
             keep(self.snapshot.jobs, observed.key, self._jobs[kind].value(observed))
             if observed.key in self._of_job:
-                self._dirty[self._of_job[observed.key]] = None
+                self._stale[self._of_job[observed.key]] = None
             return
         if kind == WATCHED_PODS.kind:
             for workload in self.snapshot.pods.observe(name, WATCHED_PODS.value(observed)) & self._here.keys():
-                self._dirty[workload] = None
+                self._stale[workload] = None
             return
         if kind == CONFIGS.kind:
             keep(self.snapshot.configs, name, CONFIGS.value(observed))
@@ -122,7 +122,7 @@ class PlacementController(Controller):
             keep(self.snapshot.checks, name, mine)
             for workload in [*self._all]:
                 self.workload_changed(workload)  # it may be ours by this check
-        self._dirty.update(dict.fromkeys(self._here))
+        self._stale.update(dict.fromkeys(self._here))
 
     def workload_changed(self, workload: str) -> None:
         observed = self._stored(workload)
@@ -143,7 +143,7 @@ class PlacementController(Controller):
                 self._of_job[owner] = workload
         elif workload not in self._here and not self.snapshot.anywhere(workload):
             return
-        self._dirty[workload] = None
+        self._stale[workload] = None
 
     def _forget(self, workload: str) -> None:
         """The workload is gone here, so all of its copies on workers have to go."""
@@ -151,7 +151,7 @@ class PlacementController(Controller):
         self._waiting.pop(workload, None)
         if workload in self._here or self.snapshot.anywhere(workload):
             self._left.add(workload)
-            self._dirty[workload] = None
+            self._stale[workload] = None
         owner = self._here.pop(workload, None)
         if owner is not None and self._of_job.get(owner) == workload:
             del self._of_job[owner]
@@ -207,9 +207,9 @@ class PlacementController(Controller):
             self._writes.drop(cluster)
         else:
             self.snapshot.cache(cluster).connection = connection
-        self._dirty.update(dict.fromkeys(name for name in self._here if self._concerns(cluster, name)))
+        self._stale.update(dict.fromkeys(name for name in self._here if self._concerns(cluster, name)))
         if connection is not None and connection.connected:
-            self._dirty.update(dict.fromkeys(self.snapshot.cache(cluster).names()))
+            self._stale.update(dict.fromkeys(self.snapshot.cache(cluster).names()))
 
     def _concerns(self, cluster: str, name: str) -> bool:
         """Whether the workload depends on the connection to that worker."""
@@ -231,7 +231,7 @@ class PlacementController(Controller):
         An empty name: look at all that wait, some time later, because queues change often.
         """
         if name:
-            self._dirty[name] = None
+            self._stale[name] = None
         elif not self._all_waiting_at:
             self._all_waiting_at = self._writes.now + _WAITING_EVERY
 
@@ -262,12 +262,12 @@ class PlacementController(Controller):
         return self.snapshot.nominated(replace(observed, value=reserved), self._owner(reserved), now)
 
     def wake(self, item: Key) -> None:
-        self._dirty[item[1]] = None
+        self._stale[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         self._writes.now = now
         yield from self._due(now)
-        names, self._dirty = self._dirty, {}
+        names, self._stale = self._stale, {}
         for name in names:
             owner = self._here.get(name)
             keys = ((WORKLOAD, name), *self.snapshot.keys(owner))
@@ -284,15 +284,15 @@ class PlacementController(Controller):
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """The workloads whose time has come."""
         for key, write in self._writes.rested(self._connected):
-            self._dirty[self._workload_of(key)] = None
+            self._stale[self._workload_of(key)] = None
             yield from () if write is None else (write,)
         if self._all_waiting_at and now >= self._all_waiting_at:
             self._all_waiting_at = 0
-            self._dirty.update(self._waiting)
+            self._stale.update(self._waiting)
         if self.placing.collect_every and now >= self._collect_at:
             self._collect_at = now + self.placing.collect_every
             for cache in self.snapshot.caches.values():
-                self._dirty.update(dict.fromkeys(name for name in cache.names() if name not in self._here))
+                self._stale.update(dict.fromkeys(name for name in cache.names() if name not in self._here))
 
     def _connected(self, cluster: str) -> bool:
         return cluster in self.snapshot.caches and self.snapshot.caches[cluster].connection.connected

@@ -70,7 +70,7 @@ class PodsController(Controller):
         self._sight = OutOfSight()
         self._undoing = Undoing(bypasses if bypasses is not None else Bypasses())
         self._awaited: dict[str, list[Key]] = {}
-        self._dirty: dict[str, None] = {}
+        self._stale: dict[str, None] = {}
         self._loose: dict[str, None] = {}
         self._errors = InternalErrors()
 
@@ -136,7 +136,7 @@ class PodsController(Controller):
             self._leave(name, before)
         unit = self._units.setdefault(home, {})
         if unit.get(name) != member:
-            self._dirty[home] = None
+            self._stale[home] = None
         unit[name] = member
         self._unit_of[name] = home
         self._name_of[member.uid] = name
@@ -156,11 +156,11 @@ class PodsController(Controller):
         members = self._units[unit]
         del members[name]
         if members:
-            self._dirty[unit] = None
+            self._stale[unit] = None
             return
         del self._units[unit]
         self._awaited.pop(unit, None)
-        self._dirty.pop(unit, None)
+        self._stale.pop(unit, None)
         self._errors.forget((_WORKLOAD, unit))
         if self._read(unit) is not None:
             self._loose[unit] = None
@@ -177,7 +177,7 @@ class PodsController(Controller):
         if read is None:
             self._sight.forget(workload)
         if workload in self._units:
-            self._dirty[workload] = None
+            self._stale[workload] = None
         elif read is None:
             self._loose.pop(workload, None)
             self._errors.forget((_WORKLOAD, workload))
@@ -188,15 +188,15 @@ class PodsController(Controller):
         """Flavors and priority classes changed: that matters to the units that still wait."""
         self._inputs = inputs
         waiting = (key for key, unit in self._units.items() if any(member.gated for member in unit.values()))
-        self._dirty.update(dict.fromkeys(waiting))
+        self._stale.update(dict.fromkeys(waiting))
 
     def wake(self, item: Key) -> None:
-        (self._dirty if item[1] in self._units else self._loose)[item[1]] = None
+        (self._stale if item[1] in self._units else self._loose)[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         self._undoing.turn(now)
         yield from self._sight.questions(busy)
-        names, self._dirty = {**self._dirty, **self._loose}, {}
+        names, self._stale = {**self._stale, **self._loose}, {}
         self._loose = {}
         for name in names:
             item = (_WORKLOAD, name)

@@ -56,7 +56,7 @@ class ProvisioningController(Controller):
         self._of_workload: dict[str, dict[Key, None]] = {}
         self._needs: dict[Key, dict[str, None]] = {}
         self._doomed: dict[str, int] = {}
-        self._dirty: dict[Key, None] = {}
+        self._stale: dict[Key, None] = {}
 
     # --- what is observed
 
@@ -84,19 +84,19 @@ class ProvisioningController(Controller):
         _keep(self._checks, name, mine)
         _keep(self._statuses, name, observed.stored if mine is not None else None)
         if mine is not None:
-            self._dirty[observed.key] = None
+            self._stale[observed.key] = None
         if (mine is None) != (before is None) or (mine and before and mine.parameters != before.parameters):
             self._look_at_workloads({name})
 
     def _look_at_checks(self, checks: Iterator[CheckSettings]) -> None:
         names = {check.name for check in checks}
-        self._dirty.update(dict.fromkeys((CHECK_VIEW.kind, name) for name in names))
+        self._stale.update(dict.fromkeys((CHECK_VIEW.kind, name) for name in names))
         self._look_at_workloads(names)
 
     def _look_at_workloads(self, checks: set[str]) -> None:
         for workload in self._world.workloads.values():
             if any(check.name in checks for check in workload.checks):
-                self._dirty[_WORKLOAD, workload.key] = None
+                self._stale[_WORKLOAD, workload.key] = None
 
     def _see(self, key: Key, before: Controlled | None, after: Controlled | None) -> None:
         """Index the object by its Workload. A uid that is gone, or was replaced, is removed from the deleted ones."""
@@ -108,7 +108,7 @@ class ProvisioningController(Controller):
             self._of_workload.setdefault(_owner(after), {})[key] = None
         for each in filter(None, (before, after)):
             if each.owner_kind == _WORKLOAD:
-                self._dirty[_WORKLOAD, _owner(each)] = None
+                self._stale[_WORKLOAD, _owner(each)] = None
         self._wake_those_who_need(key)
 
     def _let_go(self, workload: str, key: Key) -> None:
@@ -119,11 +119,11 @@ class ProvisioningController(Controller):
 
     def _wake_those_who_need(self, key: Key) -> None:
         for workload in self._needs.pop(key, ()):
-            self._dirty[_WORKLOAD, workload] = None
+            self._stale[_WORKLOAD, workload] = None
 
     def workload_changed(self, workload: str) -> None:
         if self._checks or workload in self._of_workload:
-            self._dirty[_WORKLOAD, workload] = None
+            self._stale[_WORKLOAD, workload] = None
         observed = self._stored(workload) if self._cleanup and workload in self._of_workload else None
         if observed is not None and observed.value.evicted:
             for kind, key in self._of_workload[workload]:
@@ -131,13 +131,13 @@ class ProvisioningController(Controller):
                     self._doomed.setdefault(self._requests[key].meta.uid, 0)
 
     def wake(self, item: Key) -> None:
-        self._dirty[item] = None
+        self._stale[item] = None
 
     # --- what is to be written
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        dirty, self._dirty = self._dirty, {}
-        for item in dirty:
+        stale, self._stale = self._stale, {}
+        for item in stale:
             if busy(*item):
                 yield WaitFor(item, item)
             elif item[0] == CHECK_VIEW.kind:

@@ -173,7 +173,7 @@ class Core:
             self.state.world.queues.wake(name)
             self.state.world.touched.queue(name)
         self.informer.free(changed.freed)
-        self.informer.dirty.update({name: None for kind, name in changed.freed if kind == WORKLOAD})
+        self.informer.stale.update({name: None for kind, name in changed.freed if kind == WORKLOAD})
         if number := partition.ask_for_list():
             self._commands.append(Relist(self.informer.resource_of[WORKLOAD], number))
 

@@ -64,7 +64,7 @@ class Decider:
 
     def steps(self, now: int) -> None:
         """The next step of each Workload that something changed for. A busy Workload gets its step when it is free."""
-        names, self._informer.dirty = self._informer.dirty, {}
+        names, self._informer.stale = self._informer.stale, {}
         for name in names:
             self._step(name, now, before_cycles=True)
 
@@ -129,7 +129,7 @@ class Decider:
             self.reasons[decision.workload.key] = decision
             if self._observability.granular and decision.inadmissible:
                 alike = world.queues.pending[decision.queue].alike(decision.workload.key)
-                self._informer.dirty.update(dict.fromkeys(alike))
+                self._informer.stale.update(dict.fromkeys(alike))
 
     @property
     def calm(self) -> bool:

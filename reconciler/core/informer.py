@@ -30,7 +30,7 @@ from scheduling.world.world import World
 class Informer:
     """Takes in what is observed. Moments are in nanoseconds.
 
-    `dirty`: the Workloads whose next step is to be looked at.
+    `stale`: the Workloads whose next step is to be looked at.
     `waiting`: how long pods may take to become ready.
     `records_events`: changes of Workloads become Events. Only the leader records them.
     `kueue`: Kueue's kinds are watched.
@@ -55,7 +55,7 @@ class Informer:
         self.records = records
         self.alarms = Alarms()
         self.waits = Waits()
-        self.dirty: dict[str, None] = {}
+        self.stale: dict[str, None] = {}
         self.records_events = False
         self.watched = watched_by(controllers, boosted=world.ordering.boosted, kueue=kueue)
         self._controllers = controllers
@@ -146,7 +146,7 @@ class Informer:
         if kind in (CLUSTER_QUEUE, COHORT):
             self.partition.observe(observed)
         for workload in concerned(self.world, kind, name):
-            self.dirty[workload.key] = None
+            self.stale[workload.key] = None
         self._part_may_change(observed, before)
 
     def _part_may_change(self, observed: Observed[object], before: str) -> None:
@@ -164,21 +164,21 @@ class Informer:
 
     def enter(self, name: str, now: int) -> None:
         """Put the stored Workload into the world, unless a decision about it is in flight."""
-        self.dirty[name] = None
+        self.stale[name] = None
         for controller in self._controllers:
             controller.workload_changed(name)
         record, stored = self.records.find((WORKLOAD, name)), self.records.workload(name)
         if record is not None and record.in_flight is not None and record.in_flight.decided is not None:
             return
         if stored is None:
-            self.dirty.pop(name)
+            self.stale.pop(name)
             self.world.drop_workload(name)
             self.records.undecide(name)
             self.records.owe(name, None)
             return
         self.restore(name, now)
         if stored.value.replaces:
-            self.dirty[stored.value.replaces] = None
+            self.stale[stored.value.replaces] = None
         if self.records.rests((WORKLOAD, name), now):
             self.world.queues.drop(name)
         if alarm := next_moment(stored.value, self.waiting):
@@ -232,7 +232,7 @@ class Informer:
         """Look at objects whose moment has come: for a step or after a backoff, also while another process leads."""
         for key in self.alarms.due(now):
             if key[0] == WORKLOAD and self.records.workload(key[1]) is not None:
-                self.dirty[key[1]] = None
+                self.stale[key[1]] = None
                 record = self.records.find(key)
                 flight = record.in_flight if record is not None else None
                 decided = flight is not None and flight.decided is not None

@@ -76,7 +76,7 @@ class TreePartition:
         self._world = world
         self._labels: dict[Key, str] = {}
         self._seen: dict[Key, tuple[object, str, TreeClaim]] = {}
-        self._dirty: dict[Key, None] = {}
+        self._stale: dict[Key, None] = {}
         self._root_of: dict[str, Key] = {}
         self._held: set[str] = set()
         self._ours: set[str] = set()
@@ -92,7 +92,7 @@ class TreePartition:
             self._seen.pop(key, None)
             self._labels.pop(key, None)
             self.claims.pop(key[1], None) if key[0] == CLUSTER_QUEUE else None
-            self._dirty[key] = None
+            self._stale[key] = None
             return
         detail, is_queue = observed.stored or Stored(), key[0] == CLUSTER_QUEUE
         label, claim = detail.labels.get(LABEL, ""), read_claim(detail.status) if is_queue else UNCLAIMED
@@ -103,28 +103,28 @@ class TreePartition:
         self._labels[key] = label
         if is_queue:
             self.claims[key[1]] = claim
-        self._dirty[key] = None
+        self._stale[key] = None
 
     def lead(self) -> None:
         """This process leads from now on. Other leaders may have changed claims that are not known yet."""
         self._held.clear()
         self._listing.clear()
         self._lists += 1
-        self._dirty.update(dict.fromkeys((CLUSTER_QUEUE, name) for name in self.claims))
+        self._stale.update(dict.fromkeys((CLUSTER_QUEUE, name) for name in self.claims))
 
     # --- the trees
 
     @property
     def outdated(self) -> bool:
         """Whether observed objects are still to be taken in."""
-        return bool(self._dirty)
+        return bool(self._stale)
 
     def refresh(self) -> Changed:
         """Take in the observed objects."""
-        if not self._dirty:
+        if not self._stale:
             return _NO_CHANGE
-        dirty, self._dirty = self._dirty, {}
-        names = {*self._below(dirty)}
+        changed, self._stale = self._stale, {}
+        names = {*self._below(changed)}
         stale = {self._root_of[name] for name in names if name in self._root_of}
         names.update(name for root in stale for name in self.trees.pop(root).queues)
         roots: dict[QuotaNode, None] = {}
@@ -237,7 +237,7 @@ class TreePartition:
         for name in [name for name, number in self._listing.items() if 0 < number == -request]:
             del self._listing[name]
             self._held.add(name)
-            self._dirty[CLUSTER_QUEUE, name] = None
+            self._stale[CLUSTER_QUEUE, name] = None
 
     # --- who looks after what
 

@@ -36,7 +36,7 @@ class SlicePodsController(Controller):
         self._pods: dict[str, dict[str, Observed[StartedPod]]] = {}
         self._chain_of_pod: dict[str, str] = {}
         self._chains = SliceChains()
-        self._dirty: dict[str, None] = {}
+        self._stale: dict[str, None] = {}
         self._over: dict[str, int] = {}
 
     def observe(self, observed: Observed[object]) -> None:
@@ -56,23 +56,23 @@ class SlicePodsController(Controller):
     def _look_at(self, first: str, *, waits: bool = False) -> None:
         """Take in a Pod. Most Pods belong to jobs that are not elastic, and are ignored."""
         if waits or first in self._chains:
-            self._dirty[first] = None
+            self._stale[first] = None
 
     def workload_changed(self, workload: str) -> None:
         found = self._stored(workload)
         first = self._chains.put(workload, found.value if found is not None else None)
         if workload in self._pods:
-            self._dirty[workload] = None
+            self._stale[workload] = None
         if first:
-            self._dirty[first] = None
+            self._stale[first] = None
 
     def wake(self, item: Key) -> None:
-        self._dirty[item[1]] = None
+        self._stale[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         """Remove the gate of as many Pods as fit. A gate counts as removed while its write is in flight."""
-        dirty, self._dirty = self._dirty, {}
-        for first in dirty:
+        stale, self._stale = self._stale, {}
+        for first in stale:
             blocked = next((name for name in self._chains.of(first) if busy(_WORKLOAD, name)), None)
             if blocked is not None:
                 yield WaitFor((_CHAIN, first), (_WORKLOAD, blocked))

@@ -177,7 +177,7 @@ class Storm:
             if (
                 quiet
                 and version == self.api.version
-                and not (self.loop.core.in_flight or self.loop.core.informer.dirty)
+                and not (self.loop.core.in_flight or self.loop.core.informer.stale)
             ):
                 self.now += LONG
                 self.loop.round(0)

@@ -150,5 +150,5 @@ def test_a_standby_keeps_nothing_of_workloads_that_are_gone() -> None:
         storm.api.event("Workload")
     storm.loop.round(0)
 
-    assert not storm.loop.core.informer.dirty
+    assert not storm.loop.core.informer.stale
     assert storm.loop.core.informer.alarms.next is None

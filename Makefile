@@ -68,14 +68,14 @@ check: venv ## format, lint, types, import contract, generated files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.generated --check
+	$(BIN)/python -m generators --check
 
 format: venv ## format and sort imports in place
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
 
 generate: venv ## CRDs, rule pages, tables of the docs and other parts, each from its source
-	$(BIN)/python -m tests.generated
+	$(BIN)/python -m generators
 
 field-names: venv ## the fields of Kubernetes' own kinds, as the API server of the tests knows them
 	$(BIN)/python -m tests.apiserver.field_names

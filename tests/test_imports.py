@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("policies", "scheduling", "reconciler", "webhook", "audit", "dashboard", "cli", "certs", "cluster")
+PACKAGES = (
+    "policies",
+    "scheduling",
+    "reconciler",
+    "webhook",
+    "audit",
+    "dashboard",
+    "cli",
+    "certs",
+    "cluster",
+    "generators",
+)
 
 Graph = Mapping[str, set[str]]
 

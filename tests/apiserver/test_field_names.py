@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from generators.rule_cases import cases
 from policies.dialects.reading import Parsed
 from policies.dialects.strict import strict
 from policies.schema.field_names import FILE, field_names
 from tests.apiserver import field_names as writing
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.builders import typed
-from tests.policies.rules.rule_cases import cases
 
 PATHS = {
     "v1": "/api/v1/{}",

@@ -12,7 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 UNFINISHED = shutil.ignore_patterns("*.pyc.*", "*.pyo.*")
 """Bytecode that another process is about to write."""
-PACKAGES = ("policies", "scheduling", "cluster", "certs", "webhook", "reconciler", "audit", "dashboard", "cli")
+PACKAGES = (
+    "policies",
+    "scheduling",
+    "cluster",
+    "certs",
+    "webhook",
+    "reconciler",
+    "audit",
+    "dashboard",
+    "cli",
+    "generators",
+)
 
 
 @dataclass(frozen=True, slots=True)

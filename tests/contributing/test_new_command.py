@@ -98,6 +98,6 @@ def test_the_docs_list_it_once_they_are_generated(scratch: Scratch) -> None:
 
     wrote = ("docs/man/quotree-count-queues.1", "docs/man/quotree.1", "docs/reference.md", "docs/command-line.md")
 
-    assert sorted(scratch.run("tests.generated").splitlines()) == sorted(f"wrote {file}" for file in wrote)
+    assert sorted(scratch.run("generators").splitlines()) == sorted(f"wrote {file}" for file in wrote)
     assert row in (scratch.root / "docs" / "command-line.md").read_text()
     assert row not in (ROOT / "docs" / "command-line.md").read_text()

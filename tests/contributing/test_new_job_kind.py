@@ -80,7 +80,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     """The project with one more description, and what is generated from it."""
     copy = copy_to(tmp_path_factory.mktemp("project"), "tests", "docs", "manifests", "charts", "monitoring")
     copy.write("policies/dialects/frameworks/example.py", DESCRIPTION)
-    copy.run("tests.generated")
+    copy.run("generators")
     return copy
 
 

@@ -95,7 +95,7 @@ def scratch(tmp_path: Path) -> Scratch:
 
 
 def test_a_new_rule_is_found_documented_tested_and_refuses_its_example(scratch: Scratch) -> None:
-    generated = scratch.run("tests.generated").splitlines()
+    generated = scratch.run("generators").splitlines()
     tested = scratch.run(
         "pytest", "-q", "-p", "no:cacheprovider", "tests/policies/rules", "-k", "guarantee-of-zero or every_rule"
     )

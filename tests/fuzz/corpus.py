@@ -10,9 +10,10 @@ from typing import Any
 
 import yaml
 
+from generators.rule_cases import cases
 from policies.dialects import READERS
 from tests.policies.dialects.kubeconfigs import config
-from tests.policies.rules.rule_cases import RULES, cases
+from tests.policies.rules.rule_cases import RULES
 
 ROOT = Path(__file__).parents[2]
 Manifest = dict[str, Any]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cluster.metrics import Type
+from generators.alert_rules import SOURCES, groups
 from reconciler.metrics.catalogue import families
-from tests.generated.alert_rules import SOURCES, groups
 from webhook.metrics import FAMILIES
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
+from generators.chart import source
+from generators.chart.options import NEEDS
 from tests.apiserver import build, helm
-from tests.generated.chart import source
-from tests.generated.chart.options import NEEDS
 
 CHART = source.ROOT / "charts" / "quotree"
 SYSTEM = "quotree-system"

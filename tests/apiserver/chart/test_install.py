@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from generators.chart import source
+from generators.chart.options import EXCLUDES
 from tests.apiserver.chart import post_renderer, rendering
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import Replica
 from tests.apiserver.webhook.guard import Guard, as_input
-from tests.generated.chart import source
-from tests.generated.chart.options import EXCLUDES
 from tests.waiting import eventually
 
 SYSTEM = "/api/v1/namespaces/quotree-system"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from generators.chart import source
+from generators.chart.options import EXCLUDES, NEEDS, WEBHOOKS
+from generators.crds import ADOPTABLE
 from tests.apiserver import helm
 from tests.apiserver.chart import rendering
 from tests.apiserver.chart.rendering import chosen, comparable, kustomize, template
 from tests.apiserver.needs import Need
-from tests.generated.chart import source
-from tests.generated.chart.options import EXCLUDES, NEEDS, WEBHOOKS
-from tests.generated.crds import ADOPTABLE
 from tests.profiles import spread
 
 _helm = Need(Path(__file__).parent, helm.binary)

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 import yaml
 
+from generators.alert_rules import SOURCES, groups
 from tests.apiserver.needs import debian_program
 from tests.apiserver.processes import Processes, free_ports
-from tests.generated.alert_rules import SOURCES, groups
 from tests.waiting import eventually
 
 SHORTEST, LONGEST = 4, 8

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from generators.alert_rules import SOURCES
 from tests.apiserver.needs import debian_program
-from tests.generated.alert_rules import SOURCES
 
 MONITORING = Path(__file__).parents[3] / "monitoring"
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from generators.rule_cases import cases, proposed
 from policies.model.findings import Action, Severity
 from policies.model.objects import Ref
 from policies.rules import find
@@ -24,7 +25,7 @@ from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.webhook.guard import QUOTREE, ROOT, as_input, documents
 from tests.builders import typed
-from tests.policies.rules.rule_cases import cases, judged, proposed
+from tests.policies.rules.rule_cases import judged
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]

@@ -16,10 +16,10 @@ import yaml
 from cli.exits import OutOfReach
 from cli.links import OwnedFile
 from cli.report.replacing import replace_text
+from generators.rule_cases import RuleCase, cases, proposed
 from policies.judge import evaluate
 from policies.rules import registry
 from tests.cli.runs import BAD, GOOD, WORSE, report, run, write
-from tests.policies.rules.rule_cases import Case, cases, proposed
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LEGACY = """\
@@ -221,7 +221,7 @@ def in_block_list(manifests: Sequence[object]) -> str:
     return str(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, sort_keys=False))
 
 
-def patched(case: Case) -> bool:
+def patched(case: RuleCase) -> bool:
     """Whether a finding proposes a patch: the commands are not started for a case in which there is nothing to fix."""
     return any(found.finding.edits for found in evaluate(proposed(case)).findings)
 

@@ -8,6 +8,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from generators.rule_cases import CASES, cases, proposed
 from policies.judging.proposal import propose
 from policies.judging.sentence import assertion
 from policies.judging.verdict import Judged
@@ -15,7 +16,7 @@ from policies.model.change import Change
 from policies.model.findings import Severity
 from policies.rules import registry
 from tests.builders import change, typed
-from tests.policies.rules.rule_cases import CASES, RULES, cases, judged, outcomes, proposed
+from tests.policies.rules.rule_cases import RULES, judged, outcomes
 
 PAGES = Path(__file__).parents[3] / "docs" / "rules"
 REFUSING = {"error", "warning"}

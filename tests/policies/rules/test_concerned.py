@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from generators.rule_cases import cases, proposed
 from policies.configuration.settings import Configuration
 from policies.judge import evaluate
 from policies.judging.evaluation import findings
@@ -18,7 +19,7 @@ from policies.rules import about, concerned
 from tests.builders import change, cluster_queue, forest, queue, typed, world
 from tests.policies.oracle_world import Edit, World
 from tests.policies.organisations import changes
-from tests.policies.rules.rule_cases import RULES, cases, proposed
+from tests.policies.rules.rule_cases import RULES
 from tests.profiles import times
 
 NOTE = {"ignore.quotree.dev/depth-exceeded": "moving; until=2030-01-01"}

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from tests.generated import ROOT, man_pages, reference
-from tests.generated.command_help import every_help
+from generators import man_pages, reference
+from generators.command_help import every_help
+from generators.files import ROOT
 
 HELPS = list(every_help())
 PAGES = man_pages.generate()

@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from tests.generated.chart import source
+from generators.chart import source
+from generators.chart.template import When
 
 OWN_LABEL = "app.kubernetes.io/component"
 """What Deployments and Services find their Pods by."""
@@ -147,7 +148,7 @@ def _configured(
     if config:
         data = only(found[f"{folder}/configuration.yaml"], "ConfigMap")["data"]
         about = f"The ConfigMap {config}; docs/configuration.md lists the keys."
-        for added in (each for each in data if isinstance(each, source.When)):
+        for added in (each for each in data if isinstance(each, When)):
             about += f" With {added.condition.removeprefix('.Values.')} {json.dumps(added.body)} is added unless given."
         yield ("configuration", yaml.safe_load(data[source.CONFIGURATION]), FREE, about)
 
@@ -202,7 +203,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 def webhooks_of(configuration: source.Object) -> Iterator[tuple[source.Object, str]]:
     """Each with the condition that it stands under, empty where it always does."""
     for entry in configuration["webhooks"]:
-        if isinstance(entry, source.When):
+        if isinstance(entry, When):
             yield from ((webhook, entry.condition) for webhook in entry.body)
         else:
             yield entry, ""

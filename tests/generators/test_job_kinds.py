@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
+from generators import generated
+from generators.job_kinds import rbac_rules, webhook_rules
 from policies.configuration.kueue.reading import read
 from policies.dialects.frameworks import FRAMEWORKS, SHAPES, batch, jobset, kubeflow
 from policies.dialects.kueue_jobs import KINDS
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 from reconciler.configured import read_configured
-from tests.generated import generated
-from tests.generated.job_kinds import rbac_rules, webhook_rules
 
 (JOB_SET,) = jobset.FRAMEWORKS
 OF_KUBEFLOW = [each for each in kubeflow.FRAMEWORKS if each.kind.group == "kubeflow.org"]

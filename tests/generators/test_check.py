@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from tests import generated
-from tests.generated import __main__ as command
+import generators
+from generators import __main__ as command
 
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree with one generated file, written."""
     monkeypatch.setattr(command, "ROOT", tmp_path)
-    monkeypatch.setattr(generated, "GENERATORS", [lambda: {"docs/page.md": "one\ntwo\n"}])
-    monkeypatch.setattr(generated, "BLOCKS", [])
+    monkeypatch.setattr(generators, "GENERATORS", [lambda: {"docs/page.md": "one\ntwo\n"}])
+    monkeypatch.setattr(generators, "BLOCKS", [])
     assert run(monkeypatch) == 0
     return tmp_path
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["tests.generated", *args])
+    monkeypatch.setattr(sys, "argv", ["generators", *args])
     return command.main()
 
 
@@ -51,15 +51,15 @@ def test_a_missing_file_fails_the_check(
 def test_several_generators_may_fill_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = "".join(f"<!-- begin generated: {name} -->\n<!-- end generated: {name} -->\n" for name in ("one", "two"))
     (tmp_path / "p.md").write_text(page)
-    monkeypatch.setattr("tests.generated.blocks.ROOT", tmp_path)
-    monkeypatch.setattr(generated, "GENERATORS", [])
-    monkeypatch.setattr(generated, "BLOCKS", [lambda: {"p.md": {"one": "1"}}, lambda: {"p.md": {"two": "2"}}])
+    monkeypatch.setattr("generators.blocks.ROOT", tmp_path)
+    monkeypatch.setattr(generators, "GENERATORS", [])
+    monkeypatch.setattr(generators, "BLOCKS", [lambda: {"p.md": {"one": "1"}}, lambda: {"p.md": {"two": "2"}}])
 
-    (text,) = generated.generated().values()
+    (text,) = generators.generated().values()
     assert [line for line in text.splitlines() if not line.startswith("<")] == ["1", "2"]
 
 
 def test_two_generators_of_one_file_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generated, "GENERATORS", [lambda: {"a": "1"}, lambda: {"a": "2"}])
+    monkeypatch.setattr(generators, "GENERATORS", [lambda: {"a": "1"}, lambda: {"a": "2"}])
     with pytest.raises(ValueError, match="two generators write a"):
-        generated.generated()
+        generators.generated()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cli.exits import EPILOG
-from tests.generated.command_help import Help, every_help
+from generators.command_help import Help, every_help
 
 PAGE = "docs/reference.md"
 _HEAD = f"""\

@@ -1,4 +1,4 @@
-"""Files that are generated from others: `python -m tests.generated` writes them, `--check` compares only.
+"""Files that are generated from others: `python -m generators` writes them, `--check` compares only.
 
 A generator returns {path below the repository: text} for files that it owns. One of BLOCKS returns, for parts of files
 that people write, {path: {name: text}}. A new one is added to GENERATORS or BLOCKS.
@@ -7,9 +7,8 @@ that people write, {path: {name: text}}. A new one is added to GENERATORS or BLO
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
-from tests.generated import (
+from generators import (
     alert_rules,
     chart,
     command_table,
@@ -26,9 +25,8 @@ from tests.generated import (
     rule_pages,
     schemas,
 )
-from tests.generated.blocks import filled
+from generators.blocks import filled
 
-ROOT = Path(__file__).parents[2]
 GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     alert_rules.generate,
     chart.generate,

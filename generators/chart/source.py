@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
+from generators.chart.template import When
+from generators.files import ROOT
 from policies.takeover.objects import difference
-from tests.generated.chart.template import When
 
-ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "manifests"
 APART = {"cert-manager-crds"}
 """Components that come with others: what this one does, the templates of the definitions do with cert-manager."""
@@ -131,7 +131,7 @@ def _add(component: str, operation: dict[str, Any], obj: Object) -> None:
 def _merge(component: str, patch: Object, into: Object) -> None:
     """A strategic merge: webhooks, volumes and mounts are added to theirs, another list or scalar takes its place."""
     for key, ours in patch.items():
-        theirs = into.get(key)
+        theirs: Any = into.get(key)
         if key == CONFIGURATION:
             more = difference(yaml.load(theirs, yaml.CSafeLoader), yaml.load(ours, yaml.CSafeLoader))
             into[When(condition(component), more)] = None

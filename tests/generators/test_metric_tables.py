@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cluster.metrics import Family, Type
-from tests.generated.metric_tables import of_the_reconciler, table
+from generators.metric_tables import of_the_reconciler, table
 
 
 def test_a_metric_is_a_row_with_its_labels_and_values() -> None:

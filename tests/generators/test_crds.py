@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from cluster.actions import INSTALLED_BY
+from generators import crds
 from policies.schema import declarations
-from tests.generated import crds
 from webhook.app import CONVERTING
 
 FILES = crds.generate()

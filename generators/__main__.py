@@ -6,14 +6,15 @@ import argparse
 import difflib
 import sys
 
-from tests.generated import ROOT, generated
+from generators import generated
+from generators.files import ROOT
 
 DIFF_LINES = 20
 """Lines of difference shown for each file."""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.generated", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m generators", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where a file differs")
     check = parser.parse_args().check
     stale = [(path, text) for path, text in generated().items() if _present(path) != text]

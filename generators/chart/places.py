@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.generated.chart.options import PROCESSES, SUFFIX, WEBHOOKS, webhooks_of
-from tests.generated.chart.source import CONFIGURATION, Object, replicas_of
-from tests.generated.chart.template import Chunk, Code, When
+from generators.chart.options import PROCESSES, SUFFIX, WEBHOOKS, webhooks_of
+from generators.chart.source import CONFIGURATION, Object, replicas_of
+from generators.chart.template import Chunk, Code, When
 
 FOLLOWED = 'dig "yunikorn" "follow" true .Values.webhook.configuration'
 """Whether the webhook follows YuniKorn: without, docs/operations.md says that its role is not needed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.generated.dashboards.board import Board, Panel, quantiles, rates
+from generators.dashboards.board import Board, Panel, quantiles, rates
 
 _OURS = 'job="quotree-reconciler-metrics", replica_role="leader"'
 _LEADER = f"{{{_OURS}}}"

@@ -116,7 +116,7 @@ def _structural(node: Any) -> Any:
 class _Dumper(yaml.CSafeDumper):
     """Writes equal parts in full: a reader of a CRD expects no anchors."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002, PyYAML's signature
         return True
 
 

@@ -28,9 +28,9 @@ def volcano(object_of: Callable[..., Schema]) -> Schema:
         {"what": {"enum": ["played", "enqueued", "runs", "evicted", "ended"]}, "at": _COUNT},
         {"event": _TEXT, "name": _TEXT, **_GROUP, "pods": _list(_TEXT), "preemptors": _list(_TEXT)},
     )
-    words = ("queue", "resource", "asked", "used", "limit", "short", "limitedBy")
+    lacking = ("queue", "resource", "asked", "used", "limit", "short", "limitedBy")
     holder = object_of({"for": _TEXT, "amount": _TEXT})
-    lack = object_of({**dict.fromkeys(words, _TEXT), "usedBy": _list(holder)})
+    lack = object_of({**dict.fromkeys(lacking, _TEXT), "usedBy": _list(holder)})
     pods = {"description": "So many Pods are refused for it; 0: the PodGroup itself is.", **_COUNT}
     reason = object_of({"message": _TEXT, "pods": pods, "lacks": _list(lack)})
     waiting = {**_GROUP, "phase": _TEXT, "waiting": _COUNT, "pods": _COUNT, "reasons": _list(reason)}

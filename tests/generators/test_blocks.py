@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.generated import blocks
-from tests.generated.blocks import filled
+from generators import blocks
+from generators.blocks import filled
 
 FILE = """\
 rules:

@@ -6,9 +6,9 @@ A part stands between a line with `begin generated: NAME` and one with `end gene
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from generators.files import ROOT
+
 BEGIN, END = "begin generated: ", "end generated: "
 
 

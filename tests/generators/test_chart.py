@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.generated.chart import options, source
-from tests.generated.chart.template import Chunk, Code, When, written
+from generators.chart import options, source
+from generators.chart.template import Chunk, Code, When, written
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import click
 
 from cli.group import quotree, summary
+from generators.files import ROOT
 
 PAGE = "docs/command-line.md"
 
 
 def generate() -> dict[str, dict[str, str]]:
-    text = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
     return {PAGE: {"commands": _table(text)}}
 
 

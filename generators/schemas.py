@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.generated.volcano_schema import volcano, waiting_pod
-from tests.generated.yunikorn_schema import waiting, yunikorn
+from generators.volcano_schema import volcano, waiting_pod
+from generators.yunikorn_schema import waiting, yunikorn
 
 Schema = dict[str, Any]
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from generators.rule_pages import dialects, index, page
 from policies.rules import find, registry
-from tests.generated.rule_pages import dialects, index, page
 
 
 def rows(*rules: str) -> list[str]:

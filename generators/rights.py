@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from generators.files import ROOT
+
 FILES = (
     ("webhook", "manifests/base/rbac.yaml"),
     ("reconciler", "manifests/components/reconciler/rbac.yaml"),

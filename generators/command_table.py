@@ -7,7 +7,7 @@ import re
 import click
 
 from cli.group import quotree, summary
-from generators.files import ROOT
+from generators.files import ROOT, table
 
 PAGE = "docs/command-line.md"
 
@@ -19,8 +19,7 @@ def generate() -> dict[str, dict[str, str]]:
 
 def _table(sections: str) -> str:
     names = quotree.list_commands(click.Context(quotree))
-    rows = "".join(f"| {_linked(name, sections)} | {summary(name)} |\n" for name in names)
-    return f"| command | does |\n|---|---|\n{rows}"
+    return table("| command | does |", ((_linked(name, sections), summary(name)) for name in names))
 
 
 def _linked(name: str, sections: str) -> str:

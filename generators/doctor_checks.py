@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cli.doctor.checks import CHECKS
+from generators.files import table
 
 PAGE = "docs/doctor.md"
 
 
 def generate() -> dict[str, dict[str, str]]:
-    rows = "".join(f"| `{check.id}` | {check.title} |\n" for check in CHECKS)
-    return {PAGE: {"checks": f"| check | what has to hold |\n|---|---|\n{rows}"}}
+    rows = ((f"`{check.id}`", check.title) for check in CHECKS)
+    return {PAGE: {"checks": table("| check | what has to hold |", rows)}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 
+from generators.files import table
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.job_shape import Framework, JobShape
@@ -14,10 +15,9 @@ _LINE = 100
 """A longer list of resources has a line for each entry."""
 _ALL = "create, delete, get, list, patch, update, watch"
 _RECONCILER = "manifests/components/reconciler"
-_HEAD = """\
-| In `integrations.frameworks` | Kind | The reconciler | Without `frameworks` | In `manifests/with-reconciler` |
-|---|---|---|---|---|
-"""
+_HEAD = (
+    "| In `integrations.frameworks` | Kind | The reconciler | Without `frameworks` | In `manifests/with-reconciler` |"
+)
 
 
 def generate() -> Mapping[str, Mapping[str, str]]:
@@ -49,7 +49,7 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
         f"{_RECONCILER}/configuration.yaml": {"frameworks": "\n".join(f"- {each.name}" for each in run)},
         "manifests/components/reconciler-deletes-jobs/rbac.yaml": {"jobs": rbac_rules(run, "delete")},
         "manifests/multikueue-worker/rbac.yaml": {"jobs": rbac_rules(sent, "get, list, watch, create, patch, delete")},
-        "docs/configuration.md": {"kinds-of-jobs": _HEAD + "\n".join(map(_row, frameworks))},
+        "docs/configuration.md": {"kinds-of-jobs": table(_HEAD, map(_row, frameworks))},
     }
 
 
@@ -110,12 +110,12 @@ def _resources(names: list[str]) -> list[str]:
     return [line] if len(line) <= _LINE else ["  resources:", *(f"    - {name}" for name in names)]
 
 
-def _row(framework: Framework) -> str:
+def _row(framework: Framework) -> tuple[str, ...]:
     group, kind = framework.kind
     api = f"{group}/{framework.version}" if group else framework.version
     shipped = isinstance(framework, JobShape)
     does = "runs it" if shipped else "queues its Pods" if framework.by_pods else "refuses the name"
-    return f"| `{framework.name}` | {kind} (`{api}`) | {does} | {_on(framework.default)} | {_on(shipped)} |"
+    return f"`{framework.name}`", f"{kind} (`{api}`)", does, _on(framework.default), _on(shipped)
 
 
 def _on(on: bool) -> str:

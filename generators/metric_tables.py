@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from audit.metrics import FAMILIES as OF_THE_AUDIT
 from cluster.metrics import Family
+from generators.files import table
 from reconciler.metrics.catalogue import families
 from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
 
@@ -21,15 +22,15 @@ _BLOCKS = {
     "metrics-volcano-quota": "quotree_volcano_",
 }
 """The reconciler's, by what their names begin with."""
-_HEAD = "| name | type | labels | stability | says |\n|---|---|---|---|---|"
+_HEAD = "| name | type | labels | stability | says |"
 
 
 def generate() -> dict[str, dict[str, str]]:
     return {
         PAGE: {
             **of_the_reconciler(families()),
-            "metrics-webhook": table(OF_THE_WEBHOOK),
-            "metrics-audit": table(OF_THE_AUDIT),
+            "metrics-webhook": metric_table(OF_THE_WEBHOOK),
+            "metrics-audit": metric_table(OF_THE_AUDIT),
         }
     }
 
@@ -42,15 +43,15 @@ def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:
         if block is None:
             raise ValueError(f"{family.name}: no table of {PAGE} has such names; they begin with {[*_BLOCKS.values()]}")
         found[block].append(family)
-    return {block: table(those) for block, those in found.items()}
+    return {block: metric_table(those) for block, those in found.items()}
 
 
-def table(declared: Iterable[Family]) -> str:
-    return "\n".join((_HEAD, *(_row(family) for family in sorted(declared, key=lambda family: family.name))))
+def metric_table(declared: Iterable[Family]) -> str:
+    return table(_HEAD, map(_row, sorted(declared, key=lambda family: family.name)))
 
 
-def _row(family: Family) -> str:
+def _row(family: Family) -> tuple[str, ...]:
     labels = ", ".join(f"`{label}`" for label in family.labels)
     values = ", ".join(f"`{value}`" for values in family.initial for value in values)
     says = f"{family.help} One of {values}." if values else family.help
-    return f"| `{family.name}` | {family.type} | {labels} | {family.stability} | {says} |"
+    return f"`{family.name}`", family.type, labels, family.stability, says

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cli.exits import EPILOG
 from generators.command_help import Help, every_help
+from generators.files import table
 
 PAGE = "docs/reference.md"
 _HEAD = f"""\
@@ -36,8 +37,8 @@ def _lines(help: Help) -> Iterator[str]:
         yield "\n".join(f"    {line}" for line in help.examples) + "\n"
     for title, rows in (("command", help.commands), ("option", help.options)):
         if rows:
-            yield f"| {title} | means |\n|---|---|"
-            yield "\n".join(f"| `{_cell(name)}` | {_plain(_cell(meaning))} |" for name, meaning in rows) + "\n"
+            cells = ((f"`{_cell(name)}`", _plain(_cell(meaning))) for name, meaning in rows)
+            yield table(f"| {title} | means |", cells) + "\n"
 
 
 def _cell(text: str) -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
-from generators.files import ROOT
+from generators.files import as_json, documents
 
 FILES = (
     ("webhook", "manifests/base/rbac.yaml"),
@@ -22,11 +19,11 @@ FILES = (
 
 def generate() -> dict[str, str]:
     roles = [role for process, file in FILES for role in _roles(process, file)]
-    return {"cli/doctor/rights.json": json.dumps(roles, indent=1) + "\n"}
+    return {"cli/doctor/rights.json": as_json(roles)}
 
 
 def _roles(process: str, file: str) -> Iterator[dict[str, Any]]:
-    for manifest in yaml.load_all((ROOT / file).read_text(encoding="utf-8"), yaml.CSafeLoader):
+    for manifest in documents(file):
         if manifest["kind"] in ("Role", "ClusterRole"):
             meta = manifest["metadata"]
             named = {"kind": manifest["kind"], "name": meta["name"], "namespace": meta.get("namespace", "")}

@@ -20,9 +20,7 @@ from datetime import UTC, datetime, time
 from functools import cache
 from typing import Any
 
-import yaml
-
-from generators.files import ROOT
+from generators.files import ROOT, documents
 from policies.configuration.file import API_VERSION, KIND, read_configuration
 from policies.dialects import READERS, read
 from policies.dialects.reading import Parsed
@@ -44,9 +42,8 @@ RuleCase = dict[str, Any]
 @cache
 def cases(rule: str) -> list[RuleCase]:
     """The cases of a rule, to be read only: all callers share them."""
-    text = (CASES / f"{rule}.yaml").read_text(encoding="utf-8")
-    found: list[RuleCase] = yaml.load(text, yaml.CSafeLoader)  # ten times as fast as safe_load
-    return found
+    (found,) = documents(CASES / f"{rule}.yaml")
+    return list(found)
 
 
 def proposed(case: RuleCase, *, backwards: bool = False) -> Proposal:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
+from generators.files import as_json
 from policies.rules import KINDS, registry, spelled
 
 
 def generate() -> dict[str, str]:
     judged = {rule.check.__module__: sorted(map(spelled, rule.kinds)) for rule in registry().values()}
-    return {f"policies/rules/{KINDS}": json.dumps(judged, indent=1, sort_keys=True) + "\n"}
+    return {f"policies/rules/{KINDS}": as_json(dict(sorted(judged.items())))}

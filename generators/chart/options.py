@@ -11,6 +11,7 @@ import yaml
 
 from generators.chart import source
 from generators.chart.template import When
+from generators.schemas.parts import COUNT, TEXT, YES, list_of, map_of
 
 OWN_LABEL = "app.kubernetes.io/component"
 """What Deployments and Services find their Pods by."""
@@ -24,14 +25,10 @@ PROCESSES = {
 }
 """The folder of each, and its ConfigMap, empty where it has none."""
 FREE = {"type": "object"}
-ITEMS = {"type": "array", "items": {"type": "object"}}
-TEXT = {"type": "string"}
-TEXTS = {"type": "array", "items": TEXT}
-SWITCH = {"type": "boolean"}
+ITEMS = list_of(FREE)
 PART = "^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$"
-COUNT = {"type": "integer", "minimum": 0}
-COUNT_OR_SHARE = {"anyOf": [COUNT, {"type": "string", "pattern": "^[0-9]+%$"}]}
-MAP_OF_TEXTS = {"type": "object", "additionalProperties": TEXT}
+COUNT_OR_SHARE = {"anyOf": [COUNT, {**TEXT, "pattern": "^[0-9]+%$"}]}
+MAP_OF_TEXTS = map_of(TEXT)
 LABELS = {**MAP_OF_TEXTS, "propertyNames": {"not": {"const": OWN_LABEL}}}
 SWITCHES = {
     "audit": "The audit, which judges the stored queues and what they name. It obeys webhook.configuration.",
@@ -87,7 +84,7 @@ def all_options() -> list[Option]:
     found = source.files()
     return [
         *_image(),
-        *(Option(source.value(name), False, SWITCH, SWITCHES[name] + _needs(name)) for name in source.COMPONENTS),
+        *(Option(source.value(name), False, YES, SWITCHES[name] + _needs(name)) for name in source.COMPONENTS),
         *(option for process in PROCESSES for option in _process(process, found)),
         *_many(found),
         *_webhooks(found),
@@ -132,11 +129,16 @@ def _process(name: str, found: Mapping[str, list[source.Object]]) -> Iterator[Op
         ("tolerations", [], ITEMS, "The tolerations of the Pod."),
         ("podLabels", {}, LABELS, f"More labels of the Pod; {OWN_LABEL} is not yours to set."),
         ("podAnnotations", {}, MAP_OF_TEXTS, "Annotations of the Pod."),
-        ("extraArgs", [], TEXTS, "More arguments, behind those of the manifests: of two equal ones the last counts."),
+        (
+            "extraArgs",
+            [],
+            list_of(TEXT),
+            "More arguments, behind those of the manifests: of two equal ones the last counts.",
+        ),
         ("extraEnv", [], ITEMS, "Environment variables, as in a container."),
         ("extraVolumes", [], ITEMS, "More volumes, as in a Pod."),
         ("extraVolumeMounts", [], ITEMS, "More mounts, as in a container."),
-        ("podDisruptionBudget.enabled", True, SWITCH, "Whether there is a PodDisruptionBudget."),
+        ("podDisruptionBudget.enabled", True, YES, "Whether there is a PodDisruptionBudget."),
         ("podDisruptionBudget.maxUnavailable", budget["maxUnavailable"], COUNT_OR_SHARE, "Its maxUnavailable."),
     ]
     yield from (Option(f"{name}.{path}", *rest) for path, *rest in given)
@@ -163,7 +165,7 @@ def _many(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
     yield Option(f"{at}.cpu", cpu, count, "Processor time of a replica on average, in percent of its request.")
     about = "Names of parts, one reconciler for each: what the label quotree.dev/part at the root of a tree says."
     name = {**TEXT, "pattern": PART, "not": {"const": "default"}}
-    yield Option("reconciler.parts", [source.PART], {"type": "array", "items": name, "uniqueItems": True}, about)
+    yield Option("reconciler.parts", [source.PART], {**list_of(name), "uniqueItems": True}, about)
 
 
 def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
@@ -175,10 +177,9 @@ def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
             "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30},
             "namespaceSelector": selector,
             "objectSelector": selector,
-            "matchConditions": {
-                "type": "array",
-                "items": _object({"name": TEXT, "expression": TEXT}) | {"required": ["name", "expression"]},
-            },
+            "matchConditions": list_of(
+                _object({"name": TEXT, "expression": TEXT}) | {"required": ["name", "expression"]}
+            ),
         }
     )
     for kind, side in WEBHOOKS.items():
@@ -228,9 +229,9 @@ def _surroundings(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
     about = (
         "The definitions of Kueue's and Volcano's kinds, where neither is installed. They stay when the release goes."
     )
-    yield Option("crds.install", False, SWITCH, about)
+    yield Option("crds.install", False, YES, about)
     about = "The Namespace itself, for `helm template | kubectl apply`. `helm install` wants it before."
-    yield Option("namespace.create", False, SWITCH, about)
+    yield Option("namespace.create", False, YES, about)
 
 
 def only(objects: list[source.Object], kind: str) -> source.Object:

@@ -7,7 +7,7 @@ from typing import Any
 
 from generators.chart.options import PROCESSES, SUFFIX, WEBHOOKS, webhooks_of
 from generators.chart.source import CONFIGURATION, Object, replicas_of
-from generators.chart.template import Chunk, Code, When
+from generators.chart.template import Chunk, Code, When, replace_key
 
 FOLLOWED = 'dig "yunikorn" "follow" true .Values.webhook.configuration'
 """Whether the webhook follows YuniKorn: without, docs/operations.md says that its role is not needed."""
@@ -58,14 +58,6 @@ def _more(value: str) -> Chunk:
     return Chunk(f"{{{{- with {value} }}}}\n{{{{- toYaml . | nindent 0 }}}}\n{{{{- end }}}}")
 
 
-def _replace(node: Object, key: str, *chunks: Chunk) -> None:
-    """Chunks in the place of the key."""
-    entries = list(node.items())
-    node.clear()
-    for name, value in entries:
-        node.update(dict.fromkeys(chunks) if name == key else {name: value})
-
-
 def _process(name: str) -> str:
     """Whose values count; those of the reconciler for its parts, too."""
     return next(process for process in PROCESSES if name.startswith(f"quotree-{process}"))
@@ -79,11 +71,11 @@ def _deployment(deployment: Object, process: str) -> None:
     meta[_given("annotations", f"{at}.podAnnotations")] = None
     priority = f"{{{{- with {at}.priorityClassName }}}}\npriorityClassName: {{{{ . | quote }}}}\n{{{{- end }}}}"
     pod.setdefault("priorityClassName", "")
-    _replace(pod, "priorityClassName", Chunk(priority))
-    _replace(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
+    replace_key(pod, "priorityClassName", Chunk(priority))
+    replace_key(pod, "securityContext", _block("securityContext", f"{at}.podSecurityContext"))
     if deployment["metadata"]["name"] == f"quotree-{process}":  # the Pods of a part spread by a label of their own
         spread = _given("topologySpreadConstraints", f"{at}.topologySpreadConstraints")
-        _replace(pod, "topologySpreadConstraints", spread)
+        replace_key(pod, "topologySpreadConstraints", spread)
     pod.update(dict.fromkeys(_given(key, f"{at}.{key}") for key in ("affinity", "nodeSelector", "tolerations")))
     pod[_given("imagePullSecrets", ".Values.image.pullSecrets")] = None
     pod["volumes"].append(_more(f"{at}.extraVolumes"))
@@ -95,8 +87,8 @@ def _container(container: Object, at: str) -> None:
     container["image"] = Code('{{ include "quotree.image" . | quote }}')
     container["args"].append(_more(f"{at}.extraArgs"))
     container["volumeMounts"].append(_more(f"{at}.extraVolumeMounts"))
-    _replace(container, "resources", _block("resources", f"{at}.resources"))
-    _replace(container, "securityContext", _block("securityContext", f"{at}.securityContext"))
+    replace_key(container, "resources", _block("resources", f"{at}.resources"))
+    replace_key(container, "securityContext", _block("securityContext", f"{at}.securityContext"))
     pull = "{{- with .Values.image.pullPolicy }}\nimagePullPolicy: {{ . }}\n{{- end }}"
     container[Chunk(pull)] = None
     container[_given("env", f"{at}.extraEnv")] = None
@@ -119,7 +111,7 @@ def _policy(ingress: list[Any], process: str) -> None:
     first, metrics = ingress
     if process == "webhook":
         first[_given("from", ".Values.networkPolicy.webhookFrom")] = None
-    _replace(metrics, "from", _given("from", ".Values.networkPolicy.metricsFrom"))
+    replace_key(metrics, "from", _given("from", ".Values.networkPolicy.metricsFrom"))
 
 
 def _monitor(obj: Object) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from generators.chart.template import When
-from generators.files import ROOT
+from generators.chart.template import When, replace_key
+from generators.files import ROOT, documents
 from policies.takeover.objects import difference
 
 MANIFESTS = ROOT / "manifests"
@@ -65,7 +65,7 @@ def _kustomization(folder: str) -> dict[str, Any]:
 
 def _documents(file: Path) -> list[Object]:
     """Without anchors: each use is an object of its own."""
-    return [_copied(each) for each in yaml.load_all(file.read_text(encoding="utf-8"), yaml.CSafeLoader)]
+    return [_copied(each) for each in documents(file)]
 
 
 def _copied(node: Any) -> Any:
@@ -146,17 +146,9 @@ def _merge(component: str, patch: Object, into: Object) -> None:
         elif isinstance(ours, list):
             into[key] = [When(condition(component), ours, theirs)]
         elif ours is None:
-            _leave_out(f"not {condition(component)}", key, into)
+            replace_key(into, key, When(f"not {condition(component)}", {key: theirs}))
         elif ours != theirs:
             raise ValueError(f"{component}: the chart does not know how to set {key}")
-
-
-def _leave_out(unless: str, key: str, into: Object) -> None:
-    """The key stands under a condition, in its place."""
-    entries = list(into.items())
-    into.clear()
-    for name, value in entries:
-        into.update({When(unless, {name: value}): None} if name == key else {name: value})
 
 
 def replicas_of(deployment: Object) -> Object:

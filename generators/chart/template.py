@@ -36,6 +36,14 @@ class When:
     otherwise: Any = None
 
 
+def replace_key(node: dict[Any, Any], key: str, entry: Chunk | When) -> None:
+    """The entry in the place of the key."""
+    entries = list(node.items())
+    node.clear()
+    for name, value in entries:
+        node.update({entry: None} if name == key else {name: value})
+
+
 def written(node: Any) -> str:
     """The template of one object. Raises ValueError where a text of it means something to Helm."""
     return "".join(f"{line}\n" for line in _lines(node, 0))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from generators.dashboards.board import Board, Panel
 from generators.dashboards.boards import BOARDS
+from generators.files import as_json
 
 WIDTH, HEIGHT, COLUMNS = 8, 8, 3
 """Of a panel, in Grafana's units, of which a row has 24; and how many stand side by side."""
@@ -15,7 +15,7 @@ _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def generate() -> dict[str, str]:
-    return {f"monitoring/dashboards/{board.uid}.json": json.dumps(_board(board), indent=1) + "\n" for board in BOARDS}
+    return {f"monitoring/dashboards/{board.uid}.json": as_json(_board(board)) for board in BOARDS}
 
 
 def _board(board: Board) -> dict[str, Any]:

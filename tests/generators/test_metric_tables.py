@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from cluster.metrics import Family, Type
-from generators.metric_tables import of_the_reconciler, table
+from generators.metric_tables import metric_table, of_the_reconciler
 
 
 def test_a_metric_is_a_row_with_its_labels_and_values() -> None:
     family = Family("a_total", Type.COUNTER, "What happened.", ("kind", "at"), initial=(("x", "y"),))
 
-    assert table([family]).splitlines()[-1] == (
+    assert metric_table([family]).splitlines()[-1] == (
         "| `a_total` | counter | `kind`, `at` | alpha | What happened. One of `x`, `y`. |"
     )
 

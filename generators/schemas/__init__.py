@@ -1,0 +1,314 @@
+"""JSON Schemas of what `simulate`, `why` and `tree` print, and the reconciler answers for the same at /v1.
+
+They share most of their parts, so each is put together from these. The schema of reports is written by hand.
+"""
+
+from __future__ import annotations
+
+from generators.files import as_json
+from generators.schemas import volcano, yunikorn
+from generators.schemas.parts import COUNT, TEXT, YES, Schema, list_of, map_of, object_of, texts
+
+_AMOUNT: Schema = {"description": "A quantity, as Kubernetes writes it.", "type": "string", "minLength": 1}
+_NODE: Schema = {"enum": ["Cohort", "ClusterQueue"]}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+_LACK = object_of(
+    {
+        "podSet": TEXT,
+        "flavor": TEXT,
+        "resource": TEXT,
+        "wanted": _AMOUNT,
+        "free": _AMOUNT,
+        "ever": {"description": "Whether it fits when nothing else is admitted.", **YES},
+        "obstacle": {
+            "description": "The node and its limit that are in the way.",
+            "anyOf": [
+                {"type": "null"},
+                object_of({"kind": _NODE, "name": TEXT, "limit": TEXT, "lacking": _AMOUNT}),
+            ],
+        },
+        "raise": {
+            "description": "Limits of which each would be enough if it were raised, nearest first.",
+            **list_of(object_of({"kind": _NODE, "name": TEXT, "limit": TEXT, "from": _AMOUNT, "to": _AMOUNT})),
+        },
+        "kept": list_of(object_of({"kind": _NODE, "name": TEXT, "amount": _AMOUNT})),
+        "holders": list_of(object_of({"clusterQueue": TEXT, "used": _AMOUNT, "borrowed": _AMOUNT})),
+    },
+    {
+        "raiseElsewhere": {"description": "Further such limits, of nodes that the caller may not read.", **COUNT},
+        "keptByOthers": {"description": "By nodes that the caller may not read.", **_AMOUNT},
+        "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},
+    },
+)
+_POD_SET = object_of(
+    {"name": TEXT, "count": COUNT, "asked": COUNT, "flavors": map_of(TEXT), "resourceUsage": map_of(_AMOUNT)}
+)
+_JOB = object_of({"kind": TEXT, "namespace": TEXT, "name": TEXT}, {"workload": TEXT})
+_RUNNING: Schema = {
+    "job": _ref("job"),
+    "clusterQueue": TEXT,
+    "admitted": YES,
+    "podSets": list_of(_ref("podSet")),
+    "waitsForChecks": list_of(TEXT),
+}
+_SENTENCE: Schema = {"description": "What it waits for and what helps, for its owner.", **TEXT}
+_WAITING: Schema = {"job": _ref("job"), "sentence": _SENTENCE, "reason": TEXT, "message": TEXT}
+_WAITING_MORE: Schema = {
+    "notBefore": {"description": "The end of its backoff.", "type": ["integer", "string"]},
+    "behind": _ref("job"),
+    "behindAnother": {"description": "Behind one that the caller may not read.", "const": True},
+    "clusterQueue": TEXT,
+    "position": {"description": "From 1; null where it has none.", "type": ["integer", "null"]},
+    "ahead": {
+        "description": "Who stands before it in its ClusterQueue: some that the caller may read, and how many others."
+        " Absent for the first.",
+        **object_of({"workloads": list_of(_ref("job")), "others": COUNT}),
+    },
+    "setAside": {"description": "Inadmissible until something changes.", **YES},
+    "lacks": list_of(_ref("lack")),
+    "others": {"description": "Further reasons, in words.", **list_of(TEXT)},
+    "leaving": {"description": "Those that are being preempted for it.", **list_of(_ref("job"))},
+    "leavingElsewhere": COUNT,
+}
+_PLACEMENT = object_of(
+    {
+        "check": TEXT,
+        "state": TEXT,
+        "message": TEXT,
+        "nominated": list_of(TEXT),
+        "cluster": {"type": ["string", "null"]},
+    },
+    {"refused": list_of(object_of({"cluster": TEXT, "reason": TEXT, "message": TEXT}))},
+)
+_WORK = {"job": _JOB, "podSet": _POD_SET, "lack": _LACK}
+
+
+def generate() -> dict[str, str]:
+    found = {
+        "diagnosis": _diagnosis(),
+        "explanation": _explanation(),
+        "finding-list": _finding_list(),
+        "job-states": _job_states(),
+        "pending-pods": _pending_pods(),
+        "simulation": _simulation(),
+        "tree": _tree(),
+    }
+    return {f"docs/schemas/{name}.schema.json": as_json(schema, 2) for name, schema in found.items()}
+
+
+def _job_states() -> Schema:
+    workload = object_of(
+        {
+            "name": TEXT,
+            "stands": {"description": "Whether the job goes by it.", **YES},
+            "pods": {"description": "Pods in sight that run on its quota.", **COUNT},
+        },
+        {"state": TEXT, "why": TEXT},
+    )
+    change = object_of({"from": TEXT, "event": TEXT, "to": TEXT}, {"at": TEXT})
+    job = object_of(
+        {
+            **texts("kind", "namespace", "name", "uid", "state", "why"),
+            "workloads": list_of(workload),
+            "changes": {"description": "The last changes of its state, the oldest first.", **list_of(change)},
+        },
+        {
+            "until": {"description": "Nothing is concluded before.", **TEXT},
+            "waitsSince": {"description": "For so long it has not been shown, or not been queued.", **TEXT},
+            "owner": {"description": "The job that controls it.", **TEXT},
+        },
+    )
+    head = {"apiVersion": {"const": "quotree.dev/v1alpha1"}, "kind": {"const": "JobStates"}}
+    title = "Output of quotree why --trace, and of /v1/jobs/NAMESPACE/NAME"
+    return _document("job-states", title, "JobStates", object_of({**head, "items": list_of(job)}), {})
+
+
+def _document(name: str, title: str, kind: str, body: Schema, definitions: Schema) -> Schema:
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"https://quotree.dev/schemas/v1alpha1/{name}.schema.json",
+        "title": title,
+        "description": "Fields may be added within v1alpha1; none changes its meaning.",
+        "properties": {"apiVersion": {"const": "quotree.dev/v1alpha1"}, "kind": {"const": kind}},
+        **body,
+        "$defs": definitions,
+    }
+
+
+def _finding_list() -> Schema:
+    root = object_of({"kind": TEXT, "name": TEXT})
+    any_root: Schema = {"anyOf": [{"type": "null"}, root]}
+    dialect: Schema = {"enum": ["kueue", "volcano", "yunikorn"]}
+    item = object_of(
+        {
+            "rule": TEXT,
+            "severity": {"enum": ["error", "warning", "info"]},
+            "dialect": dialect,
+            "root": {"description": "Of the object's tree; null where it is in none.", **any_root},
+            "object": object_of({"kind": TEXT, "namespace": TEXT, "name": TEXT}),
+            "field": TEXT,
+            "message": TEXT,
+            "fingerprint": {"description": "The same from one audit to the next.", **TEXT},
+        },
+        {"fix": TEXT},
+    )
+    counts = dict.fromkeys(("findings", "errors", "warnings"), COUNT)
+    tree = object_of({"root": root, "dialect": dialect, **counts})
+    fields: Schema = {
+        "apiVersion": True,
+        "kind": True,
+        "judged": {"type": "string", "format": "date-time"},
+        "items": list_of(item),
+        "roots": {
+            "description": "The trees, with all findings: also those on other pages.",
+            **list_of(tree),
+        },
+        "baselined": {"description": "Findings that the baseline has, and that are left out.", **COUNT},
+        "notEvaluated": list_of(object_of({"rule": TEXT, "reason": TEXT})),
+    }
+    return _document("finding-list", "Findings of an audit by quotree", "FindingList", object_of(fields), {})
+
+
+def _diagnosis() -> Schema:
+    state = ["ok", "warning", "failure", "skipped"]
+    result = object_of(
+        {
+            "id": {"description": "Of the check; it never changes.", "type": "string", "pattern": "^[a-z-]+$"},
+            "state": {"description": "skipped: it could not look, for the reason in the message.", "enum": state},
+            "subject": {"description": "The object that it is about; empty for the cluster.", **TEXT},
+            "message": TEXT,
+            "fix": {"description": "What to do; a warning and a failure have one.", **TEXT},
+        }
+    )
+    fields: Schema = {
+        "context": object_of({"name": {"description": "Empty for the current one.", **TEXT}, "server": TEXT}),
+        "summary": object_of(dict.fromkeys(state, COUNT)),
+        "checks": list_of(result),
+    }
+    return _whole("diagnosis", "Output of quotree doctor", "Diagnosis", fields, {})
+
+
+def _pending_pods() -> Schema:
+    fields = {"items": list_of({"anyOf": [yunikorn.waiting_pod(), volcano.waiting_pod()]})}
+    return _whole("pending-pods", "The lists of Pods at the gate at /v1", "PendingPods", fields, {})
+
+
+def _explanation() -> Schema:
+    states = {
+        "waiting": (_WAITING, _WAITING_MORE),
+        "running": (_RUNNING, {"sentence": _SENTENCE}),
+        "finished": ({"job": _ref("job")}, {}),
+        "beingAdmitted": ({"job": _ref("job")}, {}),
+        "inNoQueue": ({"job": _ref("job"), "reason": TEXT}, {}),
+    }
+    head: Schema = {"apiVersion": True, "kind": True}
+    trace: Schema = {
+        "description": "The id in log lines, Events and traces about the workload; none of one that is in no cluster.",
+        "type": "string",
+        "pattern": "^[0-9a-f]{32}$",
+    }
+    also: Schema = {"placement": _ref("placement"), "trace": trace}
+    either = [
+        object_of({**head, "state": {"const": state}, **required}, {**optional, **also})
+        for state, (required, optional) in states.items()
+    ]
+    title = "Output of quotree why, and of /v1/workloads/NAMESPACE/NAME/explanation"
+    return _document("explanation", title, "Explanation", {"oneOf": either}, {**_WORK, "placement": _PLACEMENT})
+
+
+def _simulation() -> Schema:
+    place: Schema = {"file": TEXT, "line": COUNT, "column": COUNT}
+    named = {"kind": TEXT, "namespace": TEXT, "name": TEXT}
+    fields: Schema = {
+        "start": {"type": "string", "format": "date-time"},
+        "seconds": {"description": "Since the start, at the end.", **COUNT},
+        "settled": {"description": "Whether it came to rest.", **YES},
+        "fairSharing": YES,
+        "assumptions": list_of(TEXT),
+        "happened": list_of(_ref("event")),
+        "running": list_of(object_of(_RUNNING)),
+        "waiting": list_of(object_of(_WAITING, _WAITING_MORE)),
+        "finished": list_of(_ref("job")),
+        "inNoQueue": list_of(object_of({**named, "reason": TEXT})),
+        "nodes": list_of(_ref("node")),
+        "cycles": list_of(list_of(TEXT)),
+        "unreadable": list_of(object_of({**place, "message": TEXT})),
+    }
+    parts = {**_WORK, "event": _event(), "node": _node()}
+    problems = {"description": "What Volcano's or YuniKorn's simulation left out, and why.", **list_of(TEXT)}
+    others = {"problems": problems, "volcano": volcano.simulation(), "yunikorn": yunikorn.simulation()}
+    return _whole("simulation", "Output of quotree simulate", "Simulation", fields, parts, others)
+
+
+def _whole(
+    name: str, title: str, kind: str, required: Schema, definitions: Schema, optional: Schema | None = None
+) -> Schema:
+    """A document of an object, with its `required` and `optional` fields."""
+    document = _document(name, title, kind, {}, definitions)
+    body = object_of(document["properties"] | required, optional)
+    return {**document, "properties": body.pop("properties"), **body}
+
+
+def _event() -> Schema:
+    loan = object_of({"flavor": TEXT, "resource": TEXT, "amount": _AMOUNT, "from": TEXT})
+    return object_of(
+        {"what": {"enum": ["played", "reserved", "admitted", "preempted", "evicted", "finished"]}, "at": COUNT},
+        {
+            "event": {"description": "As on the command line.", **TEXT},
+            "job": _ref("job"),
+            "clusterQueue": TEXT,
+            "reason": TEXT,
+            "message": TEXT,
+            "for": {"description": "The preemptor.", **_ref("job")},
+            "forQueue": TEXT,
+            "podSets": list_of(_ref("podSet")),
+            "borrowed": list_of(loan),
+            "waitsForChecks": list_of(TEXT),
+        },
+    )
+
+
+def _node() -> Schema:
+    row = object_of(
+        {
+            "flavor": {"description": "Empty where the dialect has none.", **TEXT},
+            "resource": TEXT,
+            "own": {"description": "Limits by their name in the manifest; what is in use.", **map_of(_AMOUNT)},
+            "children": {"description": "The same, summed over the children.", **map_of(_AMOUNT)},
+        }
+    )
+    return object_of(
+        {
+            "dialect": {"enum": ["Kueue", "Volcano", "YuniKorn"]},
+            "kind": TEXT,
+            "name": TEXT,
+            "parent": {"type": ["string", "null"]},
+            "quota": list_of(row),
+        },
+        {
+            "root": {"description": "Of several organisations in the files, the folder or file of this one.", **TEXT},
+            "exists": {"description": "False for a Cohort that only others name.", **YES},
+            "state": {"description": "Of /v1/volcano/tree.", **TEXT},
+            "children": list_of(TEXT),
+            "workloads": object_of({"pending": COUNT, "reserving": COUNT, "admitted": COUNT}),
+            "podGroups": {"description": "Of the queue and all below, by phase.", **map_of(COUNT)},
+            "applications": object_of({"running": COUNT, "waiting": COUNT}),
+        },
+    )
+
+
+def _tree() -> Schema:
+    fields: Schema = {
+        "context": object_of({"against": {"enum": ["nothing", "files", "cluster", "snapshot"]}, "name": TEXT}),
+        "nodes": list_of(_ref("node")),
+        "cycles": list_of(list_of(TEXT)),
+        "onCycles": {"description": "Of /v1/tree: the Cohorts on cycles.", **list_of(TEXT)},
+    }
+    document = _document("tree", "Output of quotree tree, and of the trees at /v1", "Tree", {}, {"node": _node()})
+    document["properties"] |= fields
+    return {**document, "type": "object", "additionalProperties": False, "required": ["apiVersion", "kind", "nodes"]}

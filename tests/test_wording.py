@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("audit", "certs", "cli", "cluster", "dashboard", "policies", "reconciler", "scheduling", "webhook")
+ROOMS = (
+    "audit",
+    "certs",
+    "cli",
+    "cluster",
+    "dashboard",
+    "generators",
+    "policies",
+    "reconciler",
+    "scheduling",
+    "webhook",
+)
 BANNED = {
     r"(?<!there )(?<!There )\b(?:is|are) no (?!longer\b)": 'write "is not a valid quantity", not "is no quantity"',
     r"\b(?:is|are) none of (?!its\b|their\b)": 'write "must be one of ..."',

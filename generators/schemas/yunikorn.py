@@ -6,7 +6,7 @@ from generators.schemas.parts import COUNT, LACK, TEXT, YES, Schema, list_of, ob
 
 _POD: Schema = {"description": "NAMESPACE/NAME, or the placeholders of a gang.", **TEXT}
 _AMOUNTS: Schema = {
-    "description": "By resource, written as in queues.yaml; null where there are none at all, which is no limit.",
+    "description": "By resource, written as in queues.yaml. Null if no amount is set; then there is no limit.",
     "type": ["object", "null"],
     "additionalProperties": TEXT,
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR
 from policies.dialects.reading import Manifest
 from policies.impact.quotas import Excess, QuotaPair, Quotas
 from policies.model.objects import Ref
@@ -12,6 +13,7 @@ from scheduling.impact.kueue_quotas import Borrowing, borrowing, kueue_quotas, o
 from scheduling.objects.amounts import FlavorResource
 from scheduling.simulation.simulation import KueueSimulation
 from scheduling.simulation.trace import Evicted, Preempted, TraceEvent
+from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +28,26 @@ class AtRisk:
 
 
 @dataclass(frozen=True, slots=True)
+class StillInUse:
+    """A deleted object that Kueue's finalizer keeps.
+
+    `workloads` are those that hold quota in a ClusterQueue, which admits nothing new; `queues` the ClusterQueues that
+    have quota in a ResourceFlavor.
+    """
+
+    ref: Ref
+    workloads: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """Workloads are named by their key, `namespace/name`.
 
     `lost` are those that hold quota before and not after, each with what happened to it first; `admitted` the other
     way round. `restarted` lost their quota and have some again. `over` and `at_risk` are as of the moment of the
-    change, before anybody is preempted. `settled` is False where the simulation never comes to rest.
+    change, before anybody is preempted. `in_use` are the deleted objects that stay until their use ends. `settled` is
+    False where the simulation never comes to rest.
     """
 
     before: Quotas
@@ -42,6 +58,7 @@ class Prediction:
     restarted: tuple[Evicted | Preempted, ...]
     admitted: tuple[str, ...]
     settled: bool
+    in_use: tuple[StillInUse, ...] = ()
 
 
 def predict(simulation: KueueSimulation, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Prediction:
@@ -53,7 +70,8 @@ def predict(simulation: KueueSimulation, manifests: Iterable[Manifest], deleted:
     before, over, borrows = kueue_quotas(world), over_quota(world), borrowing(world)
     held = _holding(simulation)
     start = len(simulation.trace)
-    simulation.change(manifests, deleted)
+    dropped = tuple(deleted)
+    simulation.change(manifests, dropped)
     now_over, now_borrows = over_quota(world), borrowing(world)
     risks = tuple(AtRisk(each, _workloads(simulation, each)) for each in _grown(borrows, now_borrows))
     simulation.settle()
@@ -68,7 +86,16 @@ def predict(simulation: KueueSimulation, manifests: Iterable[Manifest], deleted:
         restarted=tuple(each for key, each in ended.items() if key in held and key in after),
         admitted=tuple(sorted(after - held)),
         settled=not simulation.unsettled,
+        in_use=tuple(_in_use(world, dropped)),
     )
+
+
+def _in_use(world: World, deleted: Iterable[Ref]) -> Iterator[StillInUse]:
+    for ref in sorted(deleted):
+        if ref.group_kind == CLUSTER_QUEUE and (queue := world.state.queues.get(ref.name)) is not None:
+            yield StillInUse(ref, workloads=tuple(sorted(each.key for each in queue.reservations.values())))
+        elif ref.group_kind == RESOURCE_FLAVOR and (queues := world.queues_with_flavor(ref.name)):
+            yield StillInUse(ref, queues=tuple(sorted(queues)))
 
 
 def _holding(simulation: KueueSimulation) -> set[str]:

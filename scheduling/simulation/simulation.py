@@ -176,7 +176,7 @@ class KueueSimulation:
         most = _LEAST_CYCLES + _CYCLES_EACH * len(self.world.workloads)
         for _ in range(most):
             self._tick()
-            if not self._cycle() and not self._stop():
+            if not self._cycle() and not self._stop() and not self._drop_idle():
                 return
         self.unsettled = True
 
@@ -244,16 +244,23 @@ class KueueSimulation:
             self._advance(key)
         return bool(victims)
 
+    def _drop_idle(self) -> bool:
+        """Remove deleted ClusterQueues whose work has ended. True if there were any."""
+        idle = [name for name in sorted(self.world.terminating) if not self.world.state.queues[name].reservations]
+        for name in idle:
+            self.world.drop_queue(name, self.now)
+        return bool(idle)
+
     # --- one workload
 
     def _delete(self, refs: Iterable[Ref]) -> None:
-        """A job takes its Workload along."""
+        """A job takes its Workload along, and goes before its queue, which stays as long as it has work."""
         every = list(refs)
-        self.intake.drop(every, self.now)
         gone = {Name(ref.kind, ref.namespace, ref.name) for ref in every}
         for key in [key for key, name in self.names.items() if name in gone]:
             self._stopping.pop(key, None)
             self.world.drop_workload(key)
+        self.intake.drop(every, self.now)
 
     def _submit(self, name: Name, workload: Workload) -> None:
         before = self.world.workloads.get(workload.key)

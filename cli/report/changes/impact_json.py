@@ -25,6 +25,14 @@ def impact_answer(impact: Impact) -> dict[str, Any]:
         "comparedWith": change.was,
         "applied": len(change.applied.objects) + len(change.applied.rest),
         "deleted": [_ref(each.ref) for each in change.deleted],
+        "stillInUse": [
+            {
+                **_ref(each.ref),
+                "jobs": [_job(impact, key) for key in each.workloads],
+                "clusterQueues": [*each.queues],
+            }
+            for each in found.in_use
+        ],
         "nodes": [_node(each) for each in impact.nodes],
         "overQuota": [
             {**_ref(each.ref), **_pair(each.pair), **_amounts(each.pair, used=each.used, limit=each.limit)}

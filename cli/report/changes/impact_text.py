@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from cli.input.impact import Impact
 from policies.impact.differences import Effect, NodeChange, PairChange
@@ -30,8 +30,9 @@ def impact_text(impact: Impact) -> str:
     return "\n".join(
         [
             plain(head_line(impact)),
-            counts_line(impact.nodes),
+            counts_line(impact),
             *_section("quota", _nodes(impact.nodes)),
+            *_section("deleted, but still in use", in_use_lines(impact)),
             *_section("becomes over quota", map(over_line, impact.over)),
             *_section("work", work_lines(impact)),
             *_section("could be preempted when others want their quota back", risk_lines(impact)),
@@ -46,10 +47,12 @@ def head_line(impact: Impact) -> str:
     return f"compared with {change.was}: {', '.join(parts)}"
 
 
-def counts_line(nodes: Iterable[NodeChange]) -> str:
-    counts = Counter(node.effect for node in nodes)
+def counts_line(impact: Impact) -> str:
+    counts = Counter(node.effect for node in impact.nodes)
     parts = [f"{counts[effect]} {_COUNTED[effect][counts[effect] != 1]}" for effect in _ORDER if counts[effect]]
-    return ", ".join(parts) or "no quota changes"
+    in_use = impact.prediction.in_use
+    stay = [f"{_some(len(in_use), 'deleted object')} still in use"] if in_use else []
+    return ", ".join([*(parts or ["no quota changes" + " yet" * bool(in_use)]), *stay])
 
 
 def _section(heading: str, content: Iterable[str]) -> Iterator[str]:
@@ -110,6 +113,15 @@ def over_line(excess: Excess) -> str:
     return f"{excess.ref}: {excess.pair}: {used} in use, at most {limit} allowed"
 
 
+def in_use_lines(impact: Impact) -> Iterator[str]:
+    for each in impact.prediction.in_use:
+        if each.queues:
+            yield f"{each.ref} stays while it is used by ClusterQueue {_some_of(each.queues)}"
+        else:
+            users = _names(impact, each.workloads)
+            yield f"{each.ref} admits nothing new, and keeps its quota until its work ends: {users}"
+
+
 # --- work
 
 
@@ -150,8 +162,12 @@ def _borrowing(risk: AtRisk) -> str:
 
 
 def _names(impact: Impact, keys: tuple[str, ...]) -> str:
-    shown = ", ".join(_name(impact, key) for key in keys[:_MOST_NAMES])
-    more = len(keys) - _MOST_NAMES
+    return _some_of([_name(impact, key) for key in keys])
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    shown = ", ".join(names[:_MOST_NAMES])
     return f"{shown} and {more} more" if more > 0 else shown
 
 

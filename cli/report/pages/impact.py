@@ -8,6 +8,7 @@ from cli.input.impact import Impact
 from cli.report.changes.impact_text import (
     counts_line,
     head_line,
+    in_use_lines,
     over_line,
     risk_lines,
     title,
@@ -33,11 +34,12 @@ def short_impact_page(impact: Impact) -> Page:
 def _page(impact: Impact, nodes: Iterable[NodeChange], more: str = "") -> Page:
     tables = (
         Table("quota", _HEAD, list(_rows(nodes)), more),
+        _list("deleted, but still in use", "object", in_use_lines(impact)),
         _list("becomes over quota", "node", map(over_line, impact.over)),
         _list("work", "because of the change", work_lines(impact)),
         _list("could be preempted when others want their quota back", "queue", risk_lines(impact)),
     )
-    return Page(counts_line(impact.nodes), head_line(impact), tables)
+    return Page(counts_line(impact), head_line(impact), tables)
 
 
 def _list(heading: str, head: str, lines: Iterable[str]) -> Table:

@@ -106,6 +106,21 @@ def test_what_only_the_base_has_is_deleted(tmp_path: Path) -> None:
     assert ("a", "loses") in [(each["name"], each["effect"]) for each in found["nodes"]]
 
 
+def test_a_deleted_queue_whose_work_stays_is_told(tmp_path: Path) -> None:
+    old = write(tmp_path / "old.yaml", *WORK, *BEFORE)
+    new = write(tmp_path / "new.yaml", *WORK, BEFORE[0], BEFORE[2])
+
+    shown = run("diff", new, "--base", f"files:{old}").stdout
+
+    assert shown == (
+        f"compared with the files in {old}: 0 objects applied, 1 deleted\n"
+        "no quota changes yet, 1 deleted object still in use\n"
+        "\n"
+        "deleted, but still in use:\n"
+        "  ClusterQueue b admits nothing new, and keeps its quota until its work ends: Job ns/first\n"
+    )
+
+
 def test_a_base_and_a_context_go_together(before: Path, tmp_path: Path) -> None:
     old = write(tmp_path / "old.yaml", org_queue("c", 2, "org"))
     new = write(tmp_path / "new.yaml", org_queue("d", 2, "org"))

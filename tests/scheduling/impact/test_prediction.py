@@ -100,6 +100,27 @@ def test_a_deleted_queue_keeps_what_runs_and_admits_nothing_new() -> None:
     assert found.lost == ()
     assert found.admitted == ()
     assert "b" in simulation.world.terminating
+    (kept,) = found.in_use
+    assert kept.ref == cluster_queue_ref("b")
+    assert named(simulation, *kept.workloads) == ["first"]
+
+
+def test_a_queue_that_is_deleted_with_its_work_is_gone() -> None:
+    _, found = changed(
+        [a(4), b(4)], deleted=(cluster_queue_ref("b"), local_queue_ref("ns", "b"), Ref("batch", "Job", "ns", "first"))
+    )
+
+    assert cluster_queue_ref("b") in found.before
+    assert cluster_queue_ref("b") not in found.after
+    assert found.in_use == ()
+
+
+def test_a_deleted_queue_goes_when_its_work_ends() -> None:
+    simulation, _ = changed([a(4), b(4)], deleted=(cluster_queue_ref("b"),))
+
+    simulation.finish("ns/first")
+
+    assert list(simulation.world.state.queues) == ["a"]
 
 
 def test_a_deleted_job_makes_room_and_is_not_lost() -> None:
@@ -110,12 +131,13 @@ def test_a_deleted_job_makes_room_and_is_not_lost() -> None:
 
 
 def test_a_deleted_local_queue_and_an_unused_flavor_are_gone() -> None:
-    simulation, _ = changed(
+    simulation, found = changed(
         [b(4)], deleted=(local_queue_ref("ns", "a"), Ref("kueue.x-k8s.io", "ResourceFlavor", "", "spot"))
     )
 
     assert list(simulation.world.queues.local_queues) == ["ns/b"]
     assert "spot" in simulation.world.state.flavors, "ClusterQueue b uses it"
+    assert [(str(each.ref), each.queues) for each in found.in_use] == [("ResourceFlavor spot", ("b",))]
 
 
 def _still(found: Prediction) -> list[str]:

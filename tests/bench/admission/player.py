@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from cluster.client import ClusterClient
 from cluster.endpoint import from_kubeconfig
-from cluster.stream import Watch
+from cluster.reflector import ChangeKind, Reflector
 from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND, written
@@ -89,17 +89,20 @@ class Player:
         self._lock = threading.Condition()
         self._alarms: list[tuple[float, str]] = []
         self._work: SimpleQueue[str | None] = SimpleQueue()
-        self._watch: Watch | None = None
+        self._reflector: Reflector[Manifest] | None = None
         self._ended = False
         self._threads = [threading.Thread(target=self._write, daemon=True) for _ in range(_WRITERS)]
-        self._threads += [threading.Thread(target=each, daemon=True) for each in (self._follow, self._ring)]
+        self._threads.append(threading.Thread(target=self._ring, daemon=True))
 
     def __enter__(self) -> Self:
         self._cluster = ClusterClient(from_kubeconfig(None, str(self._kubeconfig)))
-        version = self._cluster.get(_PATH, {"limit": "1"})["metadata"]["resourceVersion"]
-        self._watch = self._cluster.watch(WORKLOADS, version, namespace=NAMESPACE, seconds=3600)
+        self._reflector = Reflector(
+            self._cluster, WORKLOADS, self._changed, on_replace=self._listed, keep=_whole, namespace=NAMESPACE
+        )
         for thread in self._threads:
             thread.start()
+        self._reflector.start()
+        self._reflector.synced.wait()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,8 +111,8 @@ class Player:
             self._lock.notify_all()
         for _thread in self._threads:
             self._work.put(None)
-        if self._watch is not None:
-            self._watch.interrupt()
+        if self._reflector is not None:
+            self._reflector.stop()
         for thread in self._threads:
             thread.join()
         self._cluster.close()
@@ -118,13 +121,15 @@ class Player:
         """The requests so far."""
         return sum((line.sent for line in self._lines), Counter[Group]())
 
-    def _follow(self) -> None:
-        assert self._watch is not None
-        with self._watch as watch:
-            for event in watch:
-                if event.kind != "DELETED" and event.kind != "BOOKMARK":
-                    with self._lock:
-                        self._see(event.manifest)
+    def _changed(self, kind: ChangeKind, manifest: Manifest, _: str) -> None:
+        if kind != "DELETED":
+            with self._lock:
+                self._see(manifest)
+
+    def _listed(self, manifests: tuple[Manifest, ...], _: str) -> None:
+        with self._lock:
+            for each in manifests:
+                self._see(each)
 
     def _see(self, manifest: Manifest) -> None:
         name = manifest["metadata"]["name"]
@@ -206,6 +211,10 @@ def _stopped(manifest: Manifest) -> Manifest:
     status: Mapping[str, Any] = written_status(release(read_workload(manifest), _now()))
     gone = {key: None for key in manifest["status"] if key not in status}
     return {"status": {**status, **gone}}
+
+
+def _whole(manifest: Manifest) -> Manifest:
+    return manifest
 
 
 def _held(manifest: Manifest) -> set[str]:

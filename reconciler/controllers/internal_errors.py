@@ -23,11 +23,11 @@ class InternalErrors:
     """Moments are in nanoseconds."""
 
     def __init__(self) -> None:
-        self._rests: dict[Key, tuple[int, RandomBackoff]] = {}
+        self._backoffs: dict[Key, tuple[int, RandomBackoff]] = {}
 
-    def rest(self, key: Key, now: int) -> int | None:
+    def backoff_end(self, key: Key, now: int) -> int | None:
         """The moment until which the object is left alone; None if it may be looked at."""
-        until, _ = self._rests.get(key, (0, None))
+        until, _ = self._backoffs.get(key, (0, None))
         return until if now < until else None
 
     def guarded(
@@ -42,11 +42,11 @@ class InternalErrors:
         except Exception as error:
             fields = followed(about)
             log.exception("%s %s cannot be reconciled; it is tried again later", *key, extra={"fields": fields})
-            _, backoff = self._rests.get(key, (0, RandomBackoff(_FIRST, _LONGEST)))
-            self._rests[key] = (now + int(backoff.next() * SECOND), backoff)
+            _, backoff = self._backoffs.get(key, (0, RandomBackoff(_FIRST, _LONGEST)))
+            self._backoffs[key] = (now + int(backoff.next() * SECOND), backoff)
             message = f"Quotree cannot reconcile this object ({type(error).__name__}: {str(error)[:200]}); see its log"
             return [WantedWrite(key, None, about, INTERNAL_ERROR, message, warning=True)]
-        self._rests.pop(key, None)
+        self._backoffs.pop(key, None)
         return found
 
     def attempt(
@@ -63,13 +63,13 @@ class InternalErrors:
         if blocked is not None:
             yield WaitFor(item, blocked)
             return
-        if self.rest(item, now) is None:
+        if self.backoff_end(item, now) is None:
             for write in self.guarded(item, look, about, now):
                 yield write
                 if write.action is not None:
                     yield WaitFor(item, write.key)
-        if until := self.rest(item, now):
+        if until := self.backoff_end(item, now):
             yield WakeAt(item, until)
 
     def forget(self, key: Key) -> None:
-        self._rests.pop(key, None)
+        self._backoffs.pop(key, None)

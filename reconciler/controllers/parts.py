@@ -53,9 +53,9 @@ class PartsController(Controller):
     def _write(self, key: Key, before: TreeClaim, after: TreeClaim, now: int) -> Iterator[Wanted]:
         name = key[1]
         if after.asked:
-            rest = self._asked.get(name, 0)
-            if now < rest:
-                yield WakeAt(key, rest)
+            until = self._asked.get(name, 0)
+            if now < until:
+                yield WakeAt(key, until)
                 return
             self._asked[name] = now + _AGAIN
         else:

@@ -279,7 +279,7 @@ class PlacementController(Controller):
                 yield wanted
                 if isinstance(wanted, WantedWrite):
                     yield WaitFor((WORKLOAD, name), wanted.key)
-        yield from self._steps.rest()
+        yield from self._steps.remaining()
 
     def _due(self, now: int) -> Iterator[WorkerWrite]:
         """The workloads whose time has come."""

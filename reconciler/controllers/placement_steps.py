@@ -67,7 +67,7 @@ class PlacementSteps:
         self._writes = writes
         self._later: list[WorkerWrite] = []
 
-    def rest(self) -> list[WorkerWrite]:
+    def remaining(self) -> list[WorkerWrite]:
         """The remaining copies since the last call. The first copy of each Workload is written before them."""
         later, self._later = self._later, []
         return later

@@ -71,7 +71,7 @@ class PodsController(Controller):
         self._undoing = Undoing(bypasses if bypasses is not None else Bypasses())
         self._awaited: dict[str, list[Key]] = {}
         self._stale: dict[str, None] = {}
-        self._loose: dict[str, None] = {}
+        self._unowned: dict[str, None] = {}
         self._errors = InternalErrors()
 
     def observe(self, observed: Observed[object]) -> None:
@@ -114,7 +114,7 @@ class PodsController(Controller):
         """The Pod is gone: a Workload that lists it may have no other."""
         listing = self._owned.of(uid)
         self._sight.is_gone(name, uid, listing)
-        self._loose.update(dict.fromkeys(workload for workload in listing if workload not in self._units))
+        self._unowned.update(dict.fromkeys(workload for workload in listing if workload not in self._units))
 
     def _known(self, name: str) -> GroupPod | None:
         return self._units[self._unit_of[name]][name] if name in self._unit_of else None
@@ -163,7 +163,7 @@ class PodsController(Controller):
         self._stale.pop(unit, None)
         self._errors.forget((_WORKLOAD, unit))
         if self._read(unit) is not None:
-            self._loose[unit] = None
+            self._unowned[unit] = None
 
     def workload_changed(self, workload: str) -> None:
         read, before = self._read(workload), self._owned.owners(workload)
@@ -179,10 +179,10 @@ class PodsController(Controller):
         if workload in self._units:
             self._stale[workload] = None
         elif read is None:
-            self._loose.pop(workload, None)
+            self._unowned.pop(workload, None)
             self._errors.forget((_WORKLOAD, workload))
         elif read.deleting or read.evicted or not read.owners:
-            self._loose[workload] = None
+            self._unowned[workload] = None
 
     def inputs_changed(self, inputs: JobInputs) -> None:
         """Flavors and priority classes changed: that matters to the units that still wait."""
@@ -191,16 +191,16 @@ class PodsController(Controller):
         self._stale.update(dict.fromkeys(waiting))
 
     def wake(self, item: Key) -> None:
-        (self._stale if item[1] in self._units else self._loose)[item[1]] = None
+        (self._stale if item[1] in self._units else self._unowned)[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         self._undoing.turn(now)
         yield from self._sight.questions(busy)
-        names, self._stale = {**self._stale, **self._loose}, {}
-        self._loose = {}
+        names, self._stale = {**self._stale, **self._unowned}, {}
+        self._unowned = {}
         for name in names:
             item = (_WORKLOAD, name)
-            blocked, until = self._blocked(name, busy), self._errors.rest(item, now)
+            blocked, until = self._blocked(name, busy), self._errors.backoff_end(item, now)
             if blocked is not None:
                 yield WaitFor(item, blocked)
             elif until is not None:
@@ -241,7 +241,7 @@ class PodsController(Controller):
         if awaited:  # what came of them is looked at, even where it is nothing
             self._awaited[name] = awaited
             yield WaitFor(item, awaited[-1])
-        elif until := self._errors.rest(item, now):
+        elif until := self._errors.backoff_end(item, now):
             yield WakeAt(item, until)
 
     def _steps(self, name: str, unit: PodUnit, now: int) -> list[WantedWrite]:

@@ -56,7 +56,7 @@ class StatusController(Controller):
         self._later: dict[Touch, None] = {}
         self._line = StatusQueue()
         self._leaving: dict[Touch, None] = {}
-        self._rests: dict[tuple[Touch, bool], int] = {}
+        self._next_writes: dict[tuple[Touch, bool], int] = {}
         self._under_way: list[Touch] = []
 
     def observe(self, observed: Observed[object]) -> None:
@@ -66,7 +66,7 @@ class StatusController(Controller):
         if observed.value is None:
             self._line.forget(key)
             for is_status in (False, True):
-                self._rests.pop((key, is_status), None)
+                self._next_writes.pop((key, is_status), None)
         if key[0] in GUARDED and observed.stored is not None and observed.stored.deleting:
             self._leaving[key] = None
         else:
@@ -119,11 +119,11 @@ class StatusController(Controller):
         """
         guard, leaves = self._guard(touch), touch in self._leaving
         if guard is not None and (leaves or users(self._world, touch)):
-            yield from self._write(touch, guard, now, again=True, rests=not leaves)
+            yield from self._write(touch, guard, now, again=True, paced=not leaves)
             return
         self._line.know(touch)
-        if self._rests.get((touch, True), 0) > now:
-            yield WakeAt(touch, self._rests[touch, True])
+        if self._next_writes.get((touch, True), 0) > now:
+            yield WakeAt(touch, self._next_writes[touch, True])
         elif (patch := self._status(touch, now, shares)) is not None:
             yield from self._write(touch, patch, now, again=guard is not None)
             return
@@ -139,14 +139,14 @@ class StatusController(Controller):
             self._world, touch, self._records.detail(touch), whole_second(now), shares, not self.prunes_cohorts
         )
 
-    def _write(self, touch: Touch, patch: Patch, now: int, *, again: bool, rests: bool = True) -> Iterator[Wanted]:
+    def _write(self, touch: Touch, patch: Patch, now: int, *, again: bool, paced: bool = True) -> Iterator[Wanted]:
         """Write the object, or later if it was written just now. `again`: look at the object again after the write."""
         kind = touch, patch.subresource is not None
-        rest = self._rests.get(kind, 0)
-        if rests and rest > now:
-            yield WakeAt(touch, rest)
+        next_write = self._next_writes.get(kind, 0)
+        if paced and next_write > now:
+            yield WakeAt(touch, next_write)
             return
-        self._rests[kind] = now + PERIOD
+        self._next_writes[kind] = now + PERIOD
         self._under_way.append(touch)
         yield WantedWrite(touch, patch)
         if again:

@@ -103,7 +103,7 @@ class Informer:
         if before is None or before.version != observed.version:
             moment = whole_second(now)
             self._observer.changing(before, observed, moment)
-            self.end_rest(key, now)
+            self.end_backoff(key, now)
             self._tell_of_change(before, observed, moment)
         return True
 
@@ -179,7 +179,7 @@ class Informer:
         self.restore(name, now)
         if stored.value.replaces:
             self.stale[stored.value.replaces] = None
-        if self.records.rests((WORKLOAD, name), now):
+        if self.records.backs_off((WORKLOAD, name), now):
             self.world.queues.drop(name)
         if alarm := next_moment(stored.value, self.waiting):
             self.alarms.set(alarm, (WORKLOAD, name))
@@ -193,16 +193,16 @@ class Informer:
 
     # --- what may be written
 
-    def rest(self, key: Key, now: int) -> int:
+    def back_off(self, key: Key, now: int) -> int:
         """Start a backoff: nothing is written of the object until the moment that is returned."""
-        until = self.records.rest(key, now)
+        until = self.records.back_off(key, now)
         self.alarms.set(until, self.records.object_of(key))
         return until
 
-    def end_rest(self, key: Key, now: int) -> None:
+    def end_backoff(self, key: Key, now: int) -> None:
         """End the backoff: the object has changed, so a write may succeed."""
-        if self.records.object_of(key) in self.records.resting:
-            self.records.end_rest(key)
+        if self.records.object_of(key) in self.records.backing_off:
+            self.records.end_backoff(key)
             self.freed(key, now)
 
     def wait(self, controller: Controller, wait: WaitFor | WakeAt, now: int) -> None:
@@ -236,7 +236,7 @@ class Informer:
                 record = self.records.find(key)
                 flight = record.in_flight if record is not None else None
                 decided = flight is not None and flight.decided is not None
-                if not decided and not self.records.rests(key, now):
+                if not decided and not self.records.backs_off(key, now):
                     self.restore(key[1], now)
             self.freed(key, now)
         self.waits.ring(now)

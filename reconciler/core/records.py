@@ -25,7 +25,7 @@ from scheduling.world.decisions import Wait
 
 T = TypeVar("T")
 WORKLOAD = WORKLOAD_VIEW.kind
-FIRST_REST, LONGEST_REST = 0.2, 30.0
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 30.0
 """Seconds between two attempts to write an object."""
 _REMEMBERED = 600 * SECOND
 """Nanoseconds after a backoff: an object without another write by then is gone, or has recovered."""
@@ -48,16 +48,16 @@ class InFlight:
 
 
 @dataclass(slots=True)
-class Rest:
+class Backoff:
     """A backoff: nothing is written of the object until this moment (nanoseconds). Each backoff in a row is longer."""
 
     until: int
-    backoff: RandomBackoff
+    delays: RandomBackoff
 
 
 @dataclass(slots=True)
 class ObjectRecord:
-    """What is in progress for one object.
+    """The work in progress for one object.
 
     `decided`: the Workload as decisions have changed it since it was stored. The change is in flight, follows the
         request in flight, or waits until the object may be written.
@@ -66,25 +66,25 @@ class ObjectRecord:
 
     decided: Workload | None = None
     in_flight: InFlight | None = None
-    rest: Rest | None = None
+    backoff: Backoff | None = None
     owed: Wait | None = None
 
     @property
     def empty(self) -> bool:
-        return self.decided is None and self.in_flight is None and self.rest is None and self.owed is None
+        return self.decided is None and self.in_flight is None and self.backoff is None and self.owed is None
 
 
 class Records:
     """The stored objects and the records. The key of any view identifies the object. Moments are in nanoseconds.
 
     `get`, `known` and `note` may be called from any thread; all other methods belong to the core.
-    `in_flight`, `resting`: indexes of the records, in the order in which these states began.
+    `in_flight`, `backing_off`: indexes of the records, in the order in which these states began.
     """
 
     def __init__(self) -> None:
         self.progress = ListProgress()
         self.in_flight: dict[Key, None] = {}
-        self.resting: dict[Key, None] = {}
+        self.backing_off: dict[Key, None] = {}
         self._tracked: set[str] = set()
         self._stored: dict[Key, Observed[object]] = {}
         self._records: dict[Key, ObjectRecord] = {}
@@ -236,34 +236,34 @@ class Records:
         found = self.find(key)
         if found is None:
             return False
-        return found.in_flight is not None or (found.rest is not None and now < found.rest.until)
+        return found.in_flight is not None or (found.backoff is not None and now < found.backoff.until)
 
-    def rests(self, key: Key, now: int) -> bool:
+    def backs_off(self, key: Key, now: int) -> bool:
         found = self.find(key)
-        return found is not None and found.rest is not None and now < found.rest.until
+        return found is not None and found.backoff is not None and now < found.backoff.until
 
-    def rest(self, key: Key, now: int) -> int:
+    def back_off(self, key: Key, now: int) -> int:
         """Start a backoff; returns the moment of its end."""
         record = self.record(key)
-        backoff = record.rest.backoff if record.rest is not None else RandomBackoff(FIRST_REST, LONGEST_REST)
-        record.rest = Rest(now + int(backoff.next() * SECOND), backoff)
-        self.resting.pop(self.object_of(key), None)
-        self.resting[self.object_of(key)] = None
-        self._forget_old_rests(now)
-        return record.rest.until
+        delays = record.backoff.delays if record.backoff is not None else RandomBackoff(FIRST_BACKOFF, LONGEST_BACKOFF)
+        record.backoff = Backoff(now + int(delays.next() * SECOND), delays)
+        self.backing_off.pop(self.object_of(key), None)
+        self.backing_off[self.object_of(key)] = None
+        self._forget_old_backoffs(now)
+        return record.backoff.until
 
-    def end_rest(self, key: Key) -> None:
+    def end_backoff(self, key: Key) -> None:
         """End the backoff, so that the next one is short again."""
         found = self.object_of(key)
-        if found in self.resting:
-            del self.resting[found]
-            self._records[found].rest = None
+        if found in self.backing_off:
+            del self.backing_off[found]
+            self._records[found].backoff = None
             self.tidy(found)
 
-    def _forget_old_rests(self, now: int) -> None:
-        while self.resting:
-            key = next(iter(self.resting))
-            rest = self._records[key].rest
-            if rest is not None and rest.until >= now - _REMEMBERED:
+    def _forget_old_backoffs(self, now: int) -> None:
+        while self.backing_off:
+            key = next(iter(self.backing_off))
+            backoff = self._records[key].backoff
+            if backoff is not None and backoff.until >= now - _REMEMBERED:
                 return
-            self.end_rest(key)
+            self.end_backoff(key)

@@ -137,7 +137,7 @@ class PendingWrites:
         views = self._informer.views(key, outcome.manifest)
         self._show_writer(views[0], outcome)
         if _without_effect(outcome, views[0]):
-            self._rest_without_effect(key, outcome.action, now)
+            self._back_off_without_effect(key, outcome.action, now)
         else:
             self._carried_out(key, now)
         if not self._followed_up(views[0], now):
@@ -226,7 +226,7 @@ class PendingWrites:
             "%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error, extra=self._followed(key)
         )
         self._hold(key, self._request(key))
-        self.retries.hold(self._records.object_of(key), self._informer.rest(key, now))
+        self.retries.hold(self._records.object_of(key), self._informer.back_off(key, now))
 
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
         """The object is gone, unless it is known to exist again.
@@ -239,7 +239,7 @@ class PendingWrites:
         if bound and not newer:
             self._records.lose(key, bound)
         if not newer:
-            self._informer.rest(key, now)
+            self._informer.back_off(key, now)
         if self._records.at(key) is None:
             self._informer.missed(key)
         self._finish(key, now)
@@ -251,10 +251,10 @@ class PendingWrites:
             flight = self._in_flight(key)
             reason = flight.wanted.refusal if flight is not None and flight.wanted is not None else ""
             self._recorder.write_refused(about, action, key[1], error, whole_second(now), reason or REFUSED)
-        self._informer.rest(key, now)
+        self._informer.back_off(key, now)
         self._finish(key, now)
 
-    def _rest_without_effect(self, key: Key, action: Action, now: int) -> None:
+    def _back_off_without_effect(self, key: Key, action: Action, now: int) -> None:
         """Nothing of the write was stored, for example because the kind's schema lacks a field. Start a backoff."""
         assert isinstance(action, Patch)
         fields = ", ".join(patched(action.body)) or "no field"
@@ -265,11 +265,11 @@ class PendingWrites:
         if about is not None:
             which = f"{action.resource.plural} {key[1]}"
             self._recorder.write_without_effect(about, which, fields, whole_second(now))
-        self._informer.rest(key, now)
+        self._informer.back_off(key, now)
 
     def _carried_out(self, key: Key, now: int) -> None:
         """Record the Event of a write that was executed."""
-        self._informer.end_rest(key, now)
+        self._informer.end_backoff(key, now)
         flight = self._in_flight(key)
         if flight is not None and flight.wanted is not None:
             self._recorder.wanted(flight.wanted, whole_second(now), self.concerned(flight.wanted))

@@ -60,8 +60,8 @@ def _check_external(name: str, at: str, described: Mapping[GroupKind, JobShape])
 
 
 def _parts(name: str, at: str) -> tuple[str, str, str]:
-    kind, _, rest = name.partition(".")
-    version, _, group = rest.partition(".")
+    kind, _, remainder = name.partition(".")
+    version, _, group = remainder.partition(".")
     if not (kind and version and group):
         raise BadConfiguration(
             f"{name!r} is not a valid kind; write Kind.version.group, as in Train.v1.example.com", at

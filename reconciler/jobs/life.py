@@ -226,7 +226,7 @@ class _Life:
         if self.kind.ending(self.job):
             return orphaned(self.workload, self.read)
         stop = self._stop("Workload is deleted")
-        if stop or not self._at_rest():
+        if stop or not self._stopped():
             return stop
         return orphaned(self.workload, self.read)
 
@@ -261,7 +261,7 @@ class _Life:
         if evicted is None:
             return None
         stop = self._stop(evicted.message)
-        if stop or not self._at_rest():
+        if stop or not self._stopped():
             return stop
         if not self.read.reserved:
             return None
@@ -353,7 +353,7 @@ class _Life:
         """The next step until the job is suspended with its original pod templates."""
         return _written(self.kind.stopping(self.job, self.workload, self.read.reserved), "Stopped", message)
 
-    def _at_rest(self) -> bool:
+    def _stopped(self) -> bool:
         return self.kind.suspended(self.job) and not self.kind.halfway(self.job) and self.kind.quiet(self.job)
 
     def _finish(self, reason: str, message: str) -> list[JobStep]:

@@ -14,11 +14,11 @@ class RequestRate:
         self,
         rate: float,
         clock: Callable[[], float] = time.monotonic,
-        rest: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self._each = 1.0 / rate if rate > 0 else 0.0
         self._clock = clock
-        self._rest = rest
+        self._sleep = sleep
         self._lock = threading.Lock()
         self._next = clock() - 1.0
 
@@ -28,4 +28,4 @@ class RequestRate:
             now = self._clock()
             write = self._next = max(self._next + self._each, now - 1.0)
         if write > now:
-            self._rest(write - now)
+            self._sleep(write - now)

@@ -55,7 +55,7 @@ class RemoteWrites:
         self._followed = followed
         self._flying: set[tuple[str, Key]] = set()
         self._objects: dict[tuple[str, Key], _Object] = {}
-        self._rests: list[tuple[int, str, Key]] = []
+        self._backoffs: list[tuple[int, str, Key]] = []
 
     def send(self, cluster: str, key: Key, action: Action) -> Iterator[WorkerWrite]:
         """Send the write, unless one for the object is in flight, or the object is backing off."""
@@ -124,15 +124,15 @@ class RemoteWrites:
             fields = self._followed(outcome.key)
             log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error, extra={"fields": fields})
         found.until = now + int(found.backoff.next() * SECOND)
-        heapq.heappush(self._rests, (found.until, cluster, outcome.key))
+        heapq.heappush(self._backoffs, (found.until, cluster, outcome.key))
 
     def rested(self, connected: Callable[[str], bool]) -> Iterator[tuple[Key, WorkerWrite | None]]:
         """The objects whose backoff is over, and their immediate writes.
 
         A job whose creation is uncertain is created once more: the API server creates it once, and the answer tells.
         """
-        while self._rests and self._rests[0][0] <= self.now:
-            _, cluster, key = heapq.heappop(self._rests)
+        while self._backoffs and self._backoffs[0][0] <= self.now:
+            _, cluster, key = heapq.heappop(self._backoffs)
             found = self._objects.get((cluster, key))
             if found is not None and found.unsure is not None and connected(cluster) and not self.busy(cluster, key):
                 self._flying.add((cluster, key))

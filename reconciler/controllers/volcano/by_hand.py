@@ -62,7 +62,7 @@ class ByHand:
         namespace: str,
         longest: float,
         begun: Callable[[str], object],
-        rest: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
@@ -70,7 +70,7 @@ class ByHand:
         self._namespace = namespace
         self._longest = longest
         self._begun = begun
-        self._rest = rest
+        self._sleep = sleep
         self._clock = clock
         self._stored: Mapping[str, Stored] = {}
         self._reported = False
@@ -96,7 +96,7 @@ class ByHand:
         with suppress(NotFound):
             while self._cluster.get(COMMANDS.item(name, self._namespace)):
                 self._check(since, f"{action} of {queue.name}")
-                self._rest(_LOOK)
+                self._sleep(_LOOK)
 
     def carry_out(self, name: str, operation: QueueOperation) -> QueueOperation | None:
         """Record the operation and run its remaining steps. Returns the last record.
@@ -120,7 +120,7 @@ class ByHand:
                 before, since = steps, self._clock()
             elif done.issuperset(steps):
                 self._check(since, ", ".join(map(in_words, steps)))
-                self._rest(_LOOK)
+                self._sleep(_LOOK)
             for step in (each for each in steps if each not in done):
                 with suppress(Conflict, NotFound):  # changed or gone since it was read: the next look says what is left
                     self._do(step, tree)

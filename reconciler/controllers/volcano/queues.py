@@ -173,9 +173,9 @@ class VolcanoQueuesController(Controller):
         first = status if wish.state is VolcanoQueueState.OPEN and changes else meta or status
         if first is None:
             return
-        rest = self._counted.get(queue.name, 0)
-        if first is status and not changes and rest > now:
-            yield WakeAt(key, rest)
+        until = self._counted.get(queue.name, 0)
+        if first is status and not changes and until > now:
+            yield WakeAt(key, until)
             return
         if first is status:
             self._counted[queue.name] = now + PERIOD

@@ -34,9 +34,9 @@ def test_what_failed_rests_the_longer_the_more_often_it_does(caplog: pytest.LogC
     (write,) = errors.guarded(("Job", "ns/j"), fails, None, NOW)
     assert (write.key, write.action, write.reason, write.warning) == (("Job", "ns/j"), None, "InternalError", True)
     assert "KeyError" in write.message
-    assert errors.rest(("Job", "ns/j"), NOW)
-    assert not errors.rest(("Job", "ns/k"), NOW)
-    assert not errors.rest(("Job", "ns/j"), LATER)
+    assert errors.backoff_end(("Job", "ns/j"), NOW)
+    assert not errors.backoff_end(("Job", "ns/k"), NOW)
+    assert not errors.backoff_end(("Job", "ns/j"), LATER)
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
@@ -50,7 +50,7 @@ def test_what_goes_well_again_and_what_is_gone_has_no_rest_left() -> None:
 
     assert [write.reason for write in errors.guarded(key, fails, None, NOW)] == ["InternalError"]
     errors.forget(key)
-    assert not errors.rest(key, NOW)
+    assert not errors.backoff_end(key, NOW)
     assert errors.guarded(key, lambda: [WantedWrite(key, None, reason="r")], None, NOW)[0].reason == "r"
 
 

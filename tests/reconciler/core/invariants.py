@@ -24,9 +24,9 @@ def _records_agree(core: Core, _: int) -> Iterator[str]:
     in_flight = {key for key, record in records.items() if record.in_flight is not None}
     if in_flight != records.in_flight.keys():
         yield f"in flight: {in_flight ^ records.in_flight.keys()} are in the record or in the index alone"
-    resting = {key for key, record in records.items() if record.rest is not None}
-    if resting != records.resting.keys():
-        yield f"at rest: {resting ^ records.resting.keys()} are in the record or in the index alone"
+    backing_off = {key for key, record in records.items() if record.backoff is not None}
+    if backing_off != records.backing_off.keys():
+        yield f"at rest: {backing_off ^ records.backing_off.keys()} are in the record or in the index alone"
     yield from (f"{key}: its record is empty" for key, record in records.items() if record.empty)
 
 
@@ -54,7 +54,7 @@ def _decided_once(core: Core, now: int) -> Iterator[str]:
         if key[0] != WORKLOAD:
             yield f"{key}: a decision about what is no Workload"
         elif not records.busy(key, now) and stored is not None and _differ(stored.value, record.decided):
-            rung = record.rest is not None and record.rest.until <= now
+            rung = record.backoff is not None and record.backoff.until <= now
             if not rung:
                 yield f"{key}: a decision is neither in flight nor waits for anything"
     for queue in world.queues.pending.values():
@@ -107,10 +107,14 @@ def _nothing_forgotten(core: Core, now: int) -> Iterator[str]:
         record = records.find(key)
         if core.state.partition.outdated or core.state.partition.away(*key):
             continue  # until this process decides for it
-        if record is None or (record.in_flight is None and record.rest is None):
+        if record is None or (record.in_flight is None and record.backoff is None):
             yield f"{key}: somebody waits for it, and nothing will wake them"
     for key, record in records.items():
-        if record.rest is not None and now < record.rest.until and (record.rest.until, key) not in informer.alarms:
+        if (
+            record.backoff is not None
+            and now < record.backoff.until
+            and (record.backoff.until, key) not in informer.alarms
+        ):
             yield f"{key}: rests without an end"
         if record.in_flight is not None and record.in_flight.held and key not in held:
             yield f"{key}: its request is held, and is never sent again"

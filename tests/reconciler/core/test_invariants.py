@@ -100,7 +100,7 @@ def wait_for_what_is_free(core: Core) -> None:
 
 
 def rest_without_an_alarm(core: Core) -> None:
-    core.state.records.rest(WAITS, START)
+    core.state.records.back_off(WAITS, START)
 
 
 def hold_a_request_for_ever(core: Core) -> None:

@@ -603,7 +603,7 @@ class Cluster:
                 known is controller._questions._sent,
                 sorted((key, sorted(each)) for key, each in known.items()),
             )
-        yield ("errors", sorted(controller._errors._rests))
+        yield ("errors", sorted(controller._errors._backoffs))
         waits = self.process.waits
         yield ("waits", sorted((key, item) for key, items in waits._by_key.items() for _, item in items))
         yield ("moments", sorted((ago(at), item) for at, _, _, item in waits._by_moment))

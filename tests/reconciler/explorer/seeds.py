@@ -96,6 +96,6 @@ SEEDS = (
     Seed("a job that nobody asks for", _guard("HIDDEN", HiddenLook.workload_depends, False), _ALONE, _FOR_EVER),
     Seed("the answer that it is not there", _event(Event.NOT_FOUND), _ALONE, _FOR_EVER),
     Seed("the answer that another has its name", _event(Event.FOUND_ANOTHER), _ALONE, _FOR_EVER),
-    Seed("an eviction while Pods run", _step("_at_rest", True), _RUNS, _UNCOUNTED),
+    Seed("an eviction while Pods run", _step("_stopped", True), _RUNS, _UNCOUNTED),
     Seed("a job that somebody else starts", _step("_running", None), _UNSTARTED, _UNCOUNTED),
 )

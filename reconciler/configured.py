@@ -40,7 +40,7 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerConfiguration:
-    """What the Configuration says of the reconciler.
+    """The settings of the reconciler in the Configuration.
 
     `idle`: the keys of the file that have no effect here.
     `metrics_off`: the keys that switch metrics off.

@@ -22,7 +22,7 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class ManagedJobs:
-    """Which jobs are managed, and how.
+    """The rules that select managed jobs.
 
     `selector`: selects namespaces.
     `copied_labels`, `copied_annotations`: the keys that a Workload takes over from its job.

@@ -84,7 +84,7 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
 
 
 def asked(kind: JobKind, job: Manifest, inputs: JobInputs) -> RequestedWork | None:
-    """What `composed` returns, in the form that is compared; None if it returns None."""
+    """The result of `composed`, in the form that is compared; None if there is none."""
     try:
         made = composed(kind, job, inputs)
     except UnknownPriorityClass:

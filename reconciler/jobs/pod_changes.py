@@ -173,7 +173,7 @@ def _all(first: Iterable[Mapping[str, Any]], more: Iterable[Mapping[str, Any]]) 
 
 
 def _with(holder: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-    """With these fields. Empty fields are removed, unless they were present and empty before."""
+    """The mapping with these fields. Empty fields are removed, unless they were present and empty before."""
     kept = {key: value for key, value in holder.items() if key not in values or not value}
     return {**kept, **{key: value for key, value in values.items() if value}}
 

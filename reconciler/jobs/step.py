@@ -41,7 +41,7 @@ def everywhere(_: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobInputs:
-    """What the steps of a job depend on beside the job.
+    """The inputs of a job's steps beside the job itself.
 
     `selected`: tells in which namespaces jobs are managed.
     `without_queue`: jobs there are managed even if they name no queue.

@@ -30,7 +30,7 @@ Read: TypeAlias = Callable[[Manifest | None], WorkerLogin | RefusedKubeconfig]
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigSources:
-    """Where kubeconfigs may be.
+    """The sources of kubeconfigs that are allowed.
 
     `namespace`: the manager's own, for Secrets and ClusterProfiles.
     `providers`: None for no ClusterProfiles (Kueue's gate MultiKueueClusterProfile, which is off by default).

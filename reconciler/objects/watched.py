@@ -49,7 +49,7 @@ def _nothing(_: Key) -> None:
 
 
 def _ignore(*_: object) -> None:
-    """For kinds that change nothing in the world: controllers keep them."""
+    """The change of the world for kinds that the world does not have: controllers keep their objects."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class LeasePermit(Protocol):
 
 
 class Alone:
-    """For a process that shares its cluster with no other: it may write until it stops."""
+    """The permit of a process that shares its cluster with no other: it may write until it stops."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -67,7 +67,7 @@ class Alone:
 
 
 class Never:
-    """For a process that only observes."""
+    """The permit of a process that only observes."""
 
     def start(self) -> None:
         """Do nothing."""

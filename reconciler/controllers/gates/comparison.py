@@ -74,7 +74,7 @@ class Judge(Protocol):
         """Take in a change of any other object. Returns the namespace whose quota may change; None for none."""
 
     def let_in(self, before: Observed[object] | None, after: Observed[object]) -> LetIn | None:
-        """What the scheduler has let into a queue by this change of another object, which is not taken in yet."""
+        """The object that the scheduler has let into a queue by this change, which is not taken in yet."""
 
     def refresh(self) -> None:
         """Take in what was observed."""

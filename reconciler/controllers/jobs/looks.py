@@ -38,7 +38,7 @@ GONE = (State.MISSING, State.REPLACED)
 
 @dataclass(slots=True, eq=False)
 class JobSurroundings:
-    """What all looks share.
+    """The surroundings that all looks share.
 
     `kinds`: the kinds of jobs by name.
     `others`: kinds of owners that another controller manages.

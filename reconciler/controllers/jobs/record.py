@@ -145,7 +145,7 @@ class ShownJob(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class JobRecord:
-    """What is known of one job; moments are in nanoseconds.
+    """Everything that is known of one job; moments are in nanoseconds.
 
     `shown`: the job as a watch shows it; None if no watch does.
     `workloads`: the Workloads that name the job as an owner.
@@ -193,7 +193,7 @@ class JobRecord:
 
 @dataclass(slots=True, eq=False)
 class WorkloadRecord:
-    """What refers to one Workload; moments are in nanoseconds.
+    """The objects that refer to one Workload; moments are in nanoseconds.
 
     `owners`: its owners among the jobs.
     `jobs`: the jobs that it represents. Most jobs have their own Workload, but several may name the same.

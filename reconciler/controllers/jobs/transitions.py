@@ -1,20 +1,20 @@
-"""Which state follows on which, under what condition, and what is written then: all of it, in three tables.
+"""The states of jobs and Workloads: three tables of states, guards and writes.
 
-A job that a watch shows is looked at whenever something around it changes; the first row whose guard holds says in
-which state it is. So a state follows from the objects as they are, and none of these is remembered:
+A job that a watch shows is looked at whenever something around it changes. The first row whose guard holds gives its
+state. So the state follows from the objects as they are, and none of these states is remembered:
 
     Shown --> OwnerUnseen | PodsTerminating | WorkloadDisowned | Owned | OwnerMissing | Unqueued | Terminating | Queued
 
-A job that no watch shows may be there all the same, since watches are late and select by label. Nothing is concluded
-from that alone, but that what uses no quota may go:
+A job that no watch shows may exist all the same, because watches are late and select by label. Only the end of
+Workloads without usage is concluded from that alone:
 
-    any of these -- Hidden --> Unresolved -- Look --> Sought, it is asked for by its name --> Hidden, Missing, Replaced
-                                  |                                                             |
-                                  |-- Look --> Hidden, nobody depends on the answer             |
-                                  ^                                                             |
-                                  +-- StillInUse, Named: after a while, or for another Workload-+
+    any of these -- Hidden --> Unresolved -- Look --> Sought, it is looked up by name --> Hidden, Missing, Replaced
+                                  |                                                         |
+                                  |-- Look --> Hidden, no object depends on the answer      |
+                                  ^                                                         |
+                                  +-- StillInUse, Named: after a while, or for another Workload
 
-It leaves these states when a watch shows it. A Workload goes by itself where no job in sight stands for it.
+The job leaves these states when a watch shows it. A Workload has its own state if no visible job represents it.
 """
 
 from __future__ import annotations

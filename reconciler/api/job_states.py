@@ -52,11 +52,11 @@ def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
 
 def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
     """The Workload that represents the job, and all Workloads that name the job as an owner."""
-    stands = {record.shown.workload: None} if record.shown is not None else {}
-    for name in {**stands, **record.workloads}:
+    represents = {record.shown.workload: None} if record.shown is not None else {}
+    for name in {**represents, **record.workloads}:
         found = store.workload(name)
         looked = {"state": found.state.value, "why": found.why} if found.state is not None else {}
-        yield {"name": parted(name)[1], "stands": name in stands, **looked, "pods": len(found.pods)}
+        yield {"name": parted(name)[1], "stands": name in represents, **looked, "pods": len(found.pods)}
 
 
 def _change(change: JobChange) -> dict[str, str]:

@@ -245,7 +245,7 @@ class PodsController(Controller):
             yield WakeAt(item, until)
 
     def _steps(self, name: str, unit: PodUnit, now: int) -> list[WantedWrite]:
-        return steps(unit, self._read(name), lambda: self._whole(name), self._inputs, whole_second(now))
+        return steps(unit, self._read(name), lambda: self._manifest(name), self._inputs, whole_second(now))
 
     def _let_go(self, name: str) -> Iterator[WantedWrite]:
         """Delete a Workload whose Pods are all gone, unless it is finished.
@@ -255,7 +255,9 @@ class PodsController(Controller):
         read = self._read(name)
         if read is not None and name not in self._units and _of_pods(read):
             if read.deleting:
-                yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._whole(name), read))
+                yield from (
+                    WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._manifest(name), read)
+                )
             elif not read.owners or (read.evicted and read.reserved) or self._is_orphan(name, read):
                 yield WantedWrite(
                     (_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version)
@@ -269,7 +271,7 @@ class PodsController(Controller):
         found = self._stored(name)
         return found.value if found is not None else None
 
-    def _whole(self, name: str) -> Manifest:
+    def _manifest(self, name: str) -> Manifest:
         found = self._stored(name)
         return found.packed.manifest() if found is not None and found.packed is not None else {}
 

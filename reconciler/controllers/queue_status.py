@@ -96,15 +96,15 @@ def status_of_local_queue(world: World, key: str, before: Stored = _BARE, now: i
 
 
 def status_of_cohort(
-    world: World, name: str, before: Stored = _BARE, now: int = 0, shares: Shares | None = None, whole: bool = True
+    world: World, name: str, before: Stored = _BARE, now: int = 0, shares: Shares | None = None, own_schema: bool = True
 ) -> dict[str, Any]:
     """The status of a Cohort. Raises KeyError if it does not exist in the world.
 
-    `whole`: our own CustomResourceDefinition is installed, not Kueue's.
+    `own_schema`: our own CustomResourceDefinition is installed, not Kueue's.
     """
     node = world.state.tree.cohorts[name]
     status = {**before.status, "fairSharing": _share(world, node, shares)}
-    if whole:
+    if own_schema:
         status["conditions"] = with_condition(before, COHORT_ACTIVE, *cohort_readiness(world, node), now)
         status["flavorsReservation"] = _flavors(_subtree_usage(world, node), True, _OF_COHORT)
     return _present(status)
@@ -185,14 +185,14 @@ def change(
     before: Stored | None,
     now: int,
     shares: Shares | None = None,
-    cohorts_whole: bool = True,
+    cohorts_own_schema: bool = True,
 ) -> Patch | None:
     """The write that changes the status; None if the status is up to date, or the object is gone.
 
     `before`: the stored object, None if it is gone.
-    `cohorts_whole`: as for `status_of_cohort`.
+    `cohorts_own_schema`: as for `status_of_cohort`.
     """
-    after = _status(world, touch, before, now, shares, cohorts_whole) if before is not None else None
+    after = _status(world, touch, before, now, shares, cohorts_own_schema) if before is not None else None
     body = differences(before.status, after) if before is not None and after is not None else {}
     if before is None or not body:
         return None
@@ -202,7 +202,7 @@ def change(
 
 
 def _status(
-    world: World, touch: Touch, before: Stored, now: int, shares: Shares | None, cohorts_whole: bool
+    world: World, touch: Touch, before: Stored, now: int, shares: Shares | None, cohorts_own_schema: bool
 ) -> dict[str, Any] | None:
     kind, key = touch
     if kind == CLUSTER_QUEUE:
@@ -210,5 +210,5 @@ def _status(
     if kind == LOCAL_QUEUE:
         return status_of_local_queue(world, key, before, now) if key in world.queues.local_queues else None
     if kind == COHORT and key in world.state.tree.cohorts:
-        return status_of_cohort(world, key, before, now, shares, cohorts_whole)
+        return status_of_cohort(world, key, before, now, shares, cohorts_own_schema)
     return None

@@ -26,7 +26,7 @@ class StoredWorkloads:
         """The uid of the Workload's controller; empty if it has none, or does not exist."""
         return controller(self.manifest(name) or {})
 
-    def whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
+    def with_manifest(self, name: str) -> tuple[Manifest | None, Workload | None]:
         """The Workload and its manifest; both or neither."""
         manifest = self.manifest(name)
         return (manifest, self.read(name)) if manifest is not None else (None, None)

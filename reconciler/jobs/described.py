@@ -110,14 +110,14 @@ class Described:
             for name, template in self._templates(job).items()
             if name in kept
         }
-        whole = self._with(job, before, self.shape.suspend.on)
+        stopped = self._with(job, before, self.shape.suspend.on)
         if not self.suspended(job):
-            at_once = self._with(job, {}, self.shape.suspend.on) if self.shape.late else whole
-            return Writing(self._patch(job, at_once, MARKED if at_once != whole else {}))
-        change = bool(_body(job, whole))
+            at_once = self._with(job, {}, self.shape.suspend.on) if self.shape.late else stopped
+            return Writing(self._patch(job, at_once, MARKED if at_once != stopped else {}))
+        change = bool(_body(job, stopped))
         if not self.halfway(job) and not (change and reserved):
             return None
-        return Writing(self._patch(job, whole, UNMARKED), reported=False) if self.quiet(job) else None
+        return Writing(self._patch(job, stopped, UNMARKED), reported=False) if self.quiet(job) else None
 
     def unmarked(self, job: Manifest) -> Patch | None:
         return self._patch(job, job, UNMARKED) if self.halfway(job) else None

@@ -37,12 +37,12 @@ from scheduling.status.reservation import unreserve
 
 
 def steps(
-    unit: PodUnit, read: Workload | None, whole: Callable[[], Manifest], inputs: JobInputs, now: int
+    unit: PodUnit, read: Workload | None, manifest: Callable[[], Manifest], inputs: JobInputs, now: int
 ) -> list[WantedWrite]:
     """The next writes, at most one for each object; empty while another controller has to act.
 
     `read`: the Workload of the unit's key; None if there is none.
-    `whole`: returns the Workload's manifest.
+    `manifest`: returns the Workload's manifest.
     `now`: nanoseconds.
 
     The Pods must be as new as the last write to any of them. Otherwise a running Pod may be mistaken for a gated one.
@@ -52,7 +52,7 @@ def steps(
     elif not _belongs(unit, read):
         found = _taken(unit, read)
     else:
-        found = _Life(unit, read, whole, inputs, now).writes()
+        found = _Life(unit, read, manifest, inputs, now).writes()
     written = {write.key for write in found if write.action is not None}
     unmarked = [marked(member) for member in unit.members if not member.marked]
     return [*found, *(write for write in unmarked if write.key not in written)]
@@ -84,7 +84,7 @@ class _Life:
 
     unit: PodUnit
     read: Workload
-    whole: Callable[[], Manifest]
+    manifest: Callable[[], Manifest]
     inputs: JobInputs
     now: int
 
@@ -231,15 +231,15 @@ class _Life:
     def _owned_by(self, new: Sequence[GroupPod]) -> list[WantedWrite]:
         single = {} if self.is_group else {"controller": True, "blockOwnerDeletion": True}
         added = [{"apiVersion": "v1", "kind": "Pod", "name": each.name, "uid": each.uid, **single} for each in new]
-        references = [*listing(metadata(self.whole()).get("ownerReferences")), *added]
+        references = [*listing(metadata(self.manifest()).get("ownerReferences")), *added]
         action = patch(self.read, {"metadata": {"ownerReferences": references}}, JOB_MANAGER)
         message = f"Added {len(new)} owner reference(s)"
         return [WantedWrite((WORKLOAD, self.read.key), action, reference(self.read), "OwnerReferencesAdded", message)]
 
     def _stripped(self) -> list[WantedWrite] | None:
         """Restore the finalizer if another client removed it: it keeps an ended Pod until its end is recorded."""
-        lost = [each for each in self.selection.kept if not (each.finalized or each.parental or each.ended)]
-        return [finalized(each) for each in lost if each.gated or self.startable] or None
+        unprotected = [each for each in self.selection.kept if not (each.finalized or each.parental or each.ended)]
+        return [finalized(each) for each in unprotected if each.gated or self.startable] or None
 
     def _sorted_out(self) -> list[WantedWrite] | None:
         strangers = self.selection.strangers
@@ -361,7 +361,7 @@ class _Life:
         ]
 
     def _orphaned(self) -> list[WantedWrite]:
-        return [WantedWrite((WORKLOAD, self.read.key), step.action) for step in orphaned(self.whole(), self.read)]
+        return [WantedWrite((WORKLOAD, self.read.key), step.action) for step in orphaned(self.manifest(), self.read)]
 
     def _finish(self, reason: str, message: str) -> list[WantedWrite]:
         after = finish(self.read, reason, message, self.now)

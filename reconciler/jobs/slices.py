@@ -86,29 +86,29 @@ def steps(
     for each in found.surplus:
         yield from _given_up(each, now)
     holder = found.holder
-    whole = stored(holder.key) if holder is not None else None
-    if holder is None or whole is None or asked is None or holder.finished or holder.evicted or holder.deleting:
+    manifest = stored(holder.key) if holder is not None else None
+    if holder is None or manifest is None or asked is None or holder.finished or holder.evicted or holder.deleting:
         return
-    have, want = sizes(whole), sizes(asked)
+    have, want = sizes(manifest), sizes(asked)
     if have.keys() != want.keys():
         return
     if not holder.reserved:
         if have != want and not suspended:
-            yield _resize(holder, whole, want)
+            yield _resize(holder, manifest, want)
         return
     want = {name: max(count, min(have[name], bound.get(name, 0))) for name, count in want.items()}
     if all(want[name] <= have[name] for name in have):
         yield from _given_up(found.pending, now) if found.pending is not None else ()
         if want != have:
-            yield _resize(holder, whole, want)
+            yield _resize(holder, manifest, want)
     elif not suspended:
-        yield from _larger(found, holder, whole, asked, want, stored)
+        yield from _larger(found, holder, manifest, asked, want, stored)
 
 
 def _larger(
     found: Chain,
     holder: Workload,
-    whole: Manifest,
+    manifest: Manifest,
     asked: Mapping[str, Any],
     want: Mapping[str, int],
     stored: Callable[[str], Manifest | None],
@@ -117,7 +117,7 @@ def _larger(
     if found.pending is None:
         meta = asked["metadata"]
         notes = {**meta.get("annotations", {}), REPLACES: holder.key, SLICE_CHAIN: chain_of(holder)}
-        spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(whole, want)}
+        spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(manifest, want)}
         made = {**asked, "metadata": {**meta, "annotations": notes}, "spec": spec}
         key = f"{meta['namespace']}/{meta['name']}"
         yield key, JobStep(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")
@@ -127,8 +127,8 @@ def _larger(
         yield _resize(found.pending, waiting, want)
 
 
-def _resize(read: Workload, whole: Manifest, counts: Mapping[str, int]) -> tuple[str, JobStep]:
-    body = {"spec": {"podSets": sized(whole, counts)}}
+def _resize(read: Workload, manifest: Manifest, counts: Mapping[str, int]) -> tuple[str, JobStep]:
+    body = {"spec": {"podSets": sized(manifest, counts)}}
     message = f"Updated the number of pods of the Workload: {read.key}"
     return read.key, JobStep(patch(read, body, JOB_MANAGER), "UpdatedWorkload", message)
 

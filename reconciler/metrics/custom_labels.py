@@ -84,12 +84,12 @@ class CustomLabels:
 
     def _place(self, observed: Observed[object]) -> tuple[str, Values] | None:
         """The place where an admitted Workload counts: its ClusterQueue and its values; None if it counts nowhere."""
-        workload, whole = WORKLOAD_VIEW.value(observed), observed.packed
-        if workload is None or whole is None or workload.admission is None:
+        workload, packed = WORKLOAD_VIEW.value(observed), observed.packed
+        if workload is None or packed is None or workload.admission is None:
             return None
         if not (workload.admitted and workload.counts):
             return None
-        meta = metadata(whole.manifest())
+        meta = metadata(packed.manifest())
         labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
         return workload.admission.cluster_queue, tuple(_values(self._of_workloads, labels, annotations).values())
 

@@ -91,7 +91,7 @@ class RemotePod(PodLife):
         """Whether the local Pod shows its status. It does not show that the remote Pod waits, or is being removed."""
         return not (self.gated or self.deleting or self.targeted) and self.status != _NOTHING
 
-    def stands_for(self, member: GroupPod) -> bool:
+    def represents(self, member: GroupPod) -> bool:
         return self.made_of in ("", member.uid)
 
 
@@ -189,14 +189,14 @@ class PodUnits:
         here = self._units.get(name, {})
         for key, pod in there.items():
             found = here.get(key)
-            stands = found is not None and not found.member.deleting and pod.stands_for(found.member)
-            if not stands and not pod.deleting:
+            represented = found is not None and not found.member.deleting and pod.represents(found.member)
+            if not represented and not pod.deleting:
                 yield key
 
     def _news(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[tuple[GroupPod, RemotePod]]:
         for key, here in self._units.get(name, {}).items():
             pod = there.get(key)
-            if pod is None or not pod.shows or not pod.stands_for(here.member):
+            if pod is None or not pod.shows or not pod.represents(here.member):
                 continue
             if here.member.gated and not here.member.ended and pod.status != here.status:
                 yield here.member, pod
@@ -258,12 +258,12 @@ def _pods(cache: WorkerCache, workload: str) -> dict[str, RemotePod]:
 
 
 def _has(there: Mapping[str, RemotePod], key: str, member: GroupPod) -> bool:
-    return key in there and there[key].stands_for(member)
+    return key in there and there[key].represents(member)
 
 
 def _taken_away(pod: RemotePod | None, member: GroupPod) -> bool:
     """Whether another client has deleted the Pod there: it is being deleted, or is gone though it had a node."""
-    return member.away if pod is None else pod.deleting and pod.stands_for(member)
+    return member.away if pod is None else pod.deleting and pod.represents(member)
 
 
 def _deleted(key: str, pod: RemotePod) -> Delete:

@@ -81,7 +81,7 @@ def remote_action(decision: Remote, case: RemoteCase, kinds: dict[str, JobKind])
 def _changed_job(found: RemoteJobRef, kind: JobKind, case: RemoteCase) -> tuple[Key, Action] | None:
     if case.job is None:
         return None
-    remote = found.whole.manifest()
+    remote = found.packed.manifest()
     body = job_change(kind, case.job.manifest(), remote)
     return (found.key, job_patch(kind.resource, remote, {"spec": body}, manager=MANAGER)) if body else None
 

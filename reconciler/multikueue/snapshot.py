@@ -176,7 +176,7 @@ class PlacementSnapshot:
         found = cache.job(name)
         if found is not None and found.key[0] == POD:
             return self.pods.remote(name, local, cache)
-        return self._job_there(found.key[0], job, found.whole) if found is not None else None
+        return self._job_there(found.key[0], job, found.packed) if found is not None else None
 
     def _read_job_here(self, kind: str, job: Packed) -> OwnerJob:
         return owner_job(self.kinds[kind], job.manifest())
@@ -187,7 +187,7 @@ class PlacementSnapshot:
     def remote_manifest(self, cluster: str, name: str) -> Manifest | None:
         """The job that was created on the worker for the Workload; None if there is none."""
         found = self.cache(cluster).job(name)
-        return found.whole.manifest() if found is not None else None
+        return found.packed.manifest() if found is not None else None
 
     def refused(
         self, name: str, observed: Observed[Workload], owner: Key | None, now: int

@@ -38,7 +38,7 @@ class RemoteJobRef:
     """A job or a Pod of ours on a worker. `workload`: `namespace/name` of the Workload that it was created for."""
 
     key: Key
-    whole: WholeObject
+    packed: WholeObject
     uid: str
     workload: str
 
@@ -99,10 +99,10 @@ class WorkerCache:
             self.jobs.get(before.workload, {}).pop(observed.key, None)
             if not self.jobs.get(before.workload):
                 self.jobs.pop(before.workload, None)
-        whole = self._views[observed.key[0]].value(observed)
-        if whole is None:
+        packed = self._views[observed.key[0]].value(observed)
+        if packed is None:
             return before.workload if before is not None else observed.key[1]
-        found = _job_seen(observed.key, whole)
+        found = _job_seen(observed.key, packed)
         self._job_at[observed.key] = found
         self.jobs.setdefault(found.workload, {})[observed.key] = found
         return found.workload
@@ -187,8 +187,8 @@ class WorkerCache:
             return Fraction(0)
         pairs = [pair for pair in queue.settings.terms if pair.resource == resource]
         free = sum(max(0, node.available(pair)) for pair in pairs)
-        whole = sum(node.potential(pair) for pair in pairs)
-        return Fraction(free, whole) if whole and free >= amount else Fraction(0)
+        total = sum(node.potential(pair) for pair in pairs)
+        return Fraction(free, total) if total and free >= amount else Fraction(0)
 
     def _quota(self) -> QuotaTree:
         """The worker's tree with the quota that is reserved in it."""
@@ -220,11 +220,11 @@ def _without_usage(observed: Observed[object]) -> object:
     return replace(queue, reserved={}) if queue is not None else observed.value
 
 
-def _job_seen(key: Key, whole: WholeObject) -> RemoteJobRef:
-    meta = metadata(whole.manifest())
+def _job_seen(key: Key, packed: WholeObject) -> RemoteJobRef:
+    meta = metadata(packed.manifest())
     namespace = text(meta.get("namespace")) or ""
     made_for = prebuilt_of(meta) or parted(key[1])[1]
-    return RemoteJobRef(key, whole, text(meta.get("uid")) or "", joined(namespace, made_for))
+    return RemoteJobRef(key, packed, text(meta.get("uid")) or "", joined(namespace, made_for))
 
 
 def _asked(workload: Workload) -> Mapping[str, int]:

@@ -30,5 +30,5 @@ class Packed:
         return cls(zlib.compress(json.dumps(manifest, separators=(",", ":")).encode(), level=1))
 
     def manifest(self) -> Manifest:
-        whole: Manifest = json.loads(zlib.decompress(self.content))
-        return whole
+        manifest: Manifest = json.loads(zlib.decompress(self.content))
+        return manifest

@@ -92,45 +92,45 @@ def _counts(decisions: Sequence[Decision]) -> dict[str, Attribute]:
 def _decided(decision: Decision, cycle: SpanContext, began: int, ended: int) -> Iterator[TraceSpan]:
     """The spans of decisions. A workload that keeps waiting gets no span: it may be tried each second."""
     workload = _of(decision)
-    whole = admission(workload)
-    if whole is None:
+    parent = admission(workload)
+    if parent is None:
         return
     if isinstance(decision, Reserve):
         queue: Attribute = decision.queue
-        yield _part("queued", whole, queued_since(workload), began, about(workload, cluster_queue=queue))
-        yield _part("decided", whole, began, ended, about(workload, cluster_queue=queue), cycle)
+        yield _part("queued", parent, queued_since(workload), began, about(workload, cluster_queue=queue))
+        yield _part("decided", parent, began, ended, about(workload, cluster_queue=queue), cycle)
     elif isinstance(decision, Preempt):
         victim = decision.target.reservation.workload
         context = admission(victim)
         links = (cycle, *((context,) if context is not None else ()))
-        yield _part("preempts", whole, began, ended, about(workload, victim=victim.key, victim_uid=victim.uid), *links)
+        yield _part("preempts", parent, began, ended, about(workload, victim=victim.key, victim_uid=victim.uid), *links)
 
 
 def _stored(before: Workload, after: Workload, now: int) -> Iterator[TraceSpan]:
-    whole = admission(before)
-    if whole is None:
+    parent = admission(before)
+    if parent is None:
         return
     if (cluster := placed_on(after)) and cluster != placed_on(before):
-        yield _part("placed", whole, _reserved_at(after, now), now, about(after, cluster=cluster))
+        yield _part("placed", parent, _reserved_at(after, now), now, about(after, cluster=cluster))
     if _new(before, after, ADMITTED):
         queue = after.admission.cluster_queue if after.admission is not None else ""
         if after.checks:
             names = [check.name for check in after.checks]
-            yield _part("checks", whole, _reserved_at(after, now), now, about(after, checks=names))
-        yield TraceSpan("admission", whole, queued_since(before), now, about(after, cluster_queue=queue))
+            yield _part("checks", parent, _reserved_at(after, now), now, about(after, checks=names))
+        yield TraceSpan("admission", parent, queued_since(before), now, about(after, cluster_queue=queue))
     if _new(before, after, EVICTED) and before.admission is not None:
         evicted = after.conditions[EVICTED]
-        yield _part("evicted", whole, now, now, about(after, reason=evicted.reason, message=evicted.message))
+        yield _part("evicted", parent, now, now, about(after, reason=evicted.reason, message=evicted.message))
     if _new(before, after, FINISHED):
-        yield _part("finished", whole, now, now, about(after, reason=after.conditions[FINISHED].reason))
+        yield _part("finished", parent, now, now, about(after, reason=after.conditions[FINISHED].reason))
 
 
 def _part(
-    name: str, whole: SpanContext, began: int, ended: int, attributes: dict[str, Attribute], *links: SpanContext
+    name: str, parent: SpanContext, began: int, ended: int, attributes: dict[str, Attribute], *links: SpanContext
 ) -> TraceSpan:
     """A span that is part of the way to admission, or comes after it."""
-    own = SpanContext(whole.trace, secrets.token_hex(8))
-    return TraceSpan(name, own, began, ended, attributes, Parent(whole.span), links)
+    own = SpanContext(parent.trace, secrets.token_hex(8))
+    return TraceSpan(name, own, began, ended, attributes, Parent(parent.span), links)
 
 
 def _new(before: Workload, after: Workload, kind: str) -> bool:

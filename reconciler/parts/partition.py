@@ -210,8 +210,8 @@ class TreePartition:
         found: Counter[tuple[str, bool]] = Counter()
         for tree in [*self.trees.values()]:
             claims = [self._claim(name) for name in tree.queues]
-            whole = len({claim.part for claim in claims}) == 1 and not any(claim.asked for claim in claims)
-            found.update((claim.part, whole) for claim in claims)
+            agreed = len({claim.part for claim in claims}) == 1 and not any(claim.asked for claim in claims)
+            found.update((claim.part, agreed) for claim in claims)
         return found
 
     def tree_of(self, queue: str) -> PartitionedTree | None:

@@ -28,7 +28,7 @@ _LONGEST = 200
 
 
 class _UnderWay(NamedTuple):
-    whole: SpanContext
+    parent: SpanContext
     began: int
     action: Action
 
@@ -44,11 +44,11 @@ class WriteSpans:
 
     def sent(self, key: Key, action: Action, cluster: str = "") -> None:
         """The write was sent. `cluster`: the worker, empty for this cluster. Only writes for Workloads are recorded."""
-        whole = self._whole(key, action)
-        if whole is not None:
+        parent = self._parent(key, action)
+        if parent is not None:
             if len(self._under_way) >= _MOST:
                 self._under_way.clear()
-            self._under_way[cluster, key] = _UnderWay(whole, self._clock(), action)
+            self._under_way[cluster, key] = _UnderWay(parent, self._clock(), action)
 
     def answered(self, message: object) -> None:
         """A message was passed to the core. If it is the result of a write, the span ends."""
@@ -63,17 +63,17 @@ class WriteSpans:
         if found is None:
             return
         error = outcome.error if isinstance(outcome, Failed) else None
-        context = SpanContext(found.whole.trace, secrets.token_hex(8))
+        context = SpanContext(found.parent.trace, secrets.token_hex(8))
         attributes = _about(outcome.key, found.action, cluster)
         attributes["quotree.outcome"] = type(error).__name__ if error is not None else "stored"
         failed = str(error)[:_LONGEST] if error is not None else ""
         self._recorder.record(
             TraceSpan(
-                "written", context, found.began, self._clock(), attributes, Parent(found.whole.span), failed=failed
+                "written", context, found.began, self._clock(), attributes, Parent(found.parent.span), failed=failed
             )
         )
 
-    def _whole(self, key: Key, action: Action) -> SpanContext | None:
+    def _parent(self, key: Key, action: Action) -> SpanContext | None:
         stored = self._records.workload(self._name(key, action))
         return admission(stored.value) if stored is not None else None
 

@@ -29,11 +29,11 @@ EVERYWHERE = ""
 class GateVerdict(NamedTuple):
     """Why a Pod would wait here; empty if its queue has room.
 
-    `stands`: the quota that was short is still exceeded.
+    `still_short`: the quota that was short is still exceeded.
     """
 
     why: str
-    stands: Callable[[], bool]
+    still_short: Callable[[], bool]
 
 
 class LetIn(NamedTuple):
@@ -172,7 +172,7 @@ class PodComparison:
             self._suspected.append(each)
 
     def _conclude(self, each: _Suspected) -> None:
-        if self._changed_since(each.since, each.name) or not each.verdict.stands():
+        if self._changed_since(each.since, each.name) or not each.verdict.still_short():
             self._report(ComparisonResult.UNSURE, None)
             return
         why = each.verdict.why

@@ -102,7 +102,7 @@ class JobLook:
     @cached_property
     def workload(self) -> tuple[Manifest | None, Workload | None]:
         """The Workload that represents the job, with its manifest."""
-        return self.around.workloads.whole(self.shown.workload)
+        return self.around.workloads.with_manifest(self.shown.workload)
 
     @cached_property
     def top(self) -> JobRecord | None:
@@ -269,10 +269,10 @@ class HiddenLook:
     def _dependents(self) -> list[str]:
         found = []
         for name in self.record.workloads:
-            whole, read = self.around.workloads.whole(name)
-            if whole is None or read is None or controller(whole) != self.record.id.uid or read.deleting:
+            manifest, read = self.around.workloads.with_manifest(name)
+            if manifest is None or read is None or controller(manifest) != self.record.id.uid or read.deleting:
                 continue
-            if not read.finished or holds_finalizer(whole):
+            if not read.finished or holds_finalizer(manifest):
                 found.append(name)
         return found
 
@@ -294,7 +294,7 @@ class WorkloadLook:
         return self.around.workloads.read(self.name)
 
     @cached_property
-    def whole(self) -> Manifest:
+    def manifest(self) -> Manifest:
         return self.around.workloads.manifest(self.name) or {}
 
     # --- guards
@@ -321,7 +321,7 @@ class WorkloadLook:
         return not self._workload.deleting and not self.job_is_gone()
 
     def of_other_controllers(self) -> bool:
-        return has_owner(self.whole, self.around.others)
+        return has_owner(self.manifest, self.around.others)
 
     def in_use(self) -> bool:
         owner = self.owner
@@ -337,8 +337,8 @@ class WorkloadLook:
     def job_is_gone(self) -> bool:
         if disowned(self._workload):
             return self._workload.labels[JOB_UID] not in self.around.store.by_uid
-        lost = any(owner.state in GONE for owner in self._owners)  # most are not, and need not be unpacked
-        return lost and self.owner is not None and self.owner.state in GONE
+        missing = any(owner.state in GONE for owner in self._owners)  # most are not, and need not be unpacked
+        return missing and self.owner is not None and self.owner.state in GONE
 
     def always(self) -> bool:
         return True
@@ -371,10 +371,10 @@ class WorkloadLook:
         yield WantedWrite((WORKLOAD, self.name), deletion(self._workload))
 
     def finishes(self) -> Iterator[WantedWrite]:
-        yield from self._written(owner_not_found(self.whole, self.read, self.around.inputs, whole_second(self.now)))
+        yield from self._written(owner_not_found(self.manifest, self.read, self.around.inputs, whole_second(self.now)))
 
     def releases(self) -> Iterator[WantedWrite]:
-        yield from self._written(orphaned(self.whole, self.read))
+        yield from self._written(orphaned(self.manifest, self.read))
 
     def _written(self, found: list[JobStep]) -> Iterator[WantedWrite]:
         yield from (WantedWrite((WORKLOAD, self.name), step.action) for step in found)
@@ -398,7 +398,7 @@ class WorkloadLook:
     @cached_property
     def owner(self) -> JobRecord | None:
         """The job that controls the Workload, visible or not."""
-        uid = controller(self.whole)
+        uid = controller(self.manifest)
         return next((owner for owner in self._owners if owner.id.uid == uid), None)
 
     @cached_property

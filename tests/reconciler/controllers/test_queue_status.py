@@ -94,7 +94,7 @@ def test_a_cohort_shows_what_its_subtree_holds_and_borrows() -> None:
         {"name": "spot", "resources": [{"name": "gpu", "total": "5", "borrowed": "1"}]}
     ]
     assert reported(status, "CohortActive") == ("True", "Ready")
-    assert status_of_cohort(made, "c", Stored(), NOW, whole=False) == {}
+    assert status_of_cohort(made, "c", Stored(), NOW, own_schema=False) == {}
 
 
 def test_every_node_of_a_cycle_and_below_it_is_not_active() -> None:

@@ -110,7 +110,7 @@ class JobsController(Controller):
         if before is None:
             record.exists, record.idle = None, False
             self.store.wait_no_more(record)
-            self.store.enter(record, State.SHOWN, Event.SHOWN, "a watch shows it, and it was not looked at yet")
+            self.store.enter(record, State.SHOWN, Event.SHOWN, "a watch shows it, and it has not been looked at yet")
         elif before.workload != shown.workload:
             self._leave_workload(record, before)
         self.store.show(record, shown)

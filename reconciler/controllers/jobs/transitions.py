@@ -55,13 +55,13 @@ SHOWN: tuple[Transition[JobLook, State], ...] = (
         JobLook.owner_unseen,
         State.OWNER_UNSEEN,
         JobLook.writes_nothing,
-        "kinds are watched one by one: its owner may be seen a moment later",
+        "each kind has its own watch: its owner may become visible a moment later",
     ),
     Transition(
         JobLook.pods_may_come,
         State.PODS_TERMINATING,
         JobLook.writes_nothing,
-        "it is being deleted, and Pods that it made last may not be in sight yet",
+        "it is being deleted, and its last Pods may not be visible yet",
     ),
     Transition(
         JobLook.pods_terminate,
@@ -73,13 +73,13 @@ SHOWN: tuple[Transition[JobLook, State], ...] = (
         JobLook.deleting_and_disowned,
         State.TERMINATING,
         JobLook.writes_end_of_workload,
-        "the garbage collector removes the owner reference before it lets the job go",
+        "the garbage collector removes the owner reference before it deletes the job",
     ),
     Transition(
         JobLook.disowned_and_unconfirmed,
         State.WORKLOAD_DISOWNED,
         JobLook.asks,
-        "its Workload has lost it: the watch may be late, and an owner that is gone would have the Workload deleted",
+        "its Workload has lost it: the watch may be late, and a Workload whose owner is gone would be deleted",
     ),
     Transition(
         JobLook.owned,
@@ -91,7 +91,7 @@ SHOWN: tuple[Transition[JobLook, State], ...] = (
         JobLook.owner_missing,
         State.OWNER_MISSING,
         JobLook.writes_stop,
-        "the garbage collector takes it, or its reference: until then it neither runs nor queues",
+        "the garbage collector deletes it, or removes its reference: until then it neither runs nor queues",
     ),
     Transition(
         JobLook.unqueued,
@@ -100,9 +100,9 @@ SHOWN: tuple[Transition[JobLook, State], ...] = (
         "it names no queue, or its namespace is not managed: it runs without quota",
     ),
     Transition(
-        JobLook.deleting, State.TERMINATING, JobLook.writes_life, "no Pods are left, so that its Workload may finish"
+        JobLook.deleting, State.TERMINATING, JobLook.writes_life, "no Pods are left, so its Workload may finish"
     ),
-    Transition(JobLook.always, State.QUEUED, JobLook.writes_life, "it goes by its Workload"),
+    Transition(JobLook.always, State.QUEUED, JobLook.writes_life, "its Workload decides when it runs"),
 )
 
 _UNASKED = (State.UNRESOLVED, State.HIDDEN)
@@ -115,7 +115,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         HiddenLook.workload_depends,
         State.SOUGHT,
         HiddenLook.asks,
-        "a Workload holds quota for it, or may: only the API server knows whether it is there",
+        "a Workload holds quota for it, or may: only the API server knows whether it exists",
     ),
     HiddenTransition(
         (State.UNRESOLVED,),
@@ -123,7 +123,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         HiddenLook.always,
         State.HIDDEN,
         HiddenLook.writes_nothing,
-        "no Workload depends on whether it is there",
+        "no Workload depends on whether it exists",
     ),
     HiddenTransition(
         _UNASKED,
@@ -147,7 +147,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         HiddenLook.always,
         State.HIDDEN,
         HiddenLook.writes_nothing,
-        "it is there, without the label by which jobs are watched",
+        "it exists without the label that the watch selects",
     ),
     HiddenTransition(
         _OPEN,
@@ -155,7 +155,7 @@ HIDDEN: tuple[HiddenTransition, ...] = (
         HiddenLook.always,
         State.MISSING,
         HiddenLook.concludes,
-        "the API server says that there is none",
+        "the API server says that it does not exist",
     ),
     HiddenTransition(
         _OPEN,
@@ -172,7 +172,7 @@ WORKLOADS: tuple[Transition[WorkloadLook, WorkloadState], ...] = (
         WorkloadLook.pods_may_come,
         WorkloadState.PODS_MAY_COME,
         WorkloadLook.writes_nothing,
-        "its job has gone, and Pods that it made last may not be in sight yet",
+        "its job is gone, and its last Pods may not be visible yet",
     ),
     Transition(WorkloadLook.gone, WorkloadState.GONE, WorkloadLook.writes_nothing, "the API server has it no more"),
     Transition(WorkloadLook.pods_run, WorkloadState.PODS_RUN, WorkloadLook.writes_nothing, "Pods still use its quota"),
@@ -180,43 +180,43 @@ WORKLOADS: tuple[Transition[WorkloadLook, WorkloadState], ...] = (
         WorkloadLook.unused_for_long,
         WorkloadState.UNUSED,
         WorkloadLook.deletes_unused,
-        "its job is not shown, or not queued, and nobody would use its quota",
+        "its job is not visible, or not queued, and its quota would be unused",
     ),
     Transition(
         WorkloadLook.in_use_for_long,
         WorkloadState.UNDECIDED,
         WorkloadLook.asks_again,
-        "its job may use its quota, and no watch would report the end of one that it does not show",
+        "its job may use its quota, and no watch reports the end of a job that it does not show",
     ),
     Transition(
         WorkloadLook.stands_for_a_job,
         WorkloadState.STANDS,
         WorkloadLook.writes_nothing,
-        "it stands for a job in sight, which looks after it",
+        "it represents a visible job, which manages it",
     ),
     Transition(
         WorkloadLook.undecided,
         WorkloadState.UNDECIDED,
         WorkloadLook.writes_nothing,
-        "nobody deletes it, and its job may be there",
+        "it is not being deleted, and its job may exist",
     ),
     Transition(
         WorkloadLook.of_other_controllers,
         WorkloadState.OF_OTHERS,
         WorkloadLook.writes_nothing,
-        "another controller looks after its owner",
+        "another controller manages its owner",
     ),
     Transition(
         WorkloadLook.in_use,
         WorkloadState.IN_USE,
         WorkloadLook.waits_for_job,
-        "another Workload stands for its job, which still has pods on the quota of this one",
+        "another Workload represents its job, which still has pods on the quota of this one",
     ),
     Transition(
         WorkloadLook.job_is_replaced,
         WorkloadState.REPLACED,
         WorkloadLook.deletes_replaced,
-        "another job has the name of its job, and may need a Workload of this name",
+        "another job has the name of its job, and may need a Workload with this name",
     ),
     Transition(
         WorkloadLook.job_is_gone,

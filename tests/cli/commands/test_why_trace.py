@@ -19,7 +19,7 @@ JOB: dict[str, Any] = {
     "name": "train",
     "uid": "u1",
     "state": "Queued",
-    "why": "it goes by its Workload",
+    "why": "its Workload decides when it runs",
     "workloads": [{"name": "job-train-1", "stands": True, "pods": 2}],
     "changes": [{"at": "2026-01-01T00:00:00Z", "from": "Unresolved", "event": "Shown", "to": "Shown"}],
 }
@@ -38,7 +38,7 @@ def test_it_prints_the_state_and_what_led_there(tmp_path: Path, there: FakeApi) 
     shown = run("why", "job/train", "-n", "ns", "--trace", "--kubeconfig", str(kubeconfig(tmp_path, there.url)))
 
     assert shown.stdout == (
-        "Job ns/train (uid u1) is Queued: it goes by its Workload\n"
+        "Job ns/train (uid u1) is Queued: its Workload decides when it runs\n"
         "    Workload job-train-1 stands for it, 2 Pods in sight run on its quota\n"
         "    2026-01-01T00:00:00Z  Shown: Unresolved -> Shown\n"
     )

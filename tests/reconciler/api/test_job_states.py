@@ -40,7 +40,7 @@ def test_a_job_that_runs_says_by_which_workload_and_how_it_came_there(api: Promp
     (found,) = asked(api, path)["items"]
 
     assert (found["kind"], found["name"], found["state"]) == ("Job", "j", "Queued")
-    assert found["why"] == "it goes by its Workload"
+    assert found["why"] == "its Workload decides when it runs"
     ((workload, stands),) = ((each["name"], each["stands"]) for each in found["workloads"])
     assert (f"ns/{workload}", stands) == (next(key[1] for key in api.objects if key[0] == "Workload"), True)
     assert [(each["event"], each["to"]) for each in found["changes"]] == [("Shown", "Shown"), ("Look", "Queued")]

@@ -22,6 +22,7 @@ from policies.configuration.settings import Configuration
 from policies.dialects import volcano
 from policies.dialects.declared import DECLARED
 from policies.dialects.reading import Manifest, Parsed, group_kind
+from policies.dialects.schemaless import faults
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, read_config_map
 from policies.model.defect import Defect
 from policies.model.errors import PolicyError
@@ -33,7 +34,6 @@ from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import SimulationSettings, read_settings
 from scheduling.simulation.simulation import KueueSimulation, begin
 from scheduling.simulation.submissions import is_submission
-from scheduling.simulation.validation import faults
 from scheduling.volcano.play.intake import is_volcanos
 from scheduling.volcano.play.simulation import VolcanoSimulation as Volcano
 from scheduling.yunikorn.intake import is_yunikorns

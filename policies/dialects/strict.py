@@ -14,6 +14,7 @@ from policies.dialects import volcano
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.kueue_kinds import WORKLOAD
 from policies.dialects.reading import Manifest, Parsed, listing, mapping
+from policies.dialects.schemaless import faults, restart_policies
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.objects import KubeObject
@@ -26,9 +27,20 @@ _ENTRIES = {volcano.JOB: "tasks", WORKLOAD: "podSets"}
 
 
 def strict(found: Parsed) -> Parsed:
-    """The object with a defect for each unknown field; the same object if there is none."""
-    defects = tuple(_defects(found.object, found.manifest)) if found.manifest is not None else ()
+    """The object with a defect for each unknown field and each value that no API server takes; else the same object."""
+    if found.manifest is None:
+        return found
+    known = {defect.field for defect in found.object.defects}
+    every = (*_values(found.object, found.manifest), *_defects(found.object, found.manifest))
+    defects = tuple(defect for defect in every if defect.field not in known)
     return found._replace(object=replace(found.object, defects=found.object.defects + defects)) if defects else found
+
+
+def _values(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:
+    """A file of a Pod may be the template of a program that names its Pods, so the name is not asked for."""
+    if obj.ref.group_kind in FILES:
+        return restart_policies(manifest)
+    return (defect for defect in faults(manifest) if defect.field != "metadata.name")
 
 
 def _defects(obj: KubeObject, manifest: Manifest) -> Iterator[Defect]:

@@ -12,8 +12,9 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Parsed
 from policies.model.change import ChangeOperation
+from policies.model.defect import Defect
 from policies.model.forest import Forest
-from policies.model.objects import Node, Ref
+from policies.model.objects import KubeObject, Node, Ref
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
 
@@ -44,7 +45,16 @@ def completed(
     if not written.object.defects and all(each["path"] in _UNREAD for each in operations):
         return Parsed(written.object, manifest)
     found = dialects.read(manifest)
-    return Parsed(replace(found, ref=written.object.ref), manifest) if found is not None else written
+    if found is None:
+        return written
+    return Parsed(replace(found, ref=written.object.ref, defects=_defects(written.object, found)), manifest)
+
+
+def _defects(written: KubeObject, completed: KubeObject) -> tuple[Defect, ...]:
+    """Those of the completed object. An unknown field is judged beside what people wrote, not beside what is filled in
+    for the field that they meant.
+    """
+    return (*(it for it in completed.defects if not it.unknown), *(it for it in written.defects if it.unknown))
 
 
 def _operation(ref: Ref, world: Forest) -> ChangeOperation:

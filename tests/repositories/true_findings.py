@@ -22,6 +22,11 @@ TRUE_FINDINGS: dict[str, tuple[TrueFinding, ...]] = {
             "check-flavor-missing",
             "admissionChecksStrategy names default-flavor, and the queue has no flavor at all",
         ),
+        TrueFinding(
+            "site/static/examples/jobs/sample-xgboostjob.yaml",
+            "bad-quantity",
+            "cpu: 0.5 is a number, and the CustomResourceDefinition asks for an integer or a string",
+        ),
     ),
     "volcano": (
         TrueFinding(

@@ -1,0 +1,110 @@
+"""Finds what an API server would reject in objects without a schema here: jobs, Pods, LimitRanges, RuntimeClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from policies.dialects.reading import Manifest, group_kind, listing, mapping, text
+from policies.model import fields
+from policies.model.defect import Defect
+from policies.model.quantity import BadQuantity, Quantity, correction
+from policies.model.suggestion import certain
+
+_OF_RESOURCES = ("requests", "limits")
+_OF_LIMIT_RANGE = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+_COUNTS = ("parallelism", "completions", "replicas")
+_RESTARTS = ("Always", "OnFailure", "Never")
+_DECODED_BY_GO = frozenset({"", "apps", "batch", "node.k8s.io", "workload.codeflare.dev"})
+"""The API groups whose quantities may be fractional numbers. In the others a schema asks for an integer or a string,
+but for AppWrapper, which holds objects of any kind.
+"""
+
+
+def faults(manifest: Manifest) -> Iterator[Defect]:
+    """Faults of names, labels, numbers of pods, restart policies and quantities."""
+    yield from _of_metadata(manifest.get("metadata"))
+    for key in ("spec", "overhead"):
+        if manifest.get(key) is not None and not isinstance(manifest[key], dict):
+            yield Defect(key, "is not a mapping")
+    fractions = group_kind(manifest).group in _DECODED_BY_GO
+    yield from _of_amounts(manifest, fractions=fractions)
+    yield from restart_policies(manifest)
+    overhead = mapping(manifest.get("overhead"))
+    yield from _quantities(overhead.get("podFixed"), "overhead.podFixed", fractions=fractions)
+    if manifest.get("kind") == "LimitRange":
+        for index, item in enumerate(listing(mapping(manifest.get("spec")).get("limits"))):
+            for key in _OF_LIMIT_RANGE:
+                yield from _quantities(
+                    mapping(item).get(key), fields.join("spec.limits", index, key), fractions=fractions
+                )
+
+
+def restart_policies(manifest: Manifest) -> Iterator[Defect]:
+    """Those of pods that no pod can have."""
+    for pod, at in _mappings(manifest):
+        written = pod.get("restartPolicy")
+        if "containers" in pod and isinstance(written, str) and written not in _RESTARTS:
+            allowed = ", ".join(_RESTARTS)
+            message = f"{written!r} is not a restart policy; write one of {allowed}"
+            yield Defect(fields.join("", *at, "restartPolicy"), message, write=certain(written, _RESTARTS) or None)
+
+
+def _mappings(manifest: Manifest) -> Iterator[tuple[dict[str, Any], tuple[str | int, ...]]]:
+    """All mappings below `spec`, each with its path."""
+    stack: list[tuple[Any, tuple[str | int, ...]]] = [(manifest.get("spec"), ("spec",))]
+    while stack:
+        value, at = stack.pop()
+        if isinstance(value, list):
+            stack.extend((item, (*at, index)) for index, item in enumerate(value))
+        elif isinstance(value, dict):
+            yield value, at
+            stack.extend((child, (*at, key)) for key, child in value.items())
+
+
+def _of_metadata(meta: object) -> Iterator[Defect]:
+    if not isinstance(meta, dict):
+        yield Defect("metadata", "is not a mapping; it needs at least a name")
+        return
+    if not text(meta.get("name")) and not text(meta.get("generateName")):
+        yield Defect("metadata.name", "is missing; it is required unless generateName is set")
+    if meta.get("namespace") is not None and not isinstance(meta["namespace"], str):
+        yield Defect("metadata.namespace", "is not a string")
+    for key in ("labels", "annotations"):
+        values = meta.get(key)
+        if values is not None and not isinstance(values, dict):
+            yield Defect(f"metadata.{key}", "is not a mapping")
+        for name, value in mapping(values).items():
+            if not isinstance(value, str):
+                yield Defect(fields.join("metadata", key, name), "is not a string; write it in quotes")
+
+
+def _of_amounts(manifest: Manifest, *, fractions: bool) -> Iterator[Defect]:
+    """Faults of every field `resources`, and of the numbers of pods."""
+    for value, at in _mappings(manifest):
+        if at[-1] == "resources":
+            for key in _OF_RESOURCES:
+                yield from _quantities(value.get(key), fields.join("", *at, key), fractions=fractions)
+        for key in _COUNTS:
+            if value.get(key) is not None and not _is_count(value[key]):
+                yield Defect(fields.join("", *at, key), f"{value[key]!r} is not a number from 0 to 2147483647")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _quantities(values: object, at: str, *, fractions: bool) -> Iterator[Defect]:
+    """`fractions`: a number such as 0.5 may be written without quotes."""
+    if values is not None and not isinstance(values, dict):
+        yield Defect(at, "is not a mapping of quantities")
+    for resource, value in mapping(values).items():
+        try:
+            is_fraction = fractions and isinstance(value, float | Decimal)
+            negative = Quantity.parse(str(value) if is_fraction else value) < Quantity.ZERO
+        except BadQuantity as error:
+            yield Defect(fields.join(at, resource), str(error), quantity=True, write=correction(value))
+            continue
+        if negative:
+            yield Defect(fields.join(at, resource), f"{value} is negative; request 0 or more")

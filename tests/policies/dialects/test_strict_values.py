@@ -1,0 +1,81 @@
+"""Values in files that no API server takes: in kinds without a schema of their own, and in pod templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies import dialects
+from policies.configuration.settings import Configuration
+from policies.dialects.reading import Parsed
+from policies.dialects.strict import strict
+from policies.model.forest import Forest
+from policies.mutation.stored import completed
+from tests.builders import batch_job, container, manifest, pod, template
+
+QUEUED = {"kueue.x-k8s.io/queue-name": "main"}
+
+
+def read(written: dict[str, Any]) -> Parsed:
+    found = dialects.read(written)
+    assert found is not None
+    return Parsed(found, written)
+
+
+def faults(written: dict[str, Any]) -> dict[str, object]:
+    """What is to be written, by field."""
+    return {each.field: each.write for each in strict(read(written)).object.defects}
+
+
+def job(cpu: object, **spec: object) -> dict[str, Any]:
+    made = template(cpu)
+    return batch_job("train", {"template": {"spec": {**made["spec"], **spec}}}, labels=QUEUED)
+
+
+def xgboost(cpu: object) -> dict[str, Any]:
+    spec = {"xgbReplicaSpecs": {"Master": {"replicas": 1, "template": template(cpu)}}}
+    return manifest("kubeflow.org/v1", "XGBoostJob", "train", spec, namespace="ns", labels=QUEUED)
+
+
+def volcano(restart: str) -> dict[str, Any]:
+    tasks = [
+        {
+            "name": "work",
+            "replicas": 1,
+            "template": {"spec": {"restartPolicy": restart, "containers": [container(cpu="1")]}},
+        }
+    ]
+    return manifest("batch.volcano.sh/v1alpha1", "Job", "train", {"tasks": tasks}, namespace="ns")
+
+
+@pytest.mark.parametrize(
+    ("written", "cures"),
+    [
+        (job("1"), {}),
+        (job(0.5), {}),
+        (job("4Gb"), {"spec.template.spec.containers[0].resources.requests.cpu": "4G"}),
+        (job("1", restartPolicy="never"), {"spec.template.spec.restartPolicy": "Never"}),
+        (job("1", restartPolicy="Sometimes"), {"spec.template.spec.restartPolicy": None}),
+        (
+            pod("work", spec={"restartPolicy": "never", "containers": [container(cpu=0.5)]}, labels=QUEUED),
+            {"spec.restartPolicy": "Never"},
+        ),
+        (xgboost("500m"), {}),
+        (xgboost(0.5), {"spec.xgbReplicaSpecs.Master.template.spec.containers[0].resources.requests.cpu": "0.5"}),
+        (volcano("Never"), {}),
+        (volcano("never"), {"spec.tasks[0].template.spec.restartPolicy": "Never"}),
+    ],
+    ids=str,
+)
+def test_a_value_that_no_api_server_takes_is_a_defect(written: dict[str, Any], cures: dict[str, object]) -> None:
+    assert faults(written) == cures
+
+
+def test_an_unknown_field_is_judged_beside_what_people_wrote() -> None:
+    """A default that is filled in for the field that they meant does not make theirs superfluous."""
+    misspelt = manifest("scheduling.volcano.sh/v1beta1", "Queue", "bert", {"parnet": "training"})
+
+    (defect,) = (each for each in completed(read(misspelt), Forest(), Configuration()).object.defects if each.unknown)
+
+    assert (defect.field, defect.rename, defect.remove) == ("spec.parnet", "parent", False)

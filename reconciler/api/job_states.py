@@ -33,8 +33,8 @@ def job_states(core: Core, name: str) -> dict[str, Any]:
 
 
 def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
-    job, shown = record.id, record.shown
-    owner = shown.owner if shown is not None else None
+    job, visible = record.id, record.visible
+    owner = visible.owner if visible is not None else None
     return {
         "kind": job.kind.partition(".")[0],
         "namespace": job.namespace,
@@ -52,7 +52,7 @@ def _state(store: JobStore, record: JobRecord) -> dict[str, Any]:
 
 def _workloads(store: JobStore, record: JobRecord) -> Iterator[dict[str, Any]]:
     """The Workload that represents the job, and all Workloads that name the job as an owner."""
-    represents = {record.shown.workload: None} if record.shown is not None else {}
+    represents = {record.visible.workload: None} if record.visible is not None else {}
     for name in {**represents, **record.workloads}:
         found = store.workload(name)
         looked = {"state": found.state.value, "why": found.why} if found.state is not None else {}

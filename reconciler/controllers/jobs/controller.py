@@ -21,7 +21,7 @@ from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, awa
 from reconciler.controllers.jobs.looks import GONE, HiddenLook, JobLook, JobSurroundings, WorkloadLook
 from reconciler.controllers.jobs.orphans import disowned
 from reconciler.controllers.jobs.owners import Owners
-from reconciler.controllers.jobs.record import Event, JobId, JobRecord, ShownJob, State
+from reconciler.controllers.jobs.record import Event, JobId, JobRecord, State, VisibleJob
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.jobs.transitions import HIDDEN, SHOWN, WORKLOADS
@@ -94,7 +94,7 @@ class JobsController(Controller):
             return
         packed = self._views[key[0]].value(observed)
         read = self._read(key, packed) if packed is not None else None
-        before = self.store.shown.get(key)
+        before = self.store.visible.get(key)
         if before is not None and (read is None or read[0] != before.id):
             self._hide(before)
         if read is None:
@@ -105,28 +105,28 @@ class JobsController(Controller):
         else:
             self._show(self.store.job(read[0]), read[1])
 
-    def _show(self, record: JobRecord, shown: ShownJob) -> None:
-        before = record.shown
+    def _show(self, record: JobRecord, visible: VisibleJob) -> None:
+        before = record.visible
         if before is None:
             record.exists, record.idle = None, False
             self.store.wait_no_more(record)
             self.store.enter(record, State.SHOWN, Event.SHOWN, "a watch shows it, and it has not been looked at yet")
-        elif before.workload != shown.workload:
+        elif before.workload != visible.workload:
             self._leave_workload(record, before)
-        self.store.show(record, shown)
+        self.store.show(record, visible)
         self.store.stale[record.id.key] = None
         self._relatives_are_stale(record)
 
     def _hide(self, record: JobRecord) -> None:
         self._relatives_are_stale(record)
-        before = record.shown
+        before = record.visible
         if before is not None:
             record.exists, record.idle = None, at_rest(self._kinds[record.id.kind], record.id, before.packed)
             self._leave_workload(record, before)
         self.store.enter(record, State.UNRESOLVED, Event.HIDDEN, "no watch shows it any more")
         self.store.hide(record)
 
-    def _leave_workload(self, record: JobRecord, before: ShownJob) -> None:
+    def _leave_workload(self, record: JobRecord, before: VisibleJob) -> None:
         """The job is gone, or another Workload represents it."""
         self.store.begin_look(record)
         if self._workloads.read(before.workload) is not None:
@@ -168,7 +168,7 @@ class JobsController(Controller):
 
     def _happens(self, record: JobRecord, event: Event) -> None:
         """An event of a job that no watch shows."""
-        if record.shown is not None:
+        if record.visible is not None:
             return
         look = HiddenLook(self._around, record)
         for each in HIDDEN:
@@ -185,7 +185,7 @@ class JobsController(Controller):
         owners = self.store.owners(workload)
         for job in dict.fromkeys((*before, *owners)):
             self._slice_changed(self.store.jobs.get(job))
-        standing_for = [self.store.shown[key] for key in self.store.standing_for(workload)]
+        standing_for = [self.store.visible[key] for key in self.store.standing_for(workload)]
         for record in standing_for:
             self.store.stale[record.id.key] = None
             self.store.stale.update(dict.fromkeys(child.id.key for child in self._owners.below(record)))
@@ -196,7 +196,7 @@ class JobsController(Controller):
         for record in standing_for if not disowned(read) else ():
             record.confirmed = False
         for record in map(self.store.jobs.__getitem__, owners):
-            if record.shown is not None:
+            if record.visible is not None:
                 self.store.stale[record.id.key] = None
             elif record.id in named:
                 self._named(record, workload)
@@ -211,10 +211,10 @@ class JobsController(Controller):
 
     def _slice_changed(self, record: JobRecord | None) -> None:
         """A slice of the job has changed: another slice may represent the job now, or the job may need a look at it."""
-        if record is None or record.shown is None or not record.shown.moves:
+        if record is None or record.visible is None or not record.visible.moves:
             return
         self.store.stale[record.id.key] = None
-        now = self._read(record.id.key, record.shown.packed)
+        now = self._read(record.id.key, record.visible.packed)
         if now is not None:
             self.store.show(record, now[1])
 
@@ -243,21 +243,21 @@ class JobsController(Controller):
         record = self.store.by_uid.get(text(metadata(job).get("uid")) or "")
         return record is not None and self._owners.top(record) is not None
 
-    def _read(self, key: Key, packed: Packed) -> tuple[JobId, ShownJob] | None:
+    def _read(self, key: Key, packed: Packed) -> tuple[JobId, VisibleJob] | None:
         """The job that was read; None, and left out, if it cannot be read."""
         try:
             job = packed.manifest()
-            return JobId(*key, text(metadata(job).get("uid")) or ""), self._shown(self._kinds[key[0]], job, packed)
+            return JobId(*key, text(metadata(job).get("uid")) or ""), self._visible(self._kinds[key[0]], job, packed)
         except Exception:
             log.exception("%s %s cannot be read, and is left out", *key)
             return None
 
-    def _shown(self, kind: JobKind, job: Manifest, packed: Packed) -> ShownJob:
+    def _visible(self, kind: JobKind, job: Manifest, packed: Packed) -> VisibleJob:
         meta, elastic = metadata(job), self._slicing.concerns(kind, job)
         namespace, deleting = text(meta.get("namespace")) or "", bool(meta.get("deletionTimestamp"))
         pod_sets, grows = list(kind.shape.pods_of(job)), self._slicing.waits(kind, job)
         gated = [each for each in pod_sets if grows and waits(each.template)]
-        return ShownJob(
+        return VisibleJob(
             packed=packed,
             workload=self._slicing.workload_of(kind, job),
             deleting=deleting,
@@ -295,9 +295,9 @@ class JobsController(Controller):
         yield from self._questions.requests(self._kinds, busy)
         stale, self.store.stale = self.store.stale, {}
         for key in stale:
-            record = self.store.shown.get(key)
-            if record is not None and record.shown is not None:
-                yield from self._look_at(record, record.shown, busy, now)
+            record = self.store.visible.get(key)
+            if record is not None and record.visible is not None:
+                yield from self._look_at(record, record.visible, busy, now)
         self.store.come_due(now)
         workloads, self.store.stale_workloads = self.store.stale_workloads, {}
         for name in workloads:
@@ -305,13 +305,13 @@ class JobsController(Controller):
         self.store.stamp(now)
         yield from self._questions.requests(self._kinds, busy)
 
-    def _look_at(self, record: JobRecord, shown: ShownJob, busy: Busy, now: int) -> Iterator[Wanted]:
+    def _look_at(self, record: JobRecord, visible: VisibleJob, busy: Busy, now: int) -> Iterator[Wanted]:
         key = record.id.key
         self.store.begin_look(record)
-        there = self._workloads.read(shown.workload) is not None
+        there = self._workloads.read(visible.workload) is not None
         reported = about(self._kinds[key[0]], key, record.id.uid)
         look = partial(self._job_writes, record, busy, now)
-        yield from self._errors.attempt(key, awaited(key, shown, there=there), look, reported, busy, now)
+        yield from self._errors.attempt(key, awaited(key, visible, there=there), look, reported, busy, now)
         if record.due is not None:
             yield WakeAt(key, record.due)
 
@@ -331,7 +331,7 @@ class JobsController(Controller):
     def _ask_for_owner(self, look: JobLook) -> None:
         """Look up the job's owner: the job has waited for it, and it is not known whether the owner exists."""
         owner = self._owners.above(look.record)
-        if owner is not None and owner.shown is None and owner.exists is None and look.owner_due is None:
+        if owner is not None and owner.visible is None and owner.exists is None and look.owner_due is None:
             self._happens(owner, Event.NEEDED)
 
     def _look_at_workload(self, name: str, busy: Busy, now: int) -> Iterator[Wanted]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from cluster.actions import Delete
-from reconciler.controllers.jobs.record import JobId, ShownJob
+from reconciler.controllers.jobs.record import JobId, VisibleJob
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import JobStep
 from reconciler.jobs.superseded import idle
@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 WORKLOAD = "Workload"
 
 
-def awaited(job: Key, shown: ShownJob, *, there: bool) -> tuple[Key, ...]:
+def awaited(job: Key, visible: VisibleJob, *, there: bool) -> tuple[Key, ...]:
     """The objects that must be neither in flight nor managed by another part.
 
     A job without a stored Workload (`there`) belongs to its queue's part.
     """
-    return job, (WORKLOAD, shown.workload), *(() if there else ((WORK_AT, shown.local_queue),))
+    return job, (WORKLOAD, visible.workload), *(() if there else ((WORK_AT, visible.local_queue),))
 
 
 def wanted(kind: JobKind, job: Key, uid: str, workload: str, step: JobStep) -> WantedWrite:

@@ -16,7 +16,7 @@ from reconciler.controllers.jobs.job_questions import JobQuestions
 from reconciler.controllers.jobs.job_writes import WORKLOAD, about, at_rest, deletion, wanted
 from reconciler.controllers.jobs.orphans import disowned, disowned_by, has_owner
 from reconciler.controllers.jobs.owners import Owners
-from reconciler.controllers.jobs.record import Event, JobRecord, ShownJob, State, WorkloadRecord
+from reconciler.controllers.jobs.record import Event, JobRecord, State, VisibleJob, WorkloadRecord
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.controllers.slices.slicing import Slicing, carries
 from reconciler.controllers.stored_workloads import StoredWorkloads
@@ -61,10 +61,10 @@ class JobSurroundings:
 
     def leave(self, record: JobRecord) -> None:
         """The job is gone, and some of its running Pods may not be visible yet."""
-        shown = record.shown
-        if shown is None or at_rest(self.kinds[record.id.kind], record.id, shown.packed):
+        visible = record.visible
+        if visible is None or at_rest(self.kinds[record.id.kind], record.id, visible.packed):
             return
-        self.leave_workload(shown.workload)
+        self.leave_workload(visible.workload)
 
     def leave_workload(self, name: str) -> None:
         read = self.workloads.read(name)
@@ -87,9 +87,9 @@ class JobLook:
     entered: bool = False
 
     @property
-    def shown(self) -> ShownJob:
-        assert self.record.shown is not None
-        return self.record.shown
+    def visible(self) -> VisibleJob:
+        assert self.record.visible is not None
+        return self.record.visible
 
     @property
     def kind(self) -> JobKind:
@@ -97,12 +97,12 @@ class JobLook:
 
     @cached_property
     def job(self) -> Manifest:
-        return self.shown.packed.manifest()
+        return self.visible.packed.manifest()
 
     @cached_property
     def workload(self) -> tuple[Manifest | None, Workload | None]:
         """The Workload that represents the job, with its manifest."""
-        return self.around.workloads.with_manifest(self.shown.workload)
+        return self.around.workloads.with_manifest(self.visible.workload)
 
     @cached_property
     def top(self) -> JobRecord | None:
@@ -120,10 +120,10 @@ class JobLook:
     @cached_property
     def pods_due(self) -> int | None:
         """The moment until which Pods of the job may become visible, if it is being deleted."""
-        if not self.shown.deleting:
+        if not self.visible.deleting:
             return None
         self.around.leave(self.record)
-        return self.around.store.workload(self.shown.workload).pods_due(self.now)
+        return self.around.store.workload(self.visible.workload).pods_due(self.now)
 
     @property
     def due(self) -> int | None:
@@ -139,14 +139,14 @@ class JobLook:
         return self.pods_due is not None
 
     def pods_terminate(self) -> bool:
-        return self.shown.deleting and self.around.pods_run(self.shown.workload)
+        return self.visible.deleting and self.around.pods_run(self.visible.workload)
 
     def workload_disowned(self) -> bool:
         _, read = self.workload
         return read is not None and disowned_by(read, self.record.id.uid)
 
     def deleting_and_disowned(self) -> bool:
-        return self.shown.deleting and self.workload_disowned()
+        return self.visible.deleting and self.workload_disowned()
 
     def disowned_and_unconfirmed(self) -> bool:
         return self.workload_disowned() and not self.record.confirmed
@@ -161,7 +161,7 @@ class JobLook:
         return not self.managed
 
     def deleting(self) -> bool:
-        return self.shown.deleting
+        return self.visible.deleting
 
     def always(self) -> bool:
         return True
@@ -184,15 +184,15 @@ class JobLook:
         """The writes of a child: it runs as long as the job above is admitted."""
         above = self.top
         assert above is not None
-        assert above.shown is not None
+        assert above.visible is not None
         slicing, top = self.around.slicing, self.around.kinds[above.id.kind]
-        gated = slicing.waits(self.kind, self.job) or slicing.waits(top, above.shown.packed.manifest())
-        admitted = carries(self.around.workloads.read(above.shown.workload), gated=gated)
+        gated = slicing.waits(self.kind, self.job) or slicing.waits(top, above.visible.packed.manifest())
+        admitted = carries(self.around.workloads.read(above.visible.workload), gated=gated)
         yield from self._reported(child_steps(self.kind, self.job, admitted))
 
     def writes_stop(self) -> Iterator[WantedWrite]:
         yield from self._reported(child_steps(self.kind, self.job, False))
-        if self.managed and not self.shown.deleting:
+        if self.managed and not self.visible.deleting:
             yield from self._superseded()
 
     def writes_life(self) -> Iterator[WantedWrite]:
@@ -201,10 +201,10 @@ class JobLook:
         yield from self._reported(
             steps(self.kind, self.job, *self.workload, inputs, moment, self.around.requested.asked)
         )
-        if not self.managed or self.shown.deleting:
+        if not self.managed or self.visible.deleting:
             return
         children = self.around.owners.gated_children(self.record)
-        parts = (child.shown.packed.manifest() for child in children if child.shown is not None)
+        parts = (child.visible.packed.manifest() for child in children if child.visible is not None)
         job = grown(self.kind, self.job, parts)
         for name, step in self.around.slicing.steps(self.kind, job, inputs, self.busy, moment):
             yield wanted(self.kind, self.record.id.key, self.record.id.uid, name, step)
@@ -215,16 +215,16 @@ class JobLook:
         yield from map(self._wanted, (*found, *self.around.owners.warnings(self.record)))
 
     def _wanted(self, step: JobStep) -> WantedWrite:
-        return wanted(self.kind, self.record.id.key, self.record.id.uid, self.shown.workload, step)
+        return wanted(self.kind, self.record.id.key, self.record.id.uid, self.visible.workload, step)
 
     def _superseded(self) -> Iterator[WantedWrite]:
         """The job's Workloads beside the one that represents it. They must not get quota as well."""
-        workloads, chosen = self.around.workloads, self.around.workloads.read(self.shown.workload)
+        workloads, chosen = self.around.workloads, self.around.workloads.read(self.visible.workload)
         for name in [*self.record.workloads]:
             other = workloads.read(name)
-            if name == self.shown.workload or other is None or self.busy(WORKLOAD, name):
+            if name == self.visible.workload or other is None or self.busy(WORKLOAD, name):
                 continue
-            if (self.shown.elastic and other.elastic) or workloads.controller(name) != self.record.id.uid:
+            if (self.visible.elastic and other.elastic) or workloads.controller(name) != self.record.id.uid:
                 continue
             if may_go(other, self.kind, self.job, chosen, self.around.inputs):
                 reported = about(self.kind, self.record.id.key, self.record.id.uid)
@@ -325,10 +325,10 @@ class WorkloadLook:
 
     def in_use(self) -> bool:
         owner = self.owner
-        if owner is None or owner.shown is None:
+        if owner is None or owner.visible is None:
             return False
-        kind, chosen = self.around.kinds[owner.id.kind], self.around.workloads.read(owner.shown.workload)
-        return in_use(self._workload, kind, owner.shown.packed.manifest(), chosen, self.around.inputs)
+        kind, chosen = self.around.kinds[owner.id.kind], self.around.workloads.read(owner.visible.workload)
+        return in_use(self._workload, kind, owner.visible.packed.manifest(), chosen, self.around.inputs)
 
     def job_is_replaced(self) -> bool:
         replaced = self.owner is not None and self.owner.state is State.REPLACED
@@ -354,7 +354,7 @@ class WorkloadLook:
 
     def asks_again(self) -> Iterator[WantedWrite]:
         """Ask again later: no watch reports the end of a job that it does not show."""
-        if self.owner is not None and self.owner.shown is None:
+        if self.owner is not None and self.owner.visible is None:
             why = "its Workload has been in use for long, and no watch shows it"
             self.around.store.enter(self.owner, State.UNRESOLVED, Event.STILL_IN_USE, why)
         elif self.owner is not None:
@@ -415,7 +415,7 @@ class WorkloadLook:
         owner = self.owner
         if owner is None:
             return False
-        if owner.shown is None:
+        if owner.visible is None:
             return not self._workload.reserved or owner.idle
-        kind, job = self.around.kinds[owner.id.kind], owner.shown.packed.manifest()
+        kind, job = self.around.kinds[owner.id.kind], owner.visible.packed.manifest()
         return not managed(kind, job, self.around.inputs) and (not self._workload.reserved or idle(kind, job))

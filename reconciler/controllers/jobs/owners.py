@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from policies.amounts.ancestry import DEEPEST
 from policies.amounts.requests import total
-from reconciler.controllers.jobs.record import JobRecord, ShownJob
+from reconciler.controllers.jobs.record import JobRecord, VisibleJob
 from reconciler.controllers.jobs.store import JobStore
 from reconciler.jobs.step import JobStep
 from scheduling.objects.times import SECOND
@@ -38,12 +38,12 @@ class Owners:
 
     def above(self, record: JobRecord) -> JobRecord | None:
         """The controller that the job names, visible or not."""
-        owner = record.shown.owner if record.shown is not None else None
+        owner = record.visible.owner if record.visible is not None else None
         return self._store.jobs.get(owner) if owner is not None else None
 
-    def _shown_above(self, record: JobRecord) -> JobRecord | None:
+    def _visible_above(self, record: JobRecord) -> JobRecord | None:
         above = self.above(record)
-        return above if above is not None and above.shown is not None else None
+        return above if above is not None and above.visible is not None else None
 
     def below(self, record: JobRecord) -> Iterator[JobRecord]:
         """All jobs below: those that name the job, or a job below it, as their controller."""
@@ -57,22 +57,22 @@ class Owners:
 
     def beside(self, record: JobRecord) -> Iterator[JobRecord]:
         """The job above whose slices follow the size of this one, and the other jobs that it may belong with."""
-        above = self._shown_above(record)
-        if above is not None and _shown(above).grows:
+        above = self._visible_above(record)
+        if above is not None and _visible(above).grows:
             yield above
             yield from self.below(above)
 
     def gated_children(self, record: JobRecord) -> list[JobRecord]:
         """The children whose Pods the slices of this job hold back, and whose size it takes over."""
-        if not _shown(record).grows:
+        if not _visible(record).grows:
             return []
         children = (self._store.jobs[each] for each in record.children)
-        return [child for child in children if _shown(child).gated]
+        return [child for child in children if _visible(child).gated]
 
     def unseen(self, record: JobRecord, now: int) -> int | None:
         """The moment until which nothing is concluded, because the job's controller is not visible; in nanoseconds."""
         owner = self.above(record)
-        if owner is None or owner.shown is not None or owner.exists is not None:
+        if owner is None or owner.visible is not None or owner.exists is not None:
             return None
         self._store.wait(owner, now)
         until = (owner.since or now) + PATIENCE
@@ -84,11 +84,11 @@ class Owners:
         The garbage collector deletes such a child, or removes its reference.
         """
         owner = self.above(record)
-        return owner is not None and owner.shown is None and not owner.exists
+        return owner is not None and owner.visible is None and not owner.exists
 
     def top(self, record: JobRecord) -> JobRecord | None:
         """The job above that this one was admitted with; None if it is to be admitted by itself."""
-        if record.shown is None or record.shown.owner is None:
+        if record.visible is None or record.visible.owner is None:
             return None
         way = self._way(record)
         return way[-1] if len(way) > 1 and self._fits(record, way) else None
@@ -98,27 +98,27 @@ class Owners:
         owner = self.above(record)
         if owner is None:
             return []
-        if owner.shown is None:
+        if owner.visible is None:
             missing = f"{owner.id.kind.partition('.')[0]} {owner.id.name.partition('/')[2]}"
             message = f"workload owner not found: {missing}"
             return [JobStep(None, OWNER_NOT_FOUND, message, warning=True)] if owner.exists is False else []
-        seen, above = {record.id}, self._shown_above(record)
+        seen, above = {record.id}, self._visible_above(record)
         while above is not None and above.id not in seen and len(seen) <= DEEPEST:
             seen.add(above.id)
-            above = self._shown_above(above)
+            above = self._visible_above(above)
         return [_TOO_DEEP] if above is not None and above.id not in seen else []
 
     def _way(self, record: JobRecord) -> list[JobRecord]:
         """The path from the job up to the topmost ancestor that may be admitted for it; only the job if it has none."""
         way, length = [record], 1
         while len(way) <= DEEPEST:
-            above = self._shown_above(way[-1])
+            above = self._visible_above(way[-1])
             if above is None:
                 break
             if above in way:
                 return [record]
             way.append(above)
-            if _shown(above).queued:
+            if _visible(above).queued:
                 length = len(way)
         return way[:length]
 
@@ -128,7 +128,7 @@ class Owners:
         Jobs that wait come after all that run. Pods that slices hold back take as much as the slices, however many they
         are; the remainder is for the others.
         """
-        head, branch, mine = _shown(way[-1]), way[-2], _shown(record)
+        head, branch, mine = _visible(way[-1]), way[-2], _visible(record)
         gated = self.gated_children(way[-1])
         if record in gated:
             return True
@@ -137,7 +137,7 @@ class Owners:
             each
             for each in siblings
             if each not in gated
-            and (each is branch or not mine.running or _shown(each).created < _shown(branch).created)
+            and (each is branch or not mine.running or _visible(each).created < _visible(branch).created)
         ]
         taken = total(self._weight(each, record, {way[-1].id}) for each in first)
         given = head.slice_requests if gated else {}
@@ -149,15 +149,15 @@ class Owners:
     def _weight(self, record: JobRecord, asking: JobRecord, seen: set[object]) -> dict[str, int]:
         """The requests of a job and its subtree. The subtree is a part of the job, unless it requests more."""
         seen.add(record.id)
-        shown = _shown(record)
-        own = shown.requests if shown.running or record is asking else {}
+        visible = _visible(record)
+        own = visible.requests if visible.running or record is asking else {}
         below = total(
             self._weight(self._store.jobs[each], asking, seen) for each in record.children if each not in seen
         )
         return {name: max(own.get(name, 0), below.get(name, 0)) for name in {**own, **below}}
 
 
-def _shown(record: JobRecord) -> ShownJob:
+def _visible(record: JobRecord) -> VisibleJob:
     """The controller that a visible job names."""
-    assert record.shown is not None
-    return record.shown
+    assert record.visible is not None
+    return record.visible

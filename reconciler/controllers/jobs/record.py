@@ -108,7 +108,7 @@ class JobChange(NamedTuple):
     after: State
 
 
-class ShownJob(NamedTuple):
+class VisibleJob(NamedTuple):
     """A job as a watch shows it, and as other jobs see it.
 
     `workload`: `namespace/name` of the Workload that represents the job.
@@ -147,7 +147,7 @@ class ShownJob(NamedTuple):
 class JobRecord:
     """Everything that is known of one job; moments are in nanoseconds.
 
-    `shown`: the job as a watch shows it; None if no watch does.
+    `visible`: the job as a watch shows it; None if no watch does.
     `workloads`: the Workloads that name the job as an owner.
     `children`: the jobs that name it as their controller.
     `why`: the reason for its state.
@@ -162,7 +162,7 @@ class JobRecord:
     id: JobId
     state: State = State.UNRESOLVED
     why: str = "another object names it, and no watch shows it"
-    shown: ShownJob | None = None
+    visible: VisibleJob | None = None
     workloads: dict[str, None] = field(default_factory=dict)
     children: dict[JobId, None] = field(default_factory=dict)
     due: int | None = None
@@ -175,7 +175,7 @@ class JobRecord:
 
     @property
     def unreferenced(self) -> bool:
-        return self.shown is None and not self.workloads and not self.children
+        return self.visible is None and not self.workloads and not self.children
 
     def enter(self, state: State, event: Event, why: str) -> bool:
         """Set the state. Returns whether it differs from the one before."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, takewhile
 
 from policies.model.objects import GroupKind, parted
-from reconciler.controllers.jobs.record import Event, JobId, JobRecord, ShownJob, State, WorkloadRecord
+from reconciler.controllers.jobs.record import Event, JobId, JobRecord, State, VisibleJob, WorkloadRecord
 from reconciler.controllers.jobs.started_pods import STARTED_PODS
 from reconciler.jobs.kind import JobKind
 from reconciler.objects.observed import Key, Observed
@@ -22,7 +22,7 @@ _AT_ONCE = 250
 class JobStore:
     """The store. Moments are in nanoseconds.
 
-    `shown`: the visible jobs by kind and name.
+    `visible`: the visible jobs by kind and name.
     `by_uid`: the same jobs by uid.
     `stale`, `stale_workloads`: to be looked at in this turn.
     `renewed`: to be looked at in this turn or a later one.
@@ -32,7 +32,7 @@ class JobStore:
     def __init__(self, kinds: Mapping[GroupKind, JobKind]) -> None:
         self._kinds = kinds
         self.jobs: dict[JobId, JobRecord] = {}
-        self.shown: dict[Key, JobRecord] = {}
+        self.visible: dict[Key, JobRecord] = {}
         self.by_uid: dict[str, JobRecord] = {}
         self.workloads: dict[str, WorkloadRecord] = {}
         self.stale: dict[Key, None] = {}
@@ -53,29 +53,29 @@ class JobStore:
             self._enters_unresolved(job)
         return found
 
-    def show(self, record: JobRecord, shown: ShownJob) -> None:
+    def show(self, record: JobRecord, visible: VisibleJob) -> None:
         """A watch shows the job, with these fields."""
-        before, record.shown = record.shown, shown
-        self.shown[record.id.key] = self.by_uid[record.id.uid] = record
-        self.workload(shown.workload).jobs[record.id.key] = None
-        if shown.owner is not None:
-            self.job(shown.owner).children[record.id] = None
+        before, record.visible = record.visible, visible
+        self.visible[record.id.key] = self.by_uid[record.id.uid] = record
+        self.workload(visible.workload).jobs[record.id.key] = None
+        if visible.owner is not None:
+            self.job(visible.owner).children[record.id] = None
         if before is not None:
             self._unlink(record, before)
 
     def hide(self, record: JobRecord) -> None:
         """No watch shows the job any more."""
-        before, record.shown, record.due = record.shown, None, None
+        before, record.visible, record.due = record.visible, None, None
         if before is not None:
             self._unlink(record, before)
-            del self.shown[record.id.key]
+            del self.visible[record.id.key]
             if self.by_uid.get(record.id.uid) is record:
                 del self.by_uid[record.id.uid]
         self.tidy(record)
 
-    def _unlink(self, record: JobRecord, before: ShownJob) -> None:
+    def _unlink(self, record: JobRecord, before: VisibleJob) -> None:
         """Remove the job from its former Workload and its former owner, if these have changed."""
-        now = record.shown
+        now = record.visible
         if now is None or now.workload != before.workload:
             self.workloads[before.workload].jobs.pop(record.id.key, None)
             self.tidy_workload(before.workload)
@@ -112,7 +112,7 @@ class JobStore:
         for job in self._changed:
             record = self.jobs[job]
             record.stamp(now)
-            if record.shown is None:
+            if record.visible is None:
                 self.wait(record, now)
         self._changed.clear()
 
@@ -219,7 +219,7 @@ class JobStore:
         record.used, record.due = (), None
 
     def renew_all(self) -> None:
-        self.renewed.update(dict.fromkeys(self.shown))
+        self.renewed.update(dict.fromkeys(self.visible))
 
     def renew_some(self) -> None:
         """Renew some of the jobs each turn after all were marked, so that other jobs need not wait."""

@@ -591,7 +591,7 @@ class Cluster:
 
         for job in store.jobs.values():
             known = (job.state.value, ago(job.due), ago(job.since), job.exists, job.confirmed, job.idle, job.used)
-            shown = (job.shown.workload, job.shown.deleting) if job.shown is not None else None
+            shown = (job.visible.workload, job.visible.deleting) if job.visible is not None else None
             waits = job.id in store._waiting, job.id in store._changed
             yield ("job", job.id, known, shown, sorted(job.workloads), waits)
         for name, each in store.workloads.items():

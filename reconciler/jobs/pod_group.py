@@ -127,7 +127,7 @@ class _Life:
 
     @property
     def is_group(self) -> bool:
-        """Labels of its Pods may be changed; the Workload keeps the kind that it was made for."""
+        """Whether the Workload was made for a group. It says so itself, because labels of Pods may be changed."""
         return self.read.annotations.get(OF_GROUP) == "true" or self.unit.is_group
 
     @cached_property

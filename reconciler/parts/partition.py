@@ -172,7 +172,7 @@ class TreePartition:
         return gained
 
     def _hold(self, name: str) -> None:
-        """The ClusterQueues that this part holds.
+        """Update whether this part holds the ClusterQueue.
 
         One without a claim belongs to the default part at once; a claimed one waits for a list.
         """
@@ -239,7 +239,7 @@ class TreePartition:
             self._held.add(name)
             self._stale[CLUSTER_QUEUE, name] = None
 
-    # --- who looks after what
+    # --- which part manages an object
 
     def holds(self, queue: str) -> bool:
         """Whether this part may write about the ClusterQueue and its work, or decides for it already."""

@@ -66,10 +66,7 @@ class GatesController(Controller):
         self._due.update(dict.fromkeys(keys))
 
     def wake(self, item: Key) -> None:
-        """The write of a decision has failed.
-
-        The decision is only a wish then, since other decisions may have come since.
-        """
+        """Look at the item again, or at all Pods that wait. A decision whose write failed may no longer hold."""
         if item == self._all:
             self.look_at((self._pods, name) for name in self._keeper.waiting())
             return

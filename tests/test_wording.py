@@ -33,6 +33,10 @@ BANNED = {
     r"\btold\b": 'write "reported" or "logged", or "distinguished" for "told apart"',
 }
 _ANY = re.compile("|".join(BANNED), re.IGNORECASE).search
+SENTENCES = ("audit", "certs", "reconciler", "webhook")
+"""The rooms whose docstrings do not begin with a word of `_FRAGMENT`."""
+_FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those)\b").match
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
@@ -55,6 +59,12 @@ def faults(source: str) -> list[str]:
             advice = next(advice for form, advice in BANNED.items() if re.search(form, sentence, re.IGNORECASE))
             found.append(f"{line}: {sentence[:80]!r}: {advice}")
     return found
+
+
+def fragments(source: str) -> list[str]:
+    """The docstrings that begin with a word of `_FRAGMENT`, such as "Of the queue ..."."""
+    documents = (ast.get_docstring(node) for node in ast.walk(ast.parse(source)) if isinstance(node, _DOCUMENTED))
+    return [document for document in documents if document is not None and _FRAGMENT(document)]
 
 
 @pytest.mark.parametrize(
@@ -84,4 +94,23 @@ def test_a_room_has_no_banned_form(room: str) -> None:
         f"{module.relative_to(ROOT)}:{fault}"
         for module in modules
         for fault in faults(module.read_text(encoding="utf-8"))
+    ] == []
+
+
+def test_a_fragment_is_found_in_docstrings_alone() -> None:
+    source = "class A:\n    'Of the queue.'\n    def b(self):\n        'The queue.'\n        return 'Of it'\n"
+
+    assert fragments(source) == ["Of the queue."]
+    assert fragments("'Officers wait.'") == []
+
+
+@pytest.mark.parametrize("room", SENTENCES)
+def test_the_docstrings_of_a_room_are_not_fragments(room: str) -> None:
+    modules = sorted((ROOT / room).rglob("*.py"))
+
+    assert modules
+    assert [
+        f"{module.relative_to(ROOT)}: {document}"
+        for module in modules
+        for document in fragments(module.read_text(encoding="utf-8"))
     ] == []

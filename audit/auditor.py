@@ -78,6 +78,10 @@ class Auditor:
             self._rested = self._clock() + self._interval
             return False
         self.last, self._judged, self._ended = found, forest, self._clock()
+        for failed in (each for each in found.not_evaluated if each.error):
+            log.error("rule %s failed: internal error", failed.rule.id, exc_info=failed.error)
+        if any(each.error for each in found.not_evaluated):
+            self._metrics.failed()
         took = self._ended - began
         self._rested = self._ended + max(SHORTEST, took * SHARE)
         self._metrics.audited(took)

@@ -37,7 +37,11 @@ DURATION = Family(
     "How long an audit took.",
     buckets=(0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
 )
-FAILURES = Family("quotree_audit_failures_total", Type.COUNTER, "Audits that failed by an internal error; see the log.")
+FAILURES = Family(
+    "quotree_audit_failures_total",
+    Type.COUNTER,
+    "Audits that failed, or in which a rule failed, with an internal error; see the log.",
+)
 WRITES = Family(
     "quotree_audit_report_writes_total",
     Type.COUNTER,

@@ -11,12 +11,11 @@ import click
 
 from cli import commands
 from cli.exits import EPILOG, Exit, OutOfReach
-from cli.output import note
+from cli.output import SHOW_TRACEBACK, note_internal
 from cli.version import VERSION
 
 _INTERRUPTED = 130
 """What shells report for Ctrl-C; none of our own codes, since nothing was judged."""
-_SHOW_TRACEBACK = "quotree.verbose"
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC)
 """What only a write to standard output gives here: connections and files have errors of their own."""
 
@@ -88,7 +87,7 @@ class CommandGroup(click.Group):
             self._failed(ctx, error)
 
     def _failed(self, ctx: click.Context, error: Exception) -> NoReturn:
-        _report(error, verbose=bool(ctx.meta.get(_SHOW_TRACEBACK)))
+        note_internal(error)
         ctx.exit(Exit.UNJUDGED)
 
 
@@ -122,19 +121,9 @@ def _complete(command: click.Command, epilog: str = EPILOG) -> None:
         _complete(inner, command.epilog)
 
 
-def _report(error: Exception, verbose: bool) -> None:
-    if verbose:
-        import traceback
-
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-    what = " ".join(str(error).split())
-    hint = "" if verbose else "; -v shows where"
-    note(f"quotree: internal error: {type(error).__name__}{': ' if what else ''}{what}{hint}")
-
-
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        ctx.meta[_SHOW_TRACEBACK] = True
+        ctx.meta[SHOW_TRACEBACK] = True
 
 
 _VERBOSE = click.Option(

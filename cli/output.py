@@ -66,6 +66,24 @@ def within_checkout(file: str | Path) -> None:
         raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
 
 
+SHOW_TRACEBACK = "quotree.verbose"
+"""The key of click's context that is set with -v."""
+
+
+def note_internal(error: Exception, start: str = "") -> None:
+    """Print an internal error in a line, with -v after its traceback."""
+    context = click.get_current_context(silent=True)
+    verbose = context is not None and bool(context.meta.get(SHOW_TRACEBACK))
+    if verbose:
+        import traceback
+
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            note(line)
+    what = " ".join(str(error).split())
+    hint = "" if verbose else "; -v shows where"
+    note(f"quotree: {start}internal error: {type(error).__name__}{': ' if what else ''}{what}{hint}")
+
+
 def note(text: str) -> None:
     """Print what is not a result, where that is possible."""
     from policies.model.printing import plain  # here, since help needs nothing of the domain

@@ -118,10 +118,13 @@ def _results(proposal: Proposal) -> _Results:
             continue
         if rule.of_change and proposal.stored:
             continue
-        if results := [*rule.check(proposal)]:
-            judged, missed = findings(rule, proposal, results)
-            found += judged
-            unjudged += missed
+        try:
+            if results := [*rule.check(proposal)]:
+                judged, missed = findings(rule, proposal, results)
+                found += judged
+                unjudged += missed
+        except Exception as error:  # costs this rule only; who asks decides whether the others are enough
+            unjudged.append(Unjudged.failed(rule, error))
     return _Results(found, unjudged)
 
 

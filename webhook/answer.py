@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from policies.judging.sentence import assertion, sentence
-from policies.judging.verdict import Judged, Verdict
+from policies.judging.verdict import Judged, Unjudged, Verdict
 from policies.model.findings import Profile, Severity
 from policies.model.printing import plain
 from webhook.review import API_VERSION, KIND, Review
@@ -37,8 +37,8 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
     }
     if not verdict.allowed:
         response["status"] = _status(review, verdict.of(Severity.ERROR), profile)
-    if warned := verdict.of(Severity.WARNING):
-        response["warnings"] = warnings(warned)
+    if lines := [*map(_failed, verdict.failed), *warnings(verdict.of(Severity.WARNING))]:
+        response["warnings"] = lines
     return _body(response)
 
 
@@ -98,6 +98,10 @@ def audit_annotations(verdict: Verdict, profile: Profile) -> dict[str, str]:
     if missed := list(dict.fromkeys(unjudged.rule.id for unjudged in verdict.not_evaluated)):
         notes["not-evaluated"] = _some(missed)
     return notes
+
+
+def _failed(missed: Unjudged) -> str:
+    return f"a rule failed with an internal error and did not judge this change [{missed.rule.id}]"
 
 
 def _followed(uid: str) -> dict[str, str]:

@@ -11,7 +11,8 @@ from policies.configuration.settings import Configuration
 from policies.dialects import kueue, read
 from policies.dialects.yunikorn_config.configmap import CONFIGS
 from policies.judge import Judgement, judge
-from policies.judging.verdict import Verdict
+from policies.judging.ruling import may_refuse
+from policies.judging.verdict import Unjudged, Verdict
 from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity, kind_of
 from policies.model.forest import Forest
@@ -19,6 +20,14 @@ from policies.model.objects import Ref
 from webhook.ledger.contents import ORDERED
 from webhook.ledger.entry import LedgerEntry, written
 from webhook.review import Review
+
+
+class RuleFailed(Exception):
+    """Whether the change may pass is not known: the failure policy of the webhook decides."""
+
+    def __init__(self, failed: Unjudged) -> None:
+        super().__init__(f"rule {failed.rule.id} failed")
+        self.__cause__ = failed.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,13 @@ class JudgedRequest:
     circumstances: Circumstances
 
     def judged(self, forest: Forest) -> Judgement:
-        return judge(forest, [self.change], self.configuration, self.circumstances)
+        """The judgement. Raises RuleFailed where a rule failed that could have refused what the others allow."""
+        found = judge(forest, [self.change], self.configuration, self.circumstances)
+        if found.verdict.allowed:
+            for failed in found.verdict.failed:
+                if may_refuse(failed.rule, self.configuration):
+                    raise RuleFailed(failed)
+        return found
 
     @property
     def ordered(self) -> bool:

@@ -215,6 +215,9 @@ class Desk:
             self._decided(asked, review, error.result, why=[str(error)])
             return _json(answer.unavailable(review, str(error)))
         verdict = judgement.verdict if judgement else Verdict()
+        for failed in verdict.failed:
+            fields = asked.followed()
+            log.error("rule %s failed: internal error", failed.rule.id, exc_info=failed.error, extra={"fields": fields})
         if not review.dry_run:
             self._metrics.found(verdict)
         self._decided(asked, review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
@@ -324,7 +327,8 @@ def text(message: str, status: HTTPStatus) -> Reply:
 def fault(path: str, error: Exception, followed: Mapping[str, str] | None = None) -> Reply:
     """What the answer says of an exception; the log has the rest. `followed`: fields of the log line."""
     log.error("internal error in %s", path, exc_info=error, extra={"fields": followed or {}})
-    return text("internal error; the log of the webhook has the traceback", HTTPStatus.INTERNAL_SERVER_ERROR)
+    what = f"{error}: internal error" if isinstance(error, decision.RuleFailed) else "internal error"
+    return text(f"{what}; the log of the webhook has the traceback", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _json(body: bytes) -> Reply:

@@ -65,6 +65,6 @@ def audit(
         (each.judged.severity for each in shown.audit.found),
         objects=shown.audit.objects,
         unreadable=shown.unreadable,
-        unevaluated=bool(shown.audit.not_evaluated),
+        missed=shown.audit.not_evaluated,
     )
     click.get_current_context().exit(code)

@@ -70,6 +70,6 @@ def validate(
         (entry.judged.severity for entry in found.entries),
         objects=found.subject.objects,
         unreadable=found.unreadable,
-        unevaluated=bool(found.not_evaluated),
+        missed=found.not_evaluated,
     )
     click.get_current_context().exit(code)

@@ -11,6 +11,7 @@ import click
 
 from cli.exits import Exit, strongest
 from cli.input.documents import Unreadable
+from policies.judging.verdict import Unjudged
 from policies.model.findings import FAILING, Severity
 
 
@@ -28,9 +29,10 @@ class ExitOptions:
         return FAILING[self.fail_on]
 
     def code(
-        self, found: Iterable[Severity], *, objects: int, unreadable: Sequence[Unreadable], unevaluated: bool
+        self, found: Iterable[Severity], *, objects: int, unreadable: Sequence[Unreadable], missed: Sequence[Unjudged]
     ) -> Exit:
-        """`found` are the severities of the findings, `objects` counts what was judged.
+        """`found` are the severities of the findings, `objects` counts what was judged. A rule that
+        failed with an internal error counts as one, whatever the options.
 
         A broken file that nobody named is a fault of the repository, so it counts as an error that was found.
         """
@@ -40,7 +42,7 @@ class ExitOptions:
                 yield Exit.UNREADABLE
             if unreadable and Severity.ERROR in self.failing:
                 yield Exit.FINDINGS
-            if unevaluated and self.require_evaluated:
+            if any(each.error for each in missed) or (missed and self.require_evaluated):
                 yield Exit.UNJUDGED
             if not self.failing.isdisjoint(found):
                 yield Exit.FINDINGS

@@ -43,7 +43,7 @@ def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
     site = Site(state.world, configuration, Circumstances(now=datetime.now(UTC)))
     edits = list(_edits(change, state, configuration))
     whole = judge(site.world, [change_of(it.before, it.after) for it in edits], configuration, site.circumstances)
-    order = arrange(site, edits) if whole.verdict.allowed else ApplyOrder(())
+    order = arrange(site, edits) if whole.verdict.complete().allowed else ApplyOrder(())
     return Rollout(change, whole.verdict, order, tuple(steps(site.world, order.edits)))
 
 

@@ -20,7 +20,7 @@ from cli.input.settings import settings
 from cli.input.survey import survey
 from cli.input.surveyed import Surveyed, contexts_of, survey_roots, together
 from cli.judgement import judge
-from cli.output import note
+from cli.output import note, note_internal
 from cli.progress import stage
 from cli.report.merging import merged, with_entries
 from cli.report.model import Looked, Report, report, unjudged
@@ -140,6 +140,9 @@ def note_problems(found: Report) -> None:
     """Write to standard error what cannot be read, and that there is nothing to judge."""
     for item in found.unreadable:
         note(str(item))
+    for missed in found.not_evaluated:
+        if missed.error is not None:
+            note_internal(missed.error, f"rule {missed.rule.id} failed: ")
     if not found.subject.objects:
         others = f" ({found.subject.others} of other kinds)" if found.subject.others else ""
         note(f"nothing to judge: no object of a kind that carries quota{others}")

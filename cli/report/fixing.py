@@ -176,7 +176,7 @@ class _Work:
     def _judged(self, inputs: Given) -> list[Judged]:
         if not inputs.objects:
             return []
-        return list(judge(inputs, self._context, self._configuration).verdict.findings)
+        return list(judge(inputs, self._context, self._configuration).verdict.complete().findings)
 
 
 def _is_same_slip(one: Judged, other: Judged) -> bool:

@@ -32,6 +32,7 @@ class Rule:
     status: the HTTP status of a refusal: 422 for an object that cannot be read, 403 for policy.
     only: a change without this occasion never brings a finding.
     of_change: the rule judges a change; a stored object may be in that state.
+    denies_some: a finding can be an error though `default` is not.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Rule:
     status: HTTPStatus = HTTPStatus.FORBIDDEN
     only: Occasion | None = None
     of_change: bool = False
+    denies_some: bool = False
 
     @property
     def reason(self) -> str:
@@ -77,6 +79,7 @@ def rule(
     status: HTTPStatus = HTTPStatus.FORBIDDEN,
     only: Occasion | None = None,
     of_change: bool = False,
+    denies_some: bool = False,
 ) -> Callable[[Check], Check]:
     """Register a check under the id that names what is wrong. The docstring of the check is its page.
 
@@ -84,7 +87,20 @@ def rule(
     """
 
     def register(check: Check) -> Check:
-        made = Rule(id, source, frozenset(kinds), default, check, alone, tuple(cel), no_cel, status, only, of_change)
+        made = Rule(
+            id,
+            source,
+            frozenset(kinds),
+            default,
+            check,
+            alone,
+            tuple(cel),
+            no_cel,
+            status,
+            only,
+            of_change,
+            denies_some,
+        )
         if fault := _fault(made):
             raise ValueError(f"rule {id}: {fault}")
         REGISTERED[id] = made

@@ -28,6 +28,17 @@ def silenced(rule: Rule, configuration: Configuration) -> bool:
     )
 
 
+def may_refuse(rule: Rule, configuration: Configuration) -> bool:
+    """Whether any finding of the rule could refuse a change."""
+    for override in reversed(configuration.overrides):
+        if override.rule in ("*", rule.id):
+            if override.action is Action.DENY:
+                return True
+            if override.namespace is None and override.subtree is None:
+                return False
+    return rule.default is Action.DENY or rule.denies_some
+
+
 def ruling(rule: Rule, finding: Finding, configuration: Configuration, now: datetime, *forests: Forest) -> Ruling:
     """What is done about this finding of this rule, where its object stands in any of the forests."""
     for override in reversed(configuration.overrides):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from policies.judging.rule import Rule
 from policies.model.exemptions import Exemption
@@ -42,13 +42,21 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
+    """A rule that did not judge, and why. `error`: the rule failed with this internal error; None: it lacked facts."""
+
     rule: Rule
     reason: str
+    error: Exception | None = field(default=None, compare=False)
+
+    @classmethod
+    def failed(cls, rule: Rule, error: Exception) -> Unjudged:
+        what = " ".join(str(error).split())
+        return cls(rule, f"internal error: {type(error).__name__}{': ' if what else ''}{what}", error)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`findings` are worst first and in a stable order; `not_evaluated` are rules that lacked their facts."""
+    """`findings` are worst first and in a stable order; `not_evaluated` are rules that did not judge."""
 
     findings: tuple[Judged, ...] = ()
     not_evaluated: tuple[Unjudged, ...] = ()
@@ -59,3 +67,15 @@ class Verdict:
     @property
     def allowed(self) -> bool:
         return not self.of(Severity.ERROR)
+
+    @property
+    def failed(self) -> tuple[Unjudged, ...]:
+        """The rules that failed with an internal error."""
+        return tuple(each for each in self.not_evaluated if each.error is not None)
+
+    def complete(self) -> Verdict:
+        """The same verdict, for what must not rest on a part of the rules. Raises the error of a rule that failed."""
+        for each in self.failed:
+            assert each.error is not None
+            raise each.error
+        return self

@@ -54,7 +54,7 @@ class Site:
     def after(self, edit: Edit) -> tuple[Site, tuple[Judged, ...]]:
         """The next moment, and what the webhook refuses the edit for; nothing where it is allowed."""
         found = judge(self.world, [change_of(edit.before, edit.after)], self.configuration, self.circumstances)
-        return replace(self, world=found.proposal.after), found.verdict.of(Severity.ERROR)
+        return replace(self, world=found.proposal.after), found.verdict.complete().of(Severity.ERROR)
 
 
 def direction(edit: Edit) -> int:

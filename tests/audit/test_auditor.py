@@ -14,6 +14,7 @@ from audit.metrics import AuditMetrics
 from policies.configuration.settings import Configuration
 from policies.model.forest import Forest
 from tests.builders import cohort, typed, world
+from tests.policies.broken_rules import break_rule
 
 
 class Cached:
@@ -177,3 +178,17 @@ def test_a_gauge_without_a_value_is_no_number() -> None:
     value = metrics.registry.get_sample_value("quotree_audit_age_seconds")
     assert value is not None
     assert math.isnan(value)
+
+
+def test_a_rule_with_an_internal_error_is_logged_and_counted_and_the_others_judge(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_rule(monkeypatch, "parent-cycle")
+    auditor, metrics = audits(Cached(cohort("a", "a")))
+
+    assert auditor.step()
+
+    assert auditor.last is not None
+    assert [missed.rule.id for missed in auditor.last.not_evaluated] == ["parent-cycle"]
+    assert "rule parent-cycle failed" in caplog.text
+    assert metrics.registry.get_sample_value("quotree_audit_failures_total") == 1

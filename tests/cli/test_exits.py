@@ -12,7 +12,8 @@ import pytest
 from cli.exits import Exit, strongest
 from policies.rules import registry
 from tests.builders import cohort, local_queue, queue
-from tests.cli.runs import BAD, GOOD, WORSE, execute, kubeconfig, run, write
+from tests.cli.runs import BAD, GOOD, WORSE, execute, kubeconfig, report, run, write
+from tests.policies.broken_rules import break_rule
 
 UNREACHABLE = "cluster:lab"
 NOBODY = "http://127.0.0.1:1"
@@ -181,6 +182,30 @@ def test_an_internal_error_is_4_in_one_line(tmp_path: Path, monkeypatch: pytest.
     assert result.stderr == "quotree: internal error: ZeroDivisionError: division by zero; -v shows where\n"
     assert "Traceback" in run("validate", file, "-v").stderr
     assert "Traceback" in run("-v", "validate", file).stderr
+
+
+def test_a_rule_with_an_internal_error_is_4_and_the_others_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cycle = (cohort("a", "b"), cohort("b", "a"))
+    file = write(tmp_path / "a.yaml", *cycle, queue("eng", guarantee="cpu:2", capability="cpu:1"))
+    judged = rules_of(file)
+    break_rule(monkeypatch, "parent-cycle")
+
+    result = run("validate", file, "--fail-on", "never")
+
+    assert result.exit_code == 4
+    assert "not evaluated[parent-cycle]: internal error: LookupError: a secret of ours\n" in result.stdout
+    assert result.stderr == (
+        "quotree: rule parent-cycle failed: internal error: LookupError: a secret of ours; -v shows where\n"
+    )
+    assert "Traceback" in run("validate", file, "-v").stderr
+    assert rules_of(file) == judged - {"parent-cycle"} != judged
+    assert run("fix", file).exit_code == 4
+
+
+def rules_of(file: Path) -> set[str]:
+    return {each["rule"] for each in report(run("validate", file, "-o", "json"))["findings"]}
 
 
 def test_nothing_to_judge_is_5_only_where_something_is_required(tmp_path: Path) -> None:

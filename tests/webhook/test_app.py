@@ -23,6 +23,7 @@ from policies.model.findings import Action, Profile
 from policies.model.forest import Forest
 from policies.rules import registry
 from tests.builders import cluster_queue, cohort, forest, job, pod_group, queue, world
+from tests.policies.broken_rules import break_rule
 from tests.profiles import times
 from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import (
@@ -275,6 +276,41 @@ def test_a_fault_gets_500_and_its_traceback_is_logged(caplog: pytest.LogCaptureF
     assert "secret" not in reply.text
     assert "a secret of ours" in caplog.text
     assert [record.fields["uid"] for record in caplog.records] == ["705ab4f5-6393-11e8-b7cc-42010a800002"]  # type: ignore[attr-defined]
+
+
+def test_a_rule_with_an_internal_error_leaves_the_decision_to_the_failure_policy(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless another rule refuses the change anyway."""
+    break_rule(monkeypatch, "parent-missing")
+    app = client(forest(ORG))
+
+    reply = app.post(VOLCANO, data=body(review(queue("lost", "nowhere"))), content_type="application/json")
+    refused = answer(app, VOLCANO, review(queue("bad", "eng", guarantee="cpu:99")))
+
+    assert (reply.status_code, reply.text) == (
+        500,
+        "rule parent-missing failed: internal error; the log of the webhook has the traceback\n",
+    )
+    assert "a secret\nof ours" in caplog.text
+    assert (refused["allowed"], refused["auditAnnotations"]["not-evaluated"]) == (False, "parent-missing")
+    assert refused["warnings"][0].endswith("did not judge this change [parent-missing]")
+
+
+def test_a_rule_that_only_warns_and_has_an_internal_error_is_a_warning(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_rule(monkeypatch, "parent-missing")
+    configuration = Configuration(overrides=(Override("parent-missing", Action.WARN),))
+    app = client(forest(ORG), WebhookSettings(configuration=configuration))
+
+    response = answer(app, VOLCANO, review(queue("lost", "nowhere")))
+
+    assert response["allowed"] is True
+    assert response["warnings"] == [
+        "a rule failed with an internal error and did not judge this change [parent-missing]"
+    ]
+    assert "a secret\nof ours" in caplog.text
 
 
 @given(json_values | manifests.map(lambda new: review(object=new, operation="CREATE", namespace="ns")))

@@ -40,7 +40,13 @@ def of_report(report: Report) -> list[ReportedCase]:
     checks = [
         *(_of_entry(entry, report) for entry in report.entries),
         *(
-            ReportedCase(missed.rule.id, "not evaluated", CaseState.SKIPPED, message=plain(missed.reason))
+            ReportedCase(
+                missed.rule.id,
+                "not evaluated",
+                CaseState.BROKEN if missed.error else CaseState.SKIPPED,
+                "error" if missed.error else "",
+                plain(missed.reason),
+            )
             for missed in report.not_evaluated
         ),
         *(

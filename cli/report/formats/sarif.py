@@ -62,14 +62,14 @@ def _invocation(report: Report) -> dict[str, Any]:
         problems.append({"level": "warning", "message": _message(f"{more} more findings are left out")})
     missed = [
         {
-            "level": "note",
+            "level": "error" if each.error else "note",
             "message": _message(f"not evaluated: {plain(each.reason)}"),
             "associatedRule": {"id": each.rule.id},
         }
         for each in report.not_evaluated
     ]
     return {
-        "executionSuccessful": not report.unreadable,
+        "executionSuccessful": not report.unreadable and not any(each.error for each in report.not_evaluated),
         "toolExecutionNotifications": problems,
         "toolConfigurationNotifications": missed,
     }

@@ -35,7 +35,7 @@ def run(case: SuiteCase) -> SuiteOutcome:
     state = stored_state(Before(world, manifests), case.configuration)
     deleted = [state.world.get(it.object.ref) or it.object for it in case.delete]
     circumstances = Circumstances(now=case.now or datetime.now(UTC))
-    tops = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.findings
+    tops = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.complete().findings
     found = (*tops, *(below for top in tops for below in top.consequences))
     partner = _matched(case.expected, found)
     return SuiteOutcome(

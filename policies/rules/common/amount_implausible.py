@@ -33,6 +33,7 @@ _Keeper: TypeAlias = Pod | OtherWork | QueuedJob
     default=Action.WARN,
     alone=True,
     no_cel="does no harm while the webhook is down",
+    denies_some=True,
 )
 def amount_implausible(proposal: Proposal) -> Iterator[Finding]:
     """An amount, or the resource that it is of, is almost surely not the one that was meant.

@@ -21,6 +21,7 @@ _CEL = each_legacy(f"{note('quota')} == ''", " is deprecated since YuniKorn 1.2;
     default=Action.WARN,
     alone=True,
     cel=[Expression((NAMESPACE,), _CEL, NOTES)],
+    denies_some=True,
 )
 def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace sets its quota with the deprecated annotations namespace.max.cpu and namespace.max.memory.

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
+
 from policies.configuration.settings import Configuration, Override
 from policies.judge import evaluate
+from policies.judging.ruling import may_refuse
 from policies.model.findings import Action, Severity
 from policies.model.objects import Ref
 from policies.rules import find, registry
 from tests.builders import COMPAT, change, cluster_queue, cohort, forest, local_queue, pod_group, queue, typed, world
+from tests.policies.broken_rules import break_rule
 from tests.policies.rules import kueue_quotas
 
 Manifest = dict[str, object]
@@ -135,3 +142,37 @@ def test_without_the_queues_nothing_is_concluded_about_leaves() -> None:
     verdict = evaluate(change(world(known=()), local_queue("team", "eng"), pod_group("work", "eng")))
 
     assert "submit-to-parent" in [unjudged.rule.id for unjudged in verdict.not_evaluated]
+
+
+def test_a_rule_with_an_internal_error_costs_its_own_findings_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    proposal = change(world(), cohort("a", "b"), cohort("b", "a"), queue("q", "nowhere", guarantee="cpu:2"))
+    break_rule(monkeypatch, "parent-cycle")
+
+    verdict = evaluate(proposal)
+
+    assert [j.rule.id for j in verdict.findings] == ["guarantee-exceeds-deserved", "parent-missing"]
+    (failed,) = verdict.failed
+    assert (failed.rule.id, failed.reason) == ("parent-cycle", "internal error: LookupError: a secret of ours")
+    with pytest.raises(LookupError):
+        verdict.complete()
+
+
+def test_a_rule_may_refuse_unless_default_and_overrides_rule_it_out() -> None:
+    denying, warning = find("parent-missing"), find("request-exceeds-capability")
+    everywhere = Configuration(overrides=(Override("parent-missing", Action.WARN),))
+    somewhere = Configuration(overrides=(Override("parent-missing", Action.WARN, subtree="eng"),))
+    strict = Configuration(overrides=(Override("*", Action.DENY, namespace="prod"),))
+
+    assert [may_refuse(denying, it) for it in (Configuration(), everywhere, somewhere)] == [True, False, True]
+    assert [may_refuse(warning, it) for it in (Configuration(), everywhere, strict)] == [False, False, True]
+    assert may_refuse(find("amount-implausible"), Configuration())
+
+
+def test_rules_that_deny_some_findings_say_so() -> None:
+    def denies(check: object) -> bool:
+        source = Path(check.__code__.co_filename).read_text()  # type: ignore[attr-defined]
+        return re.search(r"(?<!default=)Action\.DENY", source) is not None
+
+    rules = [rule for rule in registry().values() if rule.default is not Action.DENY]
+
+    assert [rule.id for rule in rules if denies(rule.check)] == [rule.id for rule in rules if rule.denies_some] != []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Literal
@@ -79,7 +79,9 @@ def _finding(
 ) -> Finding:
     count, largest = _largest(proposal, promise, queue, resource)
     own, field = promise.of(queue).get(resource), fields.join(promise.field, resource)
-    slip = None if own else _slip(proposal, promise, queue, resource)
+    known = meant(resource)  # then the slip is that of the children
+    wrong_below = bool(known) and known != resource and not own
+    slip = None if own or wrong_below else _slip(proposal, promise, queue, resource)
     held = own or Quantity.ZERO
     wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)
     named = f"names {slip}, not {resource}" if slip else f"does not name {resource}"
@@ -87,19 +89,31 @@ def _finding(
     listed = ", ".join(f"{child.name} {amount.text}" for child, amount in largest)
     more = f" and {count - len(largest)} more" if count > len(largest) else ""
     fix = _fix(proposal, promise, queue, resource, wanted, held)
+    if wrong_below:
+        fix = f"did you mean {known} instead of {resource} in {_names(child for child, _ in largest)}? Otherwise {fix}"
+    elif slip:
+        fix = f"did you mean {resource} instead of {slip}? Otherwise {fix}"
     return Finding(
         queue.ref,
         field,
         f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), but {queue.name} holds {holds}",
-        fix=f"did you mean {resource} instead of {slip}? Otherwise {fix}" if slip else fix,
+        fix=fix,
         subject=resource,
         excess=total - held.nano,
         causes=tuple(Cause(child.ref, field, f"{resource}={amount.text}") for child, amount in largest),
         profiles=profiles,
-        follows=(*on_cycle(proposal.after, queue), *(() if own or slip else reading(queue.ref, field))),
+        follows=(
+            *on_cycle(proposal.after, queue),
+            *(() if own or slip else reading(queue.ref, field)),
+            *((child.ref, field) for child, _ in largest if wrong_below),
+        ),
         concerns=((queue.ref, fields.join(promise.field, slip)),) if slip else (),
         patch=rename(fields.join(promise.field, slip), resource) if slip and meant(slip) == resource else (),
     )
+
+
+def _names(queues: Iterable[Queue]) -> str:
+    return ", ".join(queue.name for queue in queues)
 
 
 def on_cycle(forest: Forest, queue: Queue) -> tuple[PlaceOf, ...]:

@@ -28,7 +28,7 @@ SUBMISSION = GroupKind("yunikorn.apache.org", "Submission")
 UNFINISHED = "-uniqueautogen"
 """The end of an id that the scheduler completes with the uid of the pod."""
 
-_OURS = ("scheduling.volcano.sh/", "scheduling.k8s.io/", "volcano.sh/", YUNIKORN, "kueue.x-k8s.io/", "quotree.dev/")
+_OURS = ("scheduling.volcano.sh/", "scheduling.k8s.io/", "volcano.sh/", "yunikorn.", "kueue.", "quotree.dev/")
 _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
 
 

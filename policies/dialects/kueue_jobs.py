@@ -151,4 +151,5 @@ def _runs(manifest: Manifest, framework: Framework) -> bool:
 
 
 def _ours(pairs: object) -> dict[str, str]:
-    return {key: value for key, value in texts(pairs).items() if key.startswith(PREFIX)}
+    """Those under Kueue's prefix, and under others that begin as it does: a slip of it is found."""
+    return {key: value for key, value in texts(pairs).items() if key.startswith("kueue.")}

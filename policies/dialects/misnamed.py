@@ -1,4 +1,4 @@
-"""Manifests whose kind or group is nearly one of Kueue's or Volcano's: no API server knows them.
+"""Manifests whose kind or group is nearly one that Quotree judges: no API server knows them.
 
 Other projects have a Queue, a Job or a Workload too. So a kind alone says nothing: it is compared in our groups only,
 and a group that differs by more than a slip counts as somebody else's.
@@ -14,7 +14,7 @@ from policies.dialects.kueue_kinds import GROUP as KUEUE
 from policies.dialects.newest import newest_version
 from policies.dialects.reading import Manifest, identity, metadata, text
 from policies.model.objects import GroupKind, KubeObject, Ref
-from policies.model.suggestion import close, only
+from policies.model.suggestion import certain, close, only
 from policies.schema.structure import versions_of
 
 OTHER = GroupKind("", "any other kind")
@@ -42,6 +42,32 @@ _SERVED = {
     "bus.volcano.sh": ("Command",),
 }
 """Group -> its kinds, those that Quotree does not read among them. Source: Kueue v0.20, Volcano v1.15."""
+_OF_KUBERNETES = {
+    "": (
+        ("ConfigMap", "Namespace", "Pod"),
+        (
+            "Binding",
+            "ComponentStatus",
+            "Endpoints",
+            "Event",
+            "LimitRange",
+            "List",
+            "Node",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "PodTemplate",
+            "ReplicationController",
+            "ResourceQuota",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+            "Status",
+        ),
+    ),
+    "apps": (("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"), ("ControllerRevision",)),
+    "batch": (("CronJob", "Job"), ()),
+}
+"""Group of Kubernetes itself -> the kinds that are judged, and those that are not. Source: Kubernetes 1.36."""
 _MORE_GROUPS = (
     f"config.{KUEUE}",
     f"visibility.{KUEUE}",
@@ -114,12 +140,24 @@ def _slip(written: GroupKind) -> Slip | None:
             return None
         near = _near_kind(kind, group)
         return Slip(False, GroupKind(group, near) if near else None, near == only(kind, _SERVED[group]))
+    if group in _OF_KUBERNETES and (slip := _slip_of_kubernetes(group, kind)):
+        return slip
     if group in _MORE_GROUPS or not kind:
         return None
     meant = close(group, _SERVED, _NEAR_GROUP) or _named(group, kind)
     if meant is None:
         return None
     return Slip(True, GroupKind(meant, _near_kind(kind, meant) or kind), kind in _SERVED[meant])
+
+
+def _slip_of_kubernetes(group: str, kind: str) -> Slip | None:
+    """Only certain slips: a newer Kubernetes may have more kinds."""
+    judged, others = _OF_KUBERNETES[group]
+    every = (*judged, *others)
+    if kind in every or kind.removesuffix("List") in every:
+        return None
+    meant = certain(kind.removesuffix("s"), every) if kind.removesuffix("s") in every else certain(kind, every)
+    return Slip(False, GroupKind(group, meant), True) if meant in judged else None
 
 
 def _named(group: str, kind: str) -> str | None:

@@ -49,7 +49,8 @@ _PATTERNS = (
     "admissionController.accessControl.externalGroups",
 )
 HOT_REFRESH = "service.enableConfigHotRefresh"
-_KEYS = ("queues.yaml", "service.", "log.", "admissionController.", "kubernetes.", "health.")
+QUEUES = "queues.yaml"
+_KEYS = (QUEUES, "service.", "log.", "admissionController.", "kubernetes.", "health.")
 """How the keys begin that YuniKorn reads in these ConfigMaps."""
 _NEAR = 0.88
 """`yunikorn-configmap` is as near as that."""

@@ -72,7 +72,7 @@ def key_misspelt(proposal: Proposal) -> Iterator[Finding]:
     """A label or annotation is nearly one that YuniKorn or Kueue reads.
 
     Why it is reported: an unknown key is ignored without a word, so the quota or the queue that it should set is not
-    there. Only keys under the prefixes of the two projects are compared.
+    there. Only keys under the prefixes of the two projects, and under prefixes that are nearly these, are compared.
     Example: `yunikorn.apache.org/namespace.qouta` on a Namespace; `kueue.x-k8s.io/queuename` on a Job;
     `yunikorn.apache.org/quue` on a Pod or in a pod template.
     Fix: write the key that the message suggests.
@@ -102,7 +102,10 @@ def _near(
 ) -> Iterator[Finding]:
     """The keys that are new, not read, and nearly one that is."""
     for key in now:
-        if key in read or key in before or not key.startswith(prefix):
+        if key in read or key in before:
+            continue
+        if not key.startswith(prefix):
+            yield from _near_prefix(obj, fields.join(where, key), key, prefix, read)
             continue
         by_lower, wrong = {each.removeprefix(prefix).lower(): each for each in read}, key.removeprefix(prefix).lower()
         slip = only(wrong, by_lower)
@@ -118,3 +121,14 @@ def _near(
                 patch=rename(field, by_lower[near]) if certain else (),
                 profiles=STRICT_ONLY,
             )
+
+
+def _near_prefix(obj: KubeObject, field: str, key: str, prefix: str, read: tuple[str, ...]) -> Iterator[Finding]:
+    """A name that is read under this prefix, under one that is nearly the same."""
+    domain, slash, name = key.partition("/")
+    meant, project = f"{prefix}{name}", prefix.partition(".")[0]
+    if slash and meant in read and (domain.startswith(f"{project}.") or only(domain, [prefix.removesuffix("/")])):
+        message = f"{key} is not read by anything: the prefix is {prefix}"
+        yield Finding(
+            obj.ref, field, message, fix=f"did you mean {meant}?", patch=rename(field, meant), profiles=STRICT_ONLY
+        )

@@ -20,7 +20,7 @@ from policies.model.objects import GroupKind, Ref
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
 )
 def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
-    """A kind or a group that nobody serves, nearly that of Kueue or Volcano.
+    """A kind or a group that nobody serves, nearly that of Kueue, Volcano or Kubernetes.
 
     Why it is refused: no API server knows it, so the object can never be created. Left alone it would count as a kind
     of somebody else, and nobody would look at it. A kind in a group of Kueue or Volcano that is like none of theirs is
@@ -41,7 +41,7 @@ def unknown_kind(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(obj.ref, "apiVersion", message, fix=fix, patch=patch, concerns=_missed(obj.ref, meant))
         elif meant is not None:
             patch = write("kind", meant.kind) if obj.slip.certain else ()
-            message, fix = f"{group} has no kind {kind}", f"did you mean {meant.kind}?"
+            message, fix = f"{group or 'Kubernetes'} has no kind {kind}", f"did you mean {meant.kind}?"
             yield Finding(obj.ref, "kind", message, fix=fix, patch=patch, concerns=_missed(obj.ref, meant))
         else:
             message, fix = f"{group} has no kind {kind} that is known here", f"known are {', '.join(kinds_of(group))}"

@@ -8,6 +8,7 @@ from policies.judging.rule import rule
 from policies.model.change import Occasion
 from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
+from policies.model.objects import Ref
 from policies.model.suggestion import did_you_mean
 
 
@@ -19,7 +20,7 @@ from policies.model.suggestion import did_you_mean
     only=Occasion.PLACEMENT,
 )
 def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A node names a Cohort that nothing else uses, with a name like that of one that is in use.
+    """A node names a Cohort that has no object, with a name like that of one that is in use, or that waits for members.
 
     Why it is reported: Kueue accepts any name as a cohort, without quota, limits or a parent. The typo silently takes
     the node out of its tree: it neither borrows nor lends.
@@ -31,18 +32,26 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         parent = node.parent
         if parent is None or (before is not None and before.parent == parent):
             continue
-        if proposal.after.node(parent) is not None or proposal.after.count_children(parent) > 1:
-            continue  # it exists, or others use it too
+        if proposal.after.node(parent) is not None:
+            continue
         if unknown:
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
-        near = proposal.near(parent, by_children=True)
+        shared = proposal.after.count_children(parent) > 1
+        near = [
+            name
+            for name in proposal.near(parent, by_children=True)
+            if not shared or _is_without_members(proposal, cohort_ref(name))
+        ]
         if near:
+            alone = (
+                f"nothing else uses Cohort {parent.name}, so {node.ref.name} would be alone in it; there is a Cohort"
+            )
+            together = f"Cohort {parent.name} has no object, and so neither quota nor limits; nothing names Cohort"
             yield Finding(
                 node.ref,
                 node.parent_field,
-                f"nothing else uses Cohort {parent.name}, so {node.ref.name} would be alone in it; there is a "
-                f"Cohort {near[0]}",
+                f"{together if shared else alone} {near[0]}",
                 fix=f"{did_you_mean(near)} Otherwise create Cohort {parent.name}",
                 subject=parent.name,
                 causes=(Cause(cohort_ref(near[0]), "metadata.name", "is nearly the same name"),),
@@ -50,3 +59,8 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
                 profiles=STRICT_ONLY,
                 concerns=((parent, ""), (cohort_ref(near[0]), "")),
             )
+
+
+def _is_without_members(proposal: Proposal, cohort: Ref) -> bool:
+    """Whether the Cohort has an object, and no node names it. Then all of its members may have the same slip."""
+    return proposal.after.node(cohort) is not None and not proposal.after.has_children(cohort)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, MisnamedConfigMap
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QUEUES, MisnamedConfigMap, QueueConfigMap
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.cures import write
+from policies.model.cures import rename, write
 from policies.model.findings import Action, Finding
+from policies.model.suggestion import certain
 
 
 @rule(
@@ -18,12 +19,12 @@ from policies.model.findings import Action, Finding
     no_cel="the policies see the ConfigMaps of the right names only",
 )
 def queue_config_misnamed(proposal: Proposal) -> Iterator[Finding]:
-    """A ConfigMap has settings of YuniKorn, and nearly the name of the ConfigMap that YuniKorn reads.
+    """A ConfigMap has settings of YuniKorn under nearly the name, or nearly the key, that YuniKorn reads.
 
-    Why it is reported: YuniKorn reads `yunikorn-defaults` and `yunikorn-configs` and no other. The tree in this one
-    does not exist for it, and nothing says so.
-    Example: a ConfigMap `yunikorn-config` with `queues.yaml`.
-    Fix: write the name in full.
+    Why it is reported: YuniKorn reads the ConfigMaps `yunikorn-defaults` and `yunikorn-configs`, and their key
+    `queues.yaml`. A tree under another name does not exist for it, and nothing says so.
+    Example: a ConfigMap `yunikorn-config` with `queues.yaml`; a key `queue.yaml`.
+    Fix: write the name or the key in full.
     """
     for _, config_map in proposal.changed(MisnamedConfigMap):
         message = f"YuniKorn does not read a ConfigMap {config_map.ref.name}"
@@ -34,3 +35,15 @@ def queue_config_misnamed(proposal: Proposal) -> Iterator[Finding]:
             fix=f"did you mean {config_map.meant}?",
             patch=write("metadata.name", config_map.meant),
         )
+    for before, config in proposal.changed(QueueConfigMap):
+        for key, setting in config.settings.items():
+            known = before is not None and key in before.settings
+            if key != QUEUES and not known and certain(key, [QUEUES]):
+                is_free = QUEUES not in config.settings
+                yield Finding(
+                    config.ref,
+                    setting.field,
+                    f"YuniKorn does not read the key {key}",
+                    fix=f"did you mean {QUEUES}?" if is_free else f"remove it: {QUEUES} is set as well",
+                    patch=rename(setting.field, QUEUES) if is_free else (),
+                )

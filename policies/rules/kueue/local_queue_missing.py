@@ -68,7 +68,10 @@ def _missing(known: NamedQueues, each: Labelled, queue: str) -> Finding:
         patch=patch,
         subject=queue,
         profiles=STRICT_ONLY,
-        follows=(kind_of(local_queue_ref(job.namespace, queue)),),
+        follows=(
+            kind_of(local_queue_ref(job.namespace, queue)),
+            *((local_queue_ref(other, queue), "metadata.namespace") for other in meant),
+        ),
     )
 
 

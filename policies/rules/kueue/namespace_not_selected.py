@@ -84,5 +84,8 @@ def _finding(ref: Ref, at: str, local: LocalQueue, queue: ClusterQueue, unmet: I
         subject=str(local.ref),
         causes=(Cause(queue.ref, SELECTOR, f"asks for {terms}"),) if ref != queue.ref else (),
         profiles=STRICT_ONLY,
-        follows=tuple(place for of, place in places.items() if of != ref),
+        follows=(
+            (local.ref, "metadata.namespace"),
+            *(place for of, place in places.items() if of != ref),
+        ),
     )

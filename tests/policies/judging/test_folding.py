@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from policies.dialects.declared import DECLARED
 from policies.dialects.kueue import cohort_ref
 from policies.dialects.volcano import queue_ref
 from policies.judge import evaluate
 from policies.judging.folding import folded
 from policies.judging.verdict import Judged, Verdict
 from policies.model.findings import Finding, PlaceOf, Severity
+from policies.model.forest import Forest
 from policies.rules import find
 from tests.builders import (
     Manifest,
@@ -154,3 +156,14 @@ def test_a_limit_without_parent_follows_from_a_misspelt_name_of_that_field() -> 
     found = evaluate(change(world(), cohort("research"), FLAVOR, wrong))
 
     assert ids(found) == [("unknown-field", ["limit-without-parent"])]
+
+
+def test_a_job_follows_from_the_misspelt_namespace_of_its_local_queue() -> None:
+    files = Forest(frozenset(DECLARED))
+    vision = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
+    job = queued_job("train", "main", "1")
+    job["metadata"]["namespace"] = "vision"
+
+    found = evaluate(change(files, vision, cluster_queue("ml"), local_queue("main", "ml", "vison"), job))
+
+    assert ids(found) == [("namespace-misspelt", ["local-queue-missing"])]

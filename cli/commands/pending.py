@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
 from cli.exits import AccessDenied, Misused
-from cli.input import snapshot
+from cli.input import held, snapshot
 from cli.input.against import Against
 from cli.input.login import ClusterLogin
 from cli.input.options import EngineOptions, against_of, namespaces, output
@@ -27,6 +27,9 @@ from policies.model.suggestion import close
 from reconciler.api.pending import PendingRow, homeless, item, local_rows, rows
 from scheduling.visibility.as_json import owners_job
 from scheduling.world.world import World
+
+if TYPE_CHECKING:
+    from cluster.held_jobs import HeldJob
 
 _EMPTY = "no pending workloads"
 Item = dict[str, Any]
@@ -62,7 +65,8 @@ def pending(
 
     With -n QUEUE is a LocalQueue of that namespace; without QUEUE all of them are listed. Who may not read the whole
     cluster is answered by its reconciler: about the LocalQueues of a namespace, by default that of the context.
-    Also what waits in the queues of Volcano and of YuniKorn, or at and below one of them; a snapshot has no such work.
+    Also jobs that have no Workload, since their WorkloadPriorityClass does not exist; and what waits in the queues of
+    Volcano and of YuniKorn, or at and below one of them. A snapshot has no such jobs and no such work.
 
     \b
     Examples:
@@ -87,7 +91,13 @@ def pending(
             refused = error
     with asked(against.login, reconciler, refused) as ask, understood():
         queues = list(_answered(ask, against.login, queue, namespace, limit))
-        emit(json_text(_json(queues)) if output == "json" else "\n".join(_text(_job_of, queues)) or _EMPTY)
+        whole = queue and "/" not in queue  # a ClusterQueue: whose LocalQueues these are is not for the caller to see
+        within = queue.partition("/")[0] or namespace or against.login.namespace()
+        jobs = [] if whole else _at(queue, held.of_cluster(against.login, within))
+        if output == "json":
+            emit(json_text({**_json(queues), **_held_json(jobs)}))
+        else:
+            emit("\n".join([*_text(_job_of, queues), *_held_text(jobs)]) or _EMPTY)
 
 
 def _from_world(
@@ -98,14 +108,15 @@ def _from_world(
     others = PendingWork(found.others if namespace is None else None, queue)
     of_others = others.named and queue not in found.world.queues.pending
     queues = [] if of_others else list(_queues(found.world, queue, namespace, limit))
+    jobs = [] if of_others else _at(queue, _held(found, against, queue, namespace), found.world)
 
     def job(row: Item) -> str:
         return found.job(f"{row['metadata']['namespace']}/{row['metadata']['name']}")
 
     if output == "json":
-        emit(json_text({**_json(queues), **others.as_json()}))
+        emit(json_text({**_json(queues), **_held_json(jobs), **others.as_json()}))
     else:
-        emit("\n".join([*_text(job, queues), *others.lines()]) or _EMPTY)
+        emit("\n".join([*_text(job, queues), *_held_text(jobs), *others.lines()]) or _EMPTY)
     click.get_current_context().exit(found.exit)
 
 
@@ -145,6 +156,37 @@ def _is_lost(world: World, row: PendingRow, namespace: str | None) -> bool:
     if namespace is None:
         return True
     return row.workload.namespace == namespace and row.workload.local_queue not in world.queues.local_queues
+
+
+def _held(found: snapshot.LoadedSnapshot, against: Against, queue: str, namespace: str | None) -> list[HeldJob]:
+    """The jobs without a Workload; a snapshot has none."""
+    within = queue.rpartition("/")[0] or namespace
+    if against.kind == "cluster":
+        owners = {
+            (owner.kind, each.namespace, owner.name) for each in found.world.workloads.values() for owner in each.owners
+        }
+        return held.of_cluster(against.login, within, owners)
+    return held.of_files(found.left_out, within)
+
+
+def _at(queue: str, jobs: list[HeldJob], world: World | None = None) -> list[HeldJob]:
+    """Those that name this LocalQueue, or one of this ClusterQueue; all where no queue is asked for."""
+    if not queue:
+        return jobs
+    locals_ = world.queues.local_queues if world is not None else {}
+    named = {name for name, each in locals_.items() if each.cluster_queue == queue} | {queue}
+    return [each for each in jobs if f"{each.namespace}/{each.queue}" in named]
+
+
+def _held_json(jobs: list[HeldJob]) -> dict[str, Any]:
+    return {"withoutWorkload": [each.as_json() for each in jobs]} if jobs else {}
+
+
+def _held_text(jobs: list[HeldJob]) -> Iterator[str]:
+    if jobs:
+        yield f"without a Workload: {len(jobs)} pending"
+    for each in jobs:
+        yield f"  {plain(f'{each.kind} {each.namespace}/{each.name} (LocalQueue {each.queue}): {each.message}')}"
 
 
 def _missing(kind: str, name: str, known: Iterable[str], otherwise: str) -> str:

@@ -18,6 +18,7 @@ from cli.input.settings import settings
 from cli.input.simulation import OtherQueues, engine_settings, start
 from cli.progress import stage
 from scheduling.simulation.settings import SimulationSettings
+from scheduling.simulation.submissions import LeftOut
 from scheduling.visibility.as_json import job_of
 from scheduling.world.world import World
 
@@ -25,12 +26,13 @@ from scheduling.world.world import World
 @dataclass(frozen=True, slots=True)
 class LoadedSnapshot:
     """`job` names the job of a Workload (`namespace/name`). `exit` says how well it could be read. `others`: the work
-    in other queues than Kueue's; None if unknown."""
+    in other queues than Kueue's; None if unknown. `left_out` are the jobs of files that are in no queue."""
 
     world: World
     job: Callable[[str], str]
     exit: Exit = Exit.CLEAN
     others: OtherQueues | None = None
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def take(against: Against, engine: EngineOptions) -> LoadedSnapshot:
@@ -78,7 +80,10 @@ def _of_files(folder: str, engine: EngineOptions) -> LoadedSnapshot:
     simulations = start([folder], engine)
     simulations.note_problems()
     simulation = simulations.kueue
-    return LoadedSnapshot(simulation.world, lambda key: str(simulation.names[key]), simulations.exit, simulations)
+    left_out = tuple(simulation.left_out.values())
+    return LoadedSnapshot(
+        simulation.world, lambda key: str(simulation.names[key]), simulations.exit, simulations, left_out
+    )
 
 
 def key_of(world: World, wanted: NamedWork) -> str:

@@ -61,6 +61,7 @@ class FilesReader:
         namespace: str | None,
         most: int,
         of: str = "",  # noqa: ARG002, as `Reader` has it
+        labels: str = "",  # noqa: ARG002
     ) -> list[Manifest]:
         """LocalQueues and Workloads; files have nothing else that a page lists."""
         if resource == WORKLOADS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cluster.errors import Forbidden
+from cluster.held_jobs import CLASSES, HeldJob, held_jobs, owners_of
 from cluster.resource import Resource
 from dashboard.pages.parts import Part, part
 from dashboard.pages.shown import path_part
@@ -24,7 +26,8 @@ def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
     """Raises Unauthorized; what else cannot be read is a part that says why."""
     queues = part(lambda: reader.reader.listed(LOCAL_QUEUES, namespace, MOST))
     named = [_queue(each) for each in queues.value or ()]
-    workloads = part(lambda: [_workload(each) for each in reader.reader.listed(WORKLOADS, namespace, MOST)])
+    stored = part(lambda: reader.reader.listed(WORKLOADS, namespace, MOST))
+    workloads = Part([_workload(each) for each in stored.value or ()], stored.error)
     doors = [*_missing(named, workloads.value or ()), *(each["name"] for each in named)]
     return {
         "namespace": namespace,
@@ -32,12 +35,15 @@ def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
         "local_queues": named,
         "pending": [(each, _pending(reader, namespace, each)) for each in doors[:_QUEUES]],
         "unlisted": max(0, len(doors) - _QUEUES),
+        "held": part(lambda: _held(reader, namespace, stored.value or [])).value,
         "pods": part(lambda: list(reader.ask(f"/v1/namespaces/{path_part(namespace)}/pendingpods", _LIMIT)["items"])),
         "workloads": workloads,
         "most": MOST,
     }
 
 
+_CLASSES = 500
+"""WorkloadPriorityClasses that are read."""
 _LIMIT = {"limit": str(MOST)}
 
 
@@ -46,6 +52,21 @@ def _missing(named: Iterable[Mapping[str, Any]], workloads: Iterable[Mapping[str
     many costs no more than a question."""
     known = {each["name"] for each in named}
     return sorted({each["queue"] for each in workloads if each["state"] == "pending"} - known - {""})
+
+
+def _held(reader: CachedReader, namespace: str, workloads: list[Manifest]) -> list[HeldJob]:
+    """The jobs that have no Workload."""
+    try:
+        classes = {str(each["metadata"]["name"]) for each in reader.reader.listed(CLASSES[0], None, _CLASSES)}
+    except Forbidden:
+        if len(workloads) >= MOST:
+            return []  # one that is not listed may be that of the job
+        classes = None
+
+    def listed(kind: Resource, labels: str) -> list[Manifest]:
+        return reader.reader.listed(kind, namespace, MOST, labels=labels)
+
+    return held_jobs(listed, classes, owners_of(workloads))
 
 
 def _pending(reader: CachedReader, namespace: str, queue: str) -> Part[list[Manifest]]:

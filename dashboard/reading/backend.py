@@ -43,8 +43,10 @@ class UserReader(Protocol):
     def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
         """An object of the API server."""
 
-    def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[Manifest]:
-        """No more than `most` objects of the API server; `of` is a field selector."""
+    def listed(
+        self, resource: Resource, namespace: str | None, most: int, of: str = "", labels: str = ""
+    ) -> list[Manifest]:
+        """No more than `most` objects of the API server; `of` is a field selector, `labels` a label selector."""
 
     def user(self) -> str:
         """The name under which the API server knows this person. Raises Unauthorized."""

@@ -66,8 +66,12 @@ class RemoteReader:
     def stored(self, resource: Resource, namespace: str | None, name: str) -> Manifest:
         return self._api.get(resource.item(name, namespace))
 
-    def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[Manifest]:
-        found = self._api.list(resource, min(most, PAGE), namespace=namespace, field_selector=of or None)
+    def listed(
+        self, resource: Resource, namespace: str | None, most: int, of: str = "", labels: str = ""
+    ) -> list[Manifest]:
+        found = self._api.list(
+            resource, min(most, PAGE), namespace=namespace, field_selector=of or None, label_selector=labels or None
+        )
         return [*islice(found, most)]
 
     def user(self) -> str:

@@ -148,6 +148,12 @@ def _distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
+def missing(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence about an object that is named and does not exist; `known` are the names of those that do."""
+    near = close(name, known)
+    return f"{kind} {name} does not exist; " + (f"did you mean {near}?" if near else "create it or name another")
+
+
 def write_or_create(kind: str, name: str, near: Sequence[str]) -> str:
     """The fix for a reference to an object that does not exist."""
     return did_you_mean(near) if near else f"create {kind} {name}"

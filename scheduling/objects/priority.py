@@ -14,15 +14,16 @@ from policies.dialects.kueue_workload import PriorityClassReference
 from policies.dialects.reading import Manifest, metadata, text
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
+from policies.model.suggestion import missing
 
 POD_PRIORITY_CLASS = GroupKind("scheduling.k8s.io", "PriorityClass")
 
 
 class UnknownPriorityClass(PolicyError):
-    """The priority class `name` of this `kind` does not exist."""
+    """The priority class `name` of this `kind` does not exist; `known` are those that do."""
 
-    def __init__(self, kind: GroupKind, name: str):
-        super().__init__(f"{kind.kind} {name} does not exist; create it or name another")
+    def __init__(self, kind: GroupKind, name: str, known: Iterable[str] = ()):
+        super().__init__(missing(kind.kind, name, known))
         self.kind, self.name = kind, name
 
 
@@ -91,5 +92,5 @@ def priority_of(
 
 def _found(kind: GroupKind, name: str, values: Mapping[str, int]) -> WorkloadPriority:
     if name not in values:
-        raise UnknownPriorityClass(kind, name)
+        raise UnknownPriorityClass(kind, name, values)
     return WorkloadPriority(PriorityClassReference(kind.group, kind.kind, name), values[name])

@@ -55,10 +55,11 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An object that is in no queue, and why."""
+    """An object that is in no queue, and why. `queue` is the LocalQueue that it names, and would be in."""
 
     name: Name
     reason: str
+    queue: str = ""
 
 
 class Submissions:
@@ -103,10 +104,14 @@ class Submissions:
             try:
                 made = self._made(name, classes, owned)
             except PolicyError as error:
-                made = LeftOut(name, str(error))
+                made = LeftOut(name, str(error), self._queue(name))
                 self._new[name] = None
             if made is not None:
                 yield (name, made) if isinstance(made, Workload) else made
+
+    def _queue(self, name: Name) -> str:
+        manifests = self._pods[name].values() if name in self._pods else [self._submitted[name]]
+        return next(filter(None, map(queue_of, manifests)), "")
 
     def _owned(self) -> set[Name]:
         """The jobs whose Workload was submitted, too."""

@@ -68,7 +68,9 @@ class Answering:
     def stored(self, resource: Resource, namespace: str | None, name: str) -> dict[str, Any]:
         return self.ask(resource.item(name, namespace))
 
-    def listed(self, resource: Resource, namespace: str | None, most: int, of: str = "") -> list[dict[str, Any]]:
+    def listed(
+        self, resource: Resource, namespace: str | None, most: int, of: str = "", labels: str = ""
+    ) -> list[dict[str, Any]]:
         return list(self.ask(resource.collection(namespace))["items"])
 
     def user(self) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from cluster.errors import Forbidden
+from cluster.held_jobs import CLASSES
+from cluster.resource import JOBS
 from dashboard.pages.namespace import LOCAL_QUEUES
 from dashboard.pages.workload import WORKLOADS
+from tests.builders import batch_job, queued
 from tests.dashboard.people import ADMIN, Cluster, signed_in
 
 WRONG = "LocalQueue team/mian does not exist; did you mean main?"
@@ -47,3 +51,30 @@ def test_nobody_asks_for_a_queue_that_work_named_and_that_is_gone_since_it_ended
     assert [path for path in known.asked if "/localqueues/" in path and path.startswith("/v1")] == [
         "/v1/namespaces/team/localqueues/main/pendingworkloads"
     ]
+
+
+def test_a_job_whose_priority_class_does_not_exist_is_listed() -> None:
+    held = batch_job("held", {"suspend": True}, namespace="team", labels=queued("main", priority_class="hihg"))
+    runs = batch_job("runs", {"suspend": False}, namespace="team", labels=queued("main", priority_class="gone"))
+    high = {"metadata": {"name": "high"}, "value": 100}
+    known = cluster()
+    known.answers |= {JOBS.collection("team"): {"items": [held, runs]}, CLASSES[0].collection(): {"items": [high]}}
+
+    page = signed_in(known, ADMIN).get("/namespaces/team").text
+
+    assert "Job team/held" in page
+    assert "WorkloadPriorityClass hihg does not exist; did you mean high?" in page
+    assert "team/runs" not in page
+    assert "Jobs without a Workload" not in signed_in(cluster(), ADMIN).get("/namespaces/team").text
+
+
+def test_who_may_not_list_classes_is_told_whom_to_ask() -> None:
+    held = batch_job("held", {"suspend": True}, namespace="team", labels=queued("main", priority_class="hihg"))
+    known = cluster()
+    no = Forbidden(403, "Forbidden", "not for you")
+    known.answers |= {JOBS.collection("team"): {"items": [held]}, CLASSES[0].collection(): no}
+
+    page = signed_in(known, ADMIN).get("/namespaces/team").text
+
+    assert "Job team/held" in page
+    assert "ask an administrator whether WorkloadPriorityClass hihg exists" in page

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from cli.input.named import named
 from cli.input.snapshot import key_of
 from cli.report.simulations.waiting_text import explained_lines
 from reconciler.api.explanation import explanation_json
-from tests.builders import FLAVOR, queued_job
+from tests.builders import FLAVOR, batch_job, kueue, queued, queued_job, template
 from tests.cli.organisations import local, org_queue
-from tests.cli.runs import run, write
+from tests.cli.runs import kubeconfig, run, write
+from tests.cluster.fake import Reply, Seen
+from tests.reconciler.api.lists import Lists
 from tests.reconciler.api.organisation import NOW, core, organisation, waiting
 
 
@@ -177,3 +181,67 @@ def test_what_waits_until_a_moment_says_so() -> None:
         "    in a, number 1: PodsReadyTimeout: too slow",
         "    not before 2030-01-01T00:00:00Z",
     ]
+
+
+# --- jobs without a Workload
+
+
+class WithJobs(Lists):
+    """Lists batch Jobs as well."""
+
+    def __init__(self, *manifests: dict[str, Any], jobs: Sequence[dict[str, Any]]) -> None:
+        self.jobs = jobs
+        super().__init__(*manifests)
+
+    def reply_to(self, observed: Seen) -> Reply:
+        if not observed.path.endswith("/jobs"):
+            return super().reply_to(observed)
+        items = {"metadata": {"resourceVersion": "1"}, "items": [*self.jobs]}
+        return lambda handler: handler.send_json(200, items)
+
+
+def suspended(name: str, priority_class: str, queue: str = "main", **meta: Any) -> dict[str, Any]:
+    labels = queued(queue, priority_class=priority_class)
+    return batch_job(name, {"suspend": True, "template": template()}, namespace="a", labels=labels, **meta)
+
+
+URGENT = {**kueue("WorkloadPriorityClass", "urgent"), "value": 100}
+
+
+def test_a_job_whose_priority_class_does_not_exist_is_listed(tmp_path: Path) -> None:
+    has_one, fine = suspended("one", "gone"), suspended("two", "urgent")
+    runs = batch_job("runs", {"suspend": False}, namespace="a", labels=queued("main", priority_class="gone"))
+    jobs = [suspended("held", "urgnt"), suspended("other", "gone", "else"), has_one, fine, runs]
+    with closing(WithJobs(*organisation(owned("w", "one")), URGENT, jobs=jobs)) as api:
+
+        def shown(*arguments: str) -> str:
+            result = run("pending", *arguments, "--kubeconfig", kubeconfig(tmp_path, api.url))
+            assert (result.exit_code, result.stderr) == (0, "")
+            return result.stdout
+
+        held = "  Job a/held (LocalQueue main): WorkloadPriorityClass urgnt does not exist; did you mean urgent?\n"
+        other = (
+            "  Job a/other (LocalQueue else): WorkloadPriorityClass gone does not exist; create it or name another\n"
+        )
+        assert shown().endswith(f"without a Workload: 2 pending\n{held}{other}")
+        assert shown("-n", "a").endswith(f"without a Workload: 2 pending\n{held}{other}")
+        assert shown("a/main").endswith(f"without a Workload: 1 pending\n{held}")
+        assert shown("a").endswith(f"without a Workload: 1 pending\n{held}"), "ClusterQueue a"
+        (first, _) = json.loads(shown("-o", "json"))["withoutWorkload"]
+        assert (first["name"], first["localQueueName"]) == ("held", "main")
+
+
+def test_a_job_in_files_that_cannot_be_queued_is_listed(tmp_path: Path) -> None:
+    job, free = queued_job("held", "small", 1), queued_job("free", "small", 1)
+    job["metadata"]["labels"] |= queued("small", priority_class="urgnt")
+    free["metadata"]["labels"] = {}
+    file = write(tmp_path / "a.yaml", FLAVOR, URGENT, org_queue("small", 4), local("small"), job, free)
+
+    shown = run("pending", "--against", f"files:{file.parent}").stdout
+
+    assert shown == (
+        "without a Workload: 1 pending\n"
+        "  Job ns/held (LocalQueue small): WorkloadPriorityClass urgnt does not exist; did you mean urgent?\n"
+    )
+    assert run("pending", "ns/small", "--against", f"files:{file.parent}").stdout.endswith(shown)
+    assert "held" not in run("pending", "-n", "else", "--against", f"files:{file.parent}").stdout

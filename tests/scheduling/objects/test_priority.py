@@ -34,7 +34,9 @@ def test_without_a_name_the_lowest_global_default_counts_and_the_name_breaks_a_t
 
 
 def test_a_class_that_does_not_exist_is_told() -> None:
-    with pytest.raises(UnknownPriorityClass, match="WorkloadPriorityClass silver does not exist"):
+    with pytest.raises(
+        UnknownPriorityClass, match="WorkloadPriorityClass silver does not exist; create it or name another"
+    ):
         priority_of(CLASSES, workload_class="silver")
     with pytest.raises(UnknownPriorityClass, match="PriorityClass gold does not exist"):
         priority_of(CLASSES, job_class="gold")

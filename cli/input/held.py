@@ -1,0 +1,48 @@
+"""Jobs that wait and are in no list of pending Workloads, since they have no Workload: in a cluster, and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import TYPE_CHECKING
+
+from cli.input.login import ClusterLogin
+from scheduling.simulation.submissions import LeftOut
+
+if TYPE_CHECKING:
+    from cluster.held_jobs import HeldJob
+
+
+def of_cluster(
+    login: ClusterLogin, namespace: str | None, queued: Container[tuple[str, str, str]] | None = None
+) -> list[HeldJob]:
+    """Those of a namespace, or of all.
+
+    `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
+    Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
+    """
+    from cluster.errors import Forbidden
+    from cluster.held_jobs import CLASSES, held_jobs, owners_of
+    from cluster.sources import WORKLOADS
+    from policies.dialects.reading import metadata
+
+    with login.connected() as cluster:
+        try:
+            classes = {str(metadata(each)["name"]) for each in cluster.list(cluster.newest(CLASSES))}
+        except Forbidden:
+            classes = None
+        if queued is None:
+            queued = owners_of(cluster.list(cluster.newest(WORKLOADS), namespace=namespace))
+        return held_jobs(
+            lambda kind, labels: cluster.list(kind, namespace=namespace, label_selector=labels), classes, queued
+        )
+
+
+def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[HeldJob]:
+    """Those that name a queue, and cannot be made a Workload of."""
+    from cluster.held_jobs import HeldJob
+
+    return [
+        HeldJob(each.name.kind, each.name.namespace, each.name.name, each.queue, each.reason)
+        for each in sorted(left_out, key=lambda each: (each.name.key, each.name.kind))
+        if each.queue and namespace in (None, each.name.namespace)
+    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 README = Path(__file__).parents[3] / "README.md"
 _BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_ELSEWHERE = re.compile(r"(?:kind|docker|pipx) ")
+_ELSEWHERE = re.compile(r"(?:kind|docker|python3 -m venv) ")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ def test_a_class_that_does_not_exist_is_told() -> None:
         UnknownPriorityClass, match="WorkloadPriorityClass silver does not exist; create it or name another"
     ):
         priority_of(CLASSES, workload_class="silver")
+    with pytest.raises(UnknownPriorityClass, match=r"WorkloadPriorityClass gld does not exist; did you mean gold\?"):
+        priority_of(CLASSES, workload_class="gld")
     with pytest.raises(UnknownPriorityClass, match="PriorityClass gold does not exist"):
         priority_of(CLASSES, job_class="gold")
 

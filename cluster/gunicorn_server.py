@@ -40,7 +40,7 @@ def run(application: BaseApplication) -> int:
 class OneWorker(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn's application. A server adds its settings of gunicorn, and `load`, which the worker calls."""
 
-    def chosen(self) -> Mapping[str, Any]:
+    def gunicorn_settings(self) -> Mapping[str, Any]:
         """Settings of gunicorn, beside those that every server here has; called once, by `__init__`."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class OneWorker(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "worker_tmp_dir": str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None,
             "logger_class": _Log,
         }
-        for name, value in (common | dict(self.chosen())).items():
+        for name, value in (common | dict(self.gunicorn_settings())).items():
             self.cfg.set(name, value)
 
 

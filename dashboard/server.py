@@ -1,4 +1,4 @@
-"""gunicorn as a library: one worker process with threads, so that what is kept is kept once."""
+"""Run the dashboard in gunicorn with one threaded worker process, so that its caches exist only once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GRACE = 20
 def serve(settings: DashboardSettings, open_backend: Callable[[], Backend], announce: Callable[[str], None]) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
-    `open_backend` and `announce` are called in the worker process; the second gets the address. Raises BadCertificate.
+    `open_backend` and `announce` are called in the worker process; `announce` receives the URL. Raises BadCertificate.
     """
     return run(_Application(settings, open_backend, announce))
 
@@ -48,7 +48,7 @@ class _Application(OneWorker):
     def address(self) -> tuple[str, int]:
         return self.settings.host, self.settings.port
 
-    def chosen(self) -> dict[str, Any]:
+    def gunicorn_settings(self) -> dict[str, Any]:
         settings = self.settings
         chosen: dict[str, Any] = {
             "worker_class": BoundedWorker,
@@ -69,7 +69,7 @@ class _Application(OneWorker):
         return chosen
 
     def load(self) -> Flask:
-        """Called in the worker."""
+        """Create the app. gunicorn calls this in the worker."""
         return create_app(self.settings, self._open_backend())
 
     def _context(self, _config: object, _default: object) -> ssl.SSLContext:

@@ -94,7 +94,7 @@ class _Application(OneWorker):
     def address(self) -> tuple[str, int]:
         return self.settings.host, self.settings.port
 
-    def chosen(self) -> dict[str, Any]:
+    def gunicorn_settings(self) -> dict[str, Any]:
         settings = self.settings
         return {
             "worker_class": FrontWorker,

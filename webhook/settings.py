@@ -49,10 +49,13 @@ class WebhookSettings:
     """Lowest TLS version: 1.3 or 1.2."""
 
     client_ca: Path | None = None
-    """File with the authorities of client certificates, PEM; reloaded when it changes. Other clients are not served."""
+    """File with the authorities of client certificates, PEM; reloaded when it changes.
+
+    Clients without such a certificate are refused; see `converts_for_all`.
+    """
 
     client_names: tuple[str, ...] = ()
-    """Common or alternative names; a client certificate must have one of them. Empty: any name."""
+    """Accepted common names or SANs of client certificates. Empty: any."""
 
     converts_for_all: bool = True
     """Whether conversion needs no client certificate."""
@@ -61,7 +64,10 @@ class WebhookSettings:
     """Requests judged at the same time."""
 
     body_limit: int = 8 * 1024 * 1024
-    """Longest request body, in bytes. The API server accepts objects of 3 MiB, and a review has the old and the new."""
+    """Longest request body, in bytes.
+
+    The API server accepts objects of 3 MiB, and an AdmissionReview contains the old and the new object.
+    """
 
     conversion_limit: int = 16 * 1024 * 1024
     """Longest body of a conversion, in bytes: several objects may be in one request."""
@@ -79,16 +85,19 @@ class WebhookSettings:
     """The longest time for a request to arrive, and for its response to be read, in seconds."""
 
     bytes_in_flight: int = 32 * 1024 * 1024
-    """Bytes of bodies held at a time, except those of up to 64 KiB. Requests beyond that are answered with 429."""
+    """Total bytes of request bodies in memory; bodies up to 64 KiB do not count. Requests beyond that get a 429."""
 
     patience_seconds: float = 0.0
-    """How long a refusal that depends on other objects waits for changes of them, in seconds; 0 for a fixed cache."""
+    """How long a refusal that depends on other objects waits for the cache to change before it is final, in seconds.
+
+    Use 0 if the cache never changes.
+    """
 
     drain_seconds: float = 5.0
     """After SIGTERM: how long new requests are still accepted while /readyz already fails, in seconds."""
 
     graceful_seconds: int = 20
-    """After that: how long requests in flight may take, in seconds."""
+    """After the drain: how long requests in flight may take, in seconds."""
 
     log_one_allowed_in: int = 100
     """One in this many requests without a finding is logged; 1 logs all."""
@@ -110,6 +119,6 @@ class WebhookSettings:
         if min(self.handshake_seconds, self.request_seconds) <= 0:
             raise ValueError("handshake_seconds and request_seconds must be more than 0")
         if self.client_names and not self.client_ca:
-            raise ValueError("client_names need client_ca")
+            raise ValueError("client_names requires client_ca")
         if self.bytes_in_flight < max(self.body_limit, self.conversion_limit):
             raise ValueError("bytes_in_flight must be enough for a body of body_limit or conversion_limit")

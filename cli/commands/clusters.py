@@ -1,4 +1,4 @@
-"""List the worker clusters of MultiKueue: connection, errors, and the work there."""
+"""List the MultiKueue worker clusters, with their connection state, errors and number of workloads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def clusters(
     reconciler: reconciler_api.Server | None,
     output: str,
 ) -> None:
-    """List the worker clusters of MultiKueue: connection, since when, errors, and the work there.
+    """List the MultiKueue worker clusters, with their connection state, errors and number of workloads.
 
     The command reads the manager cluster with your own rights. Only its reconciler knows when a worker cluster last
     answered and what is free there; with --reconciler the command asks it, at /v1/clusters.
@@ -44,7 +44,7 @@ def clusters(
 
 
 def _read(against: Against) -> dict[str, Any]:
-    """Raises OutOfReach."""
+    """Read the stored MultiKueueClusters. Raises OutOfReach if the cluster cannot be read."""
     from cluster.errors import ClusterError  # here, since these take long to load
     from reconciler.multikueue.stored_clusters import stored_clusters
 
@@ -62,7 +62,11 @@ def _text(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _lines(each: dict[str, Any]) -> Iterator[str]:
-    """Only a reconciler answers with `lastSeen`, `free` and more, only stored objects have `configs` and `reason`."""
+    """The lines for one worker cluster.
+
+    `lastSeen`, `free`, `nextAttempt`, `credentialsEnd` and `unread` can be present only if the reconciler answered;
+    `configs` and `reason` only if the objects were read from the API server.
+    """
     since = f" since {each['since']}" if each["since"] else ""
     last = f", last seen {each['lastSeen']}" if each.get("lastSeen") else ""
     configs = f" ({', '.join(each['configs']) or 'no MultiKueueConfig'})" if "configs" in each else ""

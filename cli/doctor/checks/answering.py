@@ -1,4 +1,4 @@
-"""The whole way from the API server to the webhook, by a request that the webhook refuses and nobody stores."""
+"""Check that the API server reaches the webhook, with a dry run that the webhook must refuse."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def webhook_answers(target: CheckedCluster) -> Iterator[CheckResult]:
     try:
         target.cluster.create(resource.collection(), trial, dry_run=True)
     except ApiError as error:
-        yield judged_answer(error)
+        yield answer_result(error, trial["kind"])
     else:
-        yield judged_answer(None)
+        yield answer_result(None, trial["kind"])
 
 
 def _trial(groups: frozenset[str]) -> tuple[Resource | None, dict[str, Any]]:
-    """A node that is its own parent."""
+    """The resource and a manifest of a Cohort or Queue that is its own parent, which the webhook must refuse."""
     from cluster.sources import FOLLOWED  # here, since it takes long to load
 
     name = f"quotree-doctor-{uuid4().hex[:8]}"
@@ -57,18 +57,20 @@ def _trial(groups: frozenset[str]) -> tuple[Resource | None, dict[str, Any]]:
     return None, {}
 
 
-def judged_answer(error: ApiError | None) -> CheckResult:
-    """What the API server said to a dry run of a node that is its own parent."""
+def answer_result(error: ApiError | None, kind: str) -> CheckResult:
+    """Convert the API server's response to the dry run into a check result; `error` is None if the dry run passed."""
+    trial = f"a {kind} that is its own parent"
     if error is None:
-        message = "a Cohort that is its own parent passed a dry run: no webhook was called, or parent-cycle is off"
+        message = f"{trial} passed a dry run: no webhook was called, or parent-cycle is off"
         return warning(
             "", message, "see webhook-configurations; `failurePolicy: Ignore` lets all pass while it is down"
         )
     if refused := _REFUSED.search(error.message):
-        return ok(refused[1], "refused a Cohort that is its own parent, as it should")
+        return ok(refused[1], f"refused {trial}, as it should")
     if failed := _FAILED.search(error.message):
         fix = next((fix for sign, fix in _FIXES if sign in error.message), "see the webhook's logs")
         return failure(failed[1], f"the API server cannot ask it: {error.message}", fix)
     if isinstance(error, Forbidden):
-        return skipped("", f"a dry run needs the right to create what it tries: {error.message}")
-    return warning("", f"something else refused the dry run: {error.message}", "see what it says")
+        return skipped("", f"a dry run needs permission to create the object: {error.message}")
+    message = f"the dry run was refused, but not by Quotree: {error.message}"
+    return warning("", message, "follow the message of that webhook or policy")

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions: installed, served, in a version that Quotree reads."""
+"""Check that CRDs are installed and served in a version that Quotree reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def _followed() -> Iterator[tuple[str, Sequence[Resource]]]:
 def judged_definitions(
     wanted: Mapping[str, Sequence[Resource]], found: Mapping[str, Manifest]
 ) -> Iterator[CheckResult]:
-    """By the names of the definitions: in which versions each is read, and what is installed."""
+    """Compare the CRDs that Quotree needs with the installed ones.
+
+    `wanted`: name of a CRD to the versions that Quotree reads; `found`: name to manifest.
+    """
     for group in dict.fromkeys(versions[0].group for versions in wanted.values()):
         names = [name for name, versions in wanted.items() if versions[0].group == group]
         if not any(name in found for name in names):
@@ -57,13 +60,12 @@ def _judged(name: str, versions: Sequence[Resource], definition: Manifest | None
     served = [str(each.get("name")) for each in parts if each.get("served") is True]
     if not set(read) & set(served):
         message = f"is served as {', '.join(served) or 'nothing'}, and Quotree reads {', '.join(read)}"
-        yield failure(subject, message, f"use versions of {project} and Quotree that go together")
+        yield failure(subject, message, f"use compatible versions of {project} and Quotree")
     conditions = map(mapping, mapping(definition.get("status")).get("conditions") or ())
     states = {str(each.get("type")): each for each in conditions}
     if states.get("Established", {}).get("status") != "True":
         message = str(states.get("NamesAccepted", {}).get("message") or "it is not established yet")
-        yield failure(
-            subject, f"is not served: {message}", "see `kubectl describe` of it; another one may have its names"
-        )
+        fix = f"run `kubectl describe crd {name}`; another CRD may already use its names"
+        yield failure(subject, f"is not served: {message}", fix)
     if states.get("Terminating", {}).get("status") == "True":
         yield failure(subject, "is being deleted, and its objects with it", "see what deletes it, and apply it again")

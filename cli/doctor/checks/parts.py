@@ -136,7 +136,7 @@ def _of_move(tree: PartTree, away: Sequence[PartNode], wanted: str, now: datetim
         return warning(subject, f"part {wanted} has not asked for all that {parts} still holds of it", fix)
     if now - min(asked) > _LONG:
         message = f"part {wanted} has asked {parts} for it since {min(asked):%Y-%m-%d %H:%M:%S} UTC: no part decides"
-        return warning(subject, message, f"see the logs of {parts}: a write about its work may be under way for ever")
+        return warning(subject, message, f"see the logs of {parts}: one of its writes may be stuck")
     return ok(subject, f"{parts} hands it over to {wanted}")
 
 

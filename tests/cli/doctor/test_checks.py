@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from certs.pki import new_authority, new_server
-from cli.doctor.checks.answering import judged_answer
+from cli.doctor.checks.answering import answer_result
 from cli.doctor.checks.certificates import judged_caller, judged_configuration, judged_expiry
 from cli.doctor.checks.definitions import judged_definitions
 from cli.doctor.checks.health import judged_metrics
@@ -170,7 +170,14 @@ def test_of_overlapping_authorities_the_newest_counts() -> None:
     ],
 )
 def test_the_answer_to_a_trial(error: ApiError | None, state: str) -> None:
-    assert states(judged_answer(error)) == [state]
+    assert states(answer_result(error, "Cohort")) == [state]
+
+
+def test_the_result_of_a_trial_names_the_kind_that_was_sent() -> None:
+    refused = Forbidden(403, "Forbidden", 'admission webhook "a.quotree.dev" denied the request: no')
+
+    assert answer_result(refused, "Queue").message == "refused a Queue that is its own parent, as it should"
+    assert answer_result(None, "Queue").message.startswith("a Queue that is its own parent passed")
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,9 @@ _DIALECTS = {"Kueue": ("Kueue", "KEP"), "Volcano": ("Volcano",), "YuniKorn": ("Y
 _EVERY = "Every dialect"
 _DOES = {Severity.ERROR: "refuses", Severity.WARNING: "warns", Severity.INFO: "informs", None: "-"}
 _ABOUT = """\
-*Source* names where the rule comes from: numbers such as Q13 are those of Volcano's webhook checks as we count them, a
-KEP or an issue is upstream's own. *Strict* and *compat* are the most that the rule does under the profile, as its cases
-show: it refuses a change, warns of it, or informs. *Default* is the action where the configuration says
-nothing; the pages have the cases. What is *also a policy* holds while the webhook is down.
+*Source* names where the rule comes from: a webhook and its check, a KEP, or an issue of the project.
+*Strict* and *compat* are the most that the rule does under the profile, as its cases show: it refuses a change, warns
+of it, or informs. *Default* is the action if the configuration does not set one; the pages have the cases. What is *also a policy* holds while the webhook is down.
 """
 _HEAD = "| rule | source | strict | compat | default | also a policy | what is wrong |"
 
@@ -65,7 +64,8 @@ def _cases(rule: Rule) -> list[dict[str, Any]]:
 def _case_list(rule: Rule) -> Iterator[str]:
     found = _cases(rule)
     if found:
-        yield f"\n## Cases\n\nOf `tests/policies/rules/cases/{rule.id}.yaml`, each with the worst that the rule says.\n"
+        path = f"tests/policies/rules/cases/{rule.id}.yaml"
+        yield f"\n## Cases\n\nFrom `{path}`; each case shows the most severe result of the rule.\n"
     for case in found:
         said = _worst(Severity(finding["severity"]) for finding in case["findings"])
         profile = "" if case.get("profile", "strict") == "strict" else " (compat)"

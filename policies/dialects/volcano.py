@@ -222,12 +222,12 @@ def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Que
 
 
 def moved(before: Queue | None, after: Queue) -> bool:
-    """Created or moved to another parent: when Volcano's webhook checks the place in the tree (Q7 to Q10)."""
+    """Whether the queue is new or has another parent. Only then does Volcano's webhook check its place in the tree."""
     return before is None or before.parent != after.parent
 
 
 def reshaped(before: Queue | None, after: Queue) -> bool:
-    """When Volcano's webhook compares amounts up and down the tree (Q12 to Q16)."""
+    """Whether Volcano's webhook compares the amounts of the queue with those of its ancestors and descendants."""
     return (
         before is None
         or moved(before, after)

@@ -1,4 +1,4 @@
-"""The spec of a Volcano Job: tasks, policies, volumes. Source: batch.volcano.sh/v1alpha1, Volcano J1 to J3."""
+"""The spec of a Volcano Job: tasks, policies, volumes. Source: batch.volcano.sh/v1alpha1."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _hierarchy(manifest: Manifest) -> Patch:
 
 
 def _pod_group(manifest: Manifest, forest: Forest) -> Patch:
-    """The queue that the namespace names, where the PodGroup names none of its own. Source: Volcano P2."""
+    """The queue that the namespace names, if the PodGroup names none. Source: Volcano's webhook podgroups/mutate."""
     if mapping(manifest.get("spec")).get("queue") not in (None, "", "default"):
         return []
     namespace = forest.get(Ref(*core.NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))

@@ -186,12 +186,12 @@ def _limits_down(root: ConfiguredQueue) -> Iterator[Problem]:
     for queue in root.walk():
         for limit in queue.limits:
             yield from structure.bad_amounts(limit.max_resources, queue.path, queue.path)
-    yield from limits.limits_above_ancestor(root)
+    yield from limits.limits_exceeding_ancestor(root)
 
 
 def _queue_limits(queue: ConfiguredQueue) -> Iterator[Problem]:
     yield from limits.limits_by_themselves(queue.limits, queue.path)
-    yield from limits.limits_above_queue(queue)
+    yield from limits.limits_exceeding_queue(queue)
 
 
 def _queues(root: ConfiguredQueue) -> Iterator[Problem]:
@@ -221,7 +221,7 @@ PIECES: dict[str, Callable[[Data], Iterable[Problem]]] = {
     "queueResources": _of_queue(_quotas),
     "queueMaxApplications": _of_queue(quotas.applications_above_queue),
     "limitResources": _of_queue(_limits_down),
-    "limitMaxApplications": _of_queue(limits.limits_above_ancestor),
+    "limitMaxApplications": _of_queue(limits.limits_exceeding_ancestor),
     "queueLimits": _of_queue(_queue_limits),
     "queues": _of_queue(_queues),
     "queuesStructure": _structure,

@@ -9,7 +9,10 @@ def rows(*rules: str) -> list[str]:
 
 
 def test_the_index_says_what_the_rule_does_under_each_profile() -> None:
-    assert "| Volcano Q4 | refuses | refuses | deny | yes |" in rows("deserved-exceeds-capability")[0]
+    assert (
+        "| Volcano's webhook queues/validate: deserved and capability | refuses | refuses | deny | yes |"
+        in rows("deserved-exceeds-capability")[0]
+    )
     assert "| refuses | informs | deny |  |" in rows("guaranteed-exceeds-quota")[0]
     assert "| warns | informs | warn |  |" in rows("cluster-queue-missing")[0]
 

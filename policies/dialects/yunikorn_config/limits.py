@@ -1,4 +1,4 @@
-"""Limits on users and groups: each list on its own, against its queue, and down the tree. L1-L12."""
+"""Checks of user and group limits: each list by itself, each limit against its queue and against ancestor queues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FITS = {"user": user_fits, "group": group_fits}
 
 
 def partition_limits(partition: Partition) -> Iterator[Problem]:
-    """L1-L9 of every queue's list, and of the partition's own where root has another."""
+    """Check the limits of each queue, and those of the partition if they differ from those of root."""
     if partition.root is None:
         return
     if partition.limits and partition.limits != partition.root.limits:
@@ -34,7 +34,7 @@ def _limits_of(queue: ConfiguredQueue) -> Iterator[Problem]:
 
 
 def limits_by_themselves(limits: tuple[Limit, ...], whose: str) -> Iterator[Problem]:
-    """L1-L9."""
+    """Check one list of limits: names, duplicates, the order of `*`, and limits that limit nothing."""
     seen: dict[str, dict[str, int]] = {"user": {}, "group": {}}
     for limit in limits:
         label = f"limit {limit.name!r} of {whose}"
@@ -66,7 +66,10 @@ def _names(names: tuple[Text, ...], kind: str, whose: str, seen: dict[str, int])
 
 
 def _lonely(limit: Limit, whose: str, seen: Mapping[str, int]) -> Iterator[Problem]:
-    """`*` for groups means all others together; without a named group before it, that is the queue itself."""
+    """The group `*` limits all groups that are not named, together.
+
+    If no group is named, that is the same as a limit of the queue.
+    """
     if len(seen) == 1:
         place = next(group for group in limit.groups if group.text == WILDCARD)
         message = f"the limits of {whose} name the group {WILDCARD}, but no other group before it"
@@ -87,16 +90,19 @@ def _nothing(limit: Limit, label: str, whose: str) -> Iterator[Problem]:
         yield Problem(limit.field, limit.line, message, "add maxapplications or maxresources", subject, follows=follows)
 
 
-# -- against the queue, and down the tree ------------------------------------------------------------------------------
+# -- against the queue and its ancestors -------------------------------------------------------------------------------
 
 
-def limits_above_queue(queue: ConfiguredQueue) -> Iterator[Problem]:
-    """L10. The max of root is not configured, so that its limits have none to exceed."""
+def limits_exceeding_queue(queue: ConfiguredQueue) -> Iterator[Problem]:
+    """Check each limit against the max of its queue.
+
+    Root has no configured max, so only its applications are compared.
+    """
     for limit in queue.limits:
-        yield from limit_above_queue(limit, queue)
+        yield from limit_exceeding_queue(limit, queue)
 
 
-def limit_above_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Problem]:
+def limit_exceeding_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Problem]:
     label = f"limit {limit.name!r} of {queue.path}"
     who = ",".join(name.text for name in (*limit.users, *limit.groups))
     most = queue.max_applications
@@ -126,41 +132,41 @@ def limit_above_queue(limit: Limit, queue: ConfiguredQueue) -> Iterator[Problem]
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """What a name may have in the queues above: the smallest amounts, and the nearest queue that limits it."""
+class _InheritedLimit:
+    """The effective limit that a user or group inherits: the least amounts, and the nearest ancestor with a limit."""
 
     amounts: Amounts
     applications: int
     queue: ConfiguredQueue
 
 
-def limits_above_ancestor(root: ConfiguredQueue) -> Iterator[Problem]:
-    """L11 and L12: a name against its own limit above, or against `*` where it has none above."""
-    yield from _below(root, ChainMap())
+def limits_exceeding_ancestor(root: ConfiguredQueue) -> Iterator[Problem]:
+    """Check the limit of each user and group against the one inherited from ancestors, or against their `*`."""
+    yield from _check_subtree(root, ChainMap())
 
 
-def _below(queue: ConfiguredQueue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Problem]:
-    if not held and not _has_limits(queue):
+def _check_subtree(queue: ConfiguredQueue, inherited: ChainMap[tuple[str, str], _InheritedLimit]) -> Iterator[Problem]:
+    if not inherited and not _has_limits(queue):
         return
-    own: dict[tuple[str, str], _Held] = {}
+    own: dict[tuple[str, str], _InheritedLimit] = {}
     for limit in queue.limits:
         wanted = amounts(limit.max_resources)
         for kind, names in (("user", limit.users), ("group", limit.groups)):
             for name in names:
-                above = held.get((kind, name.text)) or held.get((kind, WILDCARD))
-                if above is None:
-                    own[kind, name.text] = _Held(wanted, limit.max_applications, queue)
+                limit_of_ancestor = inherited.get((kind, name.text)) or inherited.get((kind, WILDCARD))
+                if limit_of_ancestor is None:
+                    own[kind, name.text] = _InheritedLimit(wanted, limit.max_applications, queue)
                     continue
-                yield from _above(limit, wanted, kind, name, queue, above)
-                applications = min(filter(None, (limit.max_applications, above.applications)), default=0)
-                own[kind, name.text] = _Held(least(wanted, above.amounts), applications, queue)
-    down = ChainMap(own, *held.maps)  # no copy, however many names there are above
+                yield from _exceeds_ancestor(limit, wanted, kind, name, queue, limit_of_ancestor)
+                applications = min(filter(None, (limit.max_applications, limit_of_ancestor.applications)), default=0)
+                own[kind, name.text] = _InheritedLimit(least(wanted, limit_of_ancestor.amounts), applications, queue)
+    down = ChainMap(own, *inherited.maps)  # no copy, however many names the ancestors limit
     for child in queue.queues:
-        yield from _below(child, down)
+        yield from _check_subtree(child, down)
 
 
 def _has_limits(queue: ConfiguredQueue) -> bool:
-    """Whether the queue, or one below it, has any."""
+    """Whether the queue or a descendant has any limits."""
     known: bool | None = remembered(queue, "limits")
     if known is None:
         known = bool(queue.limits) or any(map(_has_limits, queue.queues))
@@ -168,27 +174,27 @@ def _has_limits(queue: ConfiguredQueue) -> bool:
     return known
 
 
-def _above(
-    limit: Limit, wanted: Amounts, kind: str, name: Text, queue: ConfiguredQueue, above: _Held
+def _exceeds_ancestor(
+    limit: Limit, wanted: Amounts, kind: str, name: Text, queue: ConfiguredQueue, ancestor: _InheritedLimit
 ) -> Iterator[Problem]:
     who = f"{kind} {name.text} in {queue.path}"
-    for resource in over(wanted, above.amounts):
-        place, most = limit.max_resources[resource].written, shown(resource, above.amounts[resource])
+    for resource in over(wanted, ancestor.amounts):
+        place, most = limit.max_resources[resource].written, shown(resource, ancestor.amounts[resource])
         yield Problem(
             place.field,
             place.line,
-            f"{who} may have {resource}={place.text}, but at most {most} in {above.queue.path} above",
+            f"{who} may have {resource}={place.text}, but at most {most} in the ancestor {ancestor.queue.path}",
             f"lower it to {most} or less",
             f"{who} {resource}",
-            wanted[resource] - above.amounts[resource],
+            wanted[resource] - ancestor.amounts[resource],
         )
-    most_applications = above.applications
+    most_applications = ancestor.applications
     if most_applications and not 0 < limit.max_applications <= most_applications:
         has = f"{limit.max_applications} applications" if limit.max_applications else "any number of applications"
         yield Problem(
             f"{limit.field}.maxapplications",
             limit.line,
-            f"{who} may have {has}, but at most {most_applications} in {above.queue.path} above",
+            f"{who} may have {has}, but at most {most_applications} in the ancestor {ancestor.queue.path}",
             f"set maxapplications to a number from 1 to {most_applications}",
             f"{who} applications",
             limit.max_applications - most_applications if limit.max_applications else 2**64,

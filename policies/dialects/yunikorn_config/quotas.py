@@ -1,4 +1,4 @@
-"""The sums and bounds of a tree: guaranteed, max and maxapplications. Q5-Q9."""
+"""The sums and bounds of a tree: guaranteed, max and maxapplications."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def whole(resources: Resources | None, name: str) -> tuple[str, ...]:
 
 
 def guaranteed_above_max(root: ConfiguredQueue) -> Iterator[Problem]:
-    """Q5, and the same for child templates, which YuniKorn does not check."""
+    """Check guaranteed against max in each queue, and in child templates, which YuniKorn does not check."""
     return throughout(root, _guaranteed_within_max)
 
 
@@ -78,7 +78,10 @@ class _Most:
 
 
 def max_above_parent(root: ConfiguredQueue) -> Iterator[Problem]:
-    """Q6: against the smallest max on the path; for child templates too, which YuniKorn does not check."""
+    """Check each max against the smallest max of the ancestors.
+
+    Child templates are checked too; YuniKorn does not check them.
+    """
     yield from _max_below(root, {})
 
 
@@ -134,7 +137,10 @@ class _Sums:
 
 
 def guaranteed_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
-    """Q7 and Q8, and what YuniKorn misses: a guarantee on one type hides the children's on others."""
+    """Check the sum of the children's guarantees against the guarantee of the queue and the least max on its path.
+
+    YuniKorn misses one case: a guarantee for one resource hides the children's guarantees for others.
+    """
     yield from _guaranteed_below(root, {})
 
 
@@ -244,7 +250,7 @@ def _exceeded(
 
 
 def applications_above_queue(root: ConfiguredQueue) -> Iterator[Problem]:
-    """Q9: below a queue with maxapplications every child has its own, no larger."""
+    """Check that below a queue with maxapplications every child has its own, which is not larger."""
     return throughout(root, _applications_within)
 
 

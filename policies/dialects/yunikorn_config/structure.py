@@ -1,6 +1,6 @@
 """Faults of the structure that YuniKorn's validation refuses: partitions, the root, names, ACLs, amounts, node sorting.
 
-P1, P2, P4-P6 and Q1-Q4 of the specification. Each check yields every fault.
+Each check yields every fault.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def problems(config: Config) -> Iterator[Problem]:
         yield from quotas.max_above_parent(root)
         yield from quotas.guaranteed_above_queue(root)
         yield from quotas.applications_above_queue(root)
-        yield from throughout(root, limits.limits_above_queue)
-        yield from limits.limits_above_ancestor(root)
+        yield from throughout(root, limits.limits_exceeding_queue)
+        yield from limits.limits_exceeding_ancestor(root)
 
 
 def refusals(config: Config) -> list[Problem]:

@@ -56,7 +56,7 @@ _OF_NODES = joined(_BAD_QUOTAS, _BAD_WEIGHT)
 
 @rule(
     "bad-quantity",
-    source="Kubernetes quantities; Kueue's webhooks; Volcano Q2",
+    source="Kubernetes quantities; Kueue's webhooks; Volcano's webhook queues/validate",
     kinds=READERS,
     alone=True,
     cel=[Expression((QUEUE,), _BAD_AMOUNTS, AMOUNTS), Expression((COHORT, CLUSTER_QUEUE), _OF_NODES, GROUPS)],

@@ -14,7 +14,12 @@ from policies.model.objects import Node
 _NAMED = 10  # children that a message lists; the rest are counted
 
 
-@rule("delete-with-children", source="Volcano Q20; Kueue issue 3644", kinds=(COHORT, QUEUE), only=Occasion.DELETION)
+@rule(
+    "delete-with-children",
+    source="Volcano's webhook queues/validate: deletion; Kueue issue 3644",
+    kinds=(COHORT, QUEUE),
+    only=Occasion.DELETION,
+)
 def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     """A node is deleted while other nodes still have it as their parent.
 

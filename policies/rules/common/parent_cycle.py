@@ -15,7 +15,12 @@ _WHOLE = 40  # members of a cycle that a message shows
 _NAMED = 6  # members that a fix offers
 
 
-@rule("parent-cycle", source="KEP-79; Volcano Q7 and gap C1", kinds=(COHORT, CLUSTER_QUEUE, QUEUE), only=Occasion.CYCLE)
+@rule(
+    "parent-cycle",
+    source="KEP-79; Volcano's webhook queues/validate: self parent; Volcano issue 5807",
+    kinds=(COHORT, CLUSTER_QUEUE, QUEUE),
+    only=Occasion.CYCLE,
+)
 def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
     """The parents of a node lead back to it.
 

@@ -17,7 +17,7 @@ _NAMED = 8  # leaves that a message offers
 
 @rule(
     "submit-to-parent",
-    source="Volcano hierarchical queue, story 2; J1; KEP-79: a Cohort takes no workloads",
+    source="Volcano hierarchical queue, story 2; webhook jobs/validate; KEP-79: a Cohort takes no workloads",
     kinds=(JOB, POD_GROUP, POD, LOCAL_QUEUE),
 )
 def submit_to_parent(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:

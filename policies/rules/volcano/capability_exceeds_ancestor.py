@@ -14,7 +14,11 @@ from policies.model.quantity import Quantity
 from policies.rules.volcano._volcano_resources import counted
 
 
-@rule("capability-exceeds-ancestor", source="Volcano Q12, Q15 and gap C3", kinds=(QUEUE,))
+@rule(
+    "capability-exceeds-ancestor",
+    source="Volcano's webhook queues/validate: capability of ancestors and descendants",
+    kinds=(QUEUE,),
+)
 def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
     """A queue, or one below it, has a higher capability than the nearest queue above that limits the resource.
 

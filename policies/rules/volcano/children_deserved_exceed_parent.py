@@ -11,7 +11,7 @@ from policies.rules.volcano._children_sums import DESERVED, exceeded
 
 @rule(
     "children-deserved-exceed-parent",
-    source="Volcano hierarchical queue: webhook checks; Q14 and Q16",
+    source="Volcano hierarchical queue: webhook queues/validate, sum of deserved",
     kinds=(QUEUE,),
 )
 def children_deserved_exceed_parent(proposal: Proposal) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from policies.rules.volcano._children_sums import GUARANTEE, exceeded
 
 @rule(
     "children-guarantee-exceeds-parent",
-    source="Volcano hierarchical queue: webhook checks; Q13 and Q16",
+    source="Volcano hierarchical queue: webhook queues/validate, sum of guarantee",
     kinds=(QUEUE,),
 )
 def children_guarantee_exceeds_parent(proposal: Proposal) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ _DEFAULT = queue_ref("default")
 
 @rule(
     "default-queue-as-parent",
-    source="Volcano section 4; J1",
+    source="Volcano's webhook jobs/validate: only leaves take work",
     kinds=(QUEUE,),
     default=Action.WARN,
     only=Occasion.PLACEMENT,

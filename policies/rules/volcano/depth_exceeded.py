@@ -11,7 +11,7 @@ from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding
 _BEYOND = 100  # levels beyond the limit that are counted; a longer chain is reported as one of about a hundred
 
 
-@rule("depth-exceeded", source="Volcano Q8 and gap C2: --max-queue-depth", kinds=(QUEUE,))
+@rule("depth-exceeded", source="Volcano's webhook queues/validate: --max-queue-depth", kinds=(QUEUE,))
 def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano queue, or one below it, would be deeper than allowed.
 

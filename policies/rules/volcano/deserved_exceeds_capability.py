@@ -35,7 +35,7 @@ variables.deserved.filter(r, {_both("")}
 
 @rule(
     "deserved-exceeds-capability",
-    source="Volcano Q4",
+    source="Volcano's webhook queues/validate: deserved and capability",
     kinds=(QUEUE,),
     alone=True,
     cel=[Expression((QUEUE,), _CEL, AMOUNTS)],

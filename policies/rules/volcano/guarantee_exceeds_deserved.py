@@ -29,7 +29,7 @@ variables.guarantee.filter(r, {amount_of("variables.guarantee", "r")}
 
 @rule(
     "guarantee-exceeds-deserved",
-    source="Volcano Q3",
+    source="Volcano's webhook queues/validate: guarantee and deserved",
     kinds=(QUEUE,),
     alone=True,
     cel=[Expression((QUEUE,), _CEL, AMOUNTS)],

@@ -17,7 +17,9 @@ _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]
 _BEYOND_NUMBERS = re.compile(r"[+-]?(inf|infinity)|nan", re.IGNORECASE).fullmatch
 
 
-@rule("hierarchy-annotations-invalid", source="Volcano Q6", kinds=(QUEUE,))
+@rule(
+    "hierarchy-annotations-invalid", source="Volcano's webhook queues/validate: hierarchy annotations", kinds=(QUEUE,)
+)
 def hierarchy_annotations_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The annotations that place a Volcano queue in the tree of hierarchical DRF do not match.
 

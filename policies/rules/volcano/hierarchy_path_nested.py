@@ -13,7 +13,7 @@ from policies.model.objects import Ref
 _FIELD = fields.join("metadata.annotations", HIERARCHY)
 
 
-@rule("hierarchy-path-nested", source="Volcano Q6 and gap C7", kinds=(QUEUE,))
+@rule("hierarchy-path-nested", source="Volcano's webhook queues/validate: hierarchy annotations", kinds=(QUEUE,))
 def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano queue is below another one in the tree of hierarchical DRF.
 

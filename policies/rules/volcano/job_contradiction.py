@@ -23,7 +23,7 @@ ACTIONS = (
 )
 
 
-@rule("job-contradiction", source="Volcano J1", kinds=(JOB,))
+@rule("job-contradiction", source="Volcano's webhook jobs/validate: creation", kinds=(JOB,))
 def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
     """A new Volcano Job contradicts itself, or lacks something without which it cannot run.
 

@@ -10,7 +10,7 @@ from policies.model.findings import Finding
 _MAY = "only minAvailable, priorityClassName, and the replicas and minAvailable of tasks may change"
 
 
-@rule("job-field-immutable", source="Volcano J2", kinds=(JOB,))
+@rule("job-field-immutable", source="Volcano's webhook jobs/validate: update", kinds=(JOB,))
 def job_field_immutable(proposal: Proposal) -> Iterator[Finding]:
     """An immutable field of a stored Volcano Job changes.
 

@@ -9,7 +9,7 @@ from policies.model.findings import Finding
 from policies.model.objects import Ref
 
 
-@rule("min-available-exceeds-replicas", source="Volcano J1 and J2", kinds=(JOB,))
+@rule("min-available-exceeds-replicas", source="Volcano's webhook jobs/validate: minAvailable", kinds=(JOB,))
 def min_available_exceeds_replicas(proposal: Proposal) -> Iterator[Finding]:
     """A Volcano Job, or one of its tasks, needs more pods at once than it ever creates.
 

@@ -14,7 +14,7 @@ from policies.model.suggestion import did_you_mean
 _FAR = 200  # levels that are searched; a deeper tree is refused anyway
 
 
-@rule("parent-missing", source="Volcano Q9", kinds=(QUEUE,))
+@rule("parent-missing", source="Volcano's webhook queues/validate: parent not found", kinds=(QUEUE,))
 def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Volcano queue names a parent that does not exist.
 

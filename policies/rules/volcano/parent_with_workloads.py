@@ -13,7 +13,7 @@ _NAMED = 5  # jobs and PodGroups that a message lists; the rest are counted
 
 @rule(
     "parent-with-workloads",
-    source="Volcano hierarchical queue: webhook checks; Q10 and gap C4",
+    source="Volcano hierarchical queue: webhook queues/validate, allocated pods of the parent",
     kinds=(QUEUE,),
     only=Occasion.PLACEMENT,
 )

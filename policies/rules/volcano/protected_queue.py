@@ -9,7 +9,7 @@ from policies.model.findings import Finding
 from policies.model.quantity import Amounts
 
 
-@rule("protected-queue", source="Volcano Q11, Q17 and Q19", kinds=(QUEUE,))
+@rule("protected-queue", source="Volcano's webhook queues/validate: root, default and deletion", kinds=(QUEUE,))
 def protected_queue(proposal: Proposal) -> Iterator[Finding]:
     """A queue that Volcano needs is deleted, or the amounts of `root` are changed.
 

@@ -13,7 +13,11 @@ from policies.model.objects import Attached, Ref
 from policies.model.suggestion import did_you_mean
 
 
-@rule("queue-not-open", source="Volcano J1 and P1", kinds=(JOB, POD_GROUP, POD))
+@rule(
+    "queue-not-open",
+    source="Volcano's webhooks jobs/validate and podgroups/validate: state of the queue",
+    kinds=(JOB, POD_GROUP, POD),
+)
 def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """Work is submitted to a Volcano queue that is closed, closing or does not exist.
 

@@ -10,7 +10,12 @@ from policies.model.findings import BOTH, COMPAT_ONLY, Action, Finding, Profile
 SETTABLE = ("", "Open", "Closed")
 
 
-@rule("queue-state-unsettable", source="Volcano Q5 and issue 3517", kinds=(QUEUE,), of_change=True)
+@rule(
+    "queue-state-unsettable",
+    source="Volcano's webhook queues/validate: status.state; Volcano issue 3517",
+    kinds=(QUEUE,),
+    of_change=True,
+)
 def queue_state_unsettable(proposal: Proposal) -> Iterator[Finding]:
     """A user sets a state of a Volcano queue that only Volcano's controller may set.
 

@@ -9,7 +9,7 @@ from policies.judging.rule import rule
 from policies.model.findings import Finding
 
 
-@rule("task-dependency-cycle", source="Volcano J1", kinds=(JOB,))
+@rule("task-dependency-cycle", source="Volcano's webhook jobs/validate: tasks", kinds=(JOB,))
 def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
     """Tasks of a Volcano Job wait for each other, or for a task that the Job does not have.
 

@@ -9,7 +9,11 @@ from policies.model.findings import BOTH, STRICT_ONLY, Finding
 from policies.model.objects import KubeObject
 
 
-@rule("topology-tier-contradiction", source="Volcano P1 and J1", kinds=(JOB, POD_GROUP))
+@rule(
+    "topology-tier-contradiction",
+    source="Volcano's webhooks podgroups/validate and jobs/validate: networkTopology",
+    kinds=(JOB, POD_GROUP),
+)
 def topology_tier_contradiction(proposal: Proposal) -> Iterator[Finding]:
     """A network topology of a PodGroup or a Volcano Job names its highest tier twice: by number and by name.
 

@@ -17,11 +17,11 @@ from policies.rules.yunikorn._queue_config import findings
     kinds=(CONFIG_MAP,),
 )
 def child_applications_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
-    """A queue of YuniKorn may run more applications than the queue above it.
+    """A YuniKorn queue has a higher `maxapplications` than its parent, or none.
 
     Why it is refused: YuniKorn refuses the configuration. Below a queue with `maxapplications` every child needs its
     own, which may not be larger; a child without one has no limit at all.
-    Example: `root.eng` with `maxapplications: 4`, its child `ml` without.
+    Example: `root.eng` with `maxapplications: 4`, its child `ml` has none.
     Fix: give `ml` a `maxapplications` from 1 to 4.
     """
     yield from findings(proposal, _applications)

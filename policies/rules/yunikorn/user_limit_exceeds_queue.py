@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.dialects.yunikorn_config.limits import limits_above_ancestor, limits_above_queue
+from policies.dialects.yunikorn_config.limits import limits_exceeding_ancestor, limits_exceeding_queue
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
@@ -33,5 +33,5 @@ def _limits(config: Config) -> Iterator[Problem]:
     for partition in config.partitions:
         if partition.root is None:
             continue
-        yield from throughout(partition.root, limits_above_queue)
-        yield from limits_above_ancestor(partition.root)
+        yield from throughout(partition.root, limits_exceeding_queue)
+        yield from limits_exceeding_ancestor(partition.root)

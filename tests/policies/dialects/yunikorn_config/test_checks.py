@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from policies.dialects.yunikorn_config import quotas
-from policies.dialects.yunikorn_config.limits import limits_above_ancestor, limits_by_themselves
+from policies.dialects.yunikorn_config.limits import limits_by_themselves, limits_exceeding_ancestor
 from policies.dialects.yunikorn_config.loading import load_failures
 from policies.dialects.yunikorn_config.model import ConfiguredQueue, Problem
 from policies.dialects.yunikorn_config.placement_checks import placement_rules
@@ -157,7 +157,7 @@ def test_limits_down_the_tree(parent: str, child: str, fine: bool) -> None:
         f"- {{name: p, limits: [{{{parent}}}], queues: [{{name: m, queues: [{{name: c, limits: [{{{child}}}]}}]}}]}}"
     )
 
-    assert (list(limits_above_ancestor(tree)) == []) is fine
+    assert (list(limits_exceeding_ancestor(tree)) == []) is fine
 
 
 TREE = """

@@ -110,7 +110,7 @@ def _asked(state: Resting, sources: dict[str, str]) -> bytes:
 
 
 def _answer_and_exit(state: Resting, sources: dict[str, str], outgoing: int) -> None:
-    """Never returns: a copy must not go on as this process would, nor for ever where this process is killed."""
+    """Never returns: a copy must not continue as this process would, nor outlive this process if it is killed."""
     signal.alarm(int(THINKING) + 5)
     try:
         with os.fdopen(outgoing, "wb") as pipe:

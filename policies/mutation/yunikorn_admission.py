@@ -219,7 +219,7 @@ def mutated_workload(
 def concerns_workload(kind: str, labels: Mapping[str, str], request: PodAdmission, filters: Filters) -> bool:
     """Whether YuniKorn looks at the workload, by the labels of its pods.
 
-    A ReplicaSet that a controller makes would be made anew for ever.
+    A ReplicaSet that a controller makes would be recreated indefinitely.
     """
     if kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
         return False

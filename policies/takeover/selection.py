@@ -1,7 +1,7 @@
 """Whether our webhooks leave out the namespaces whose jobs Kueue does not manage.
 
 Kueue's webhooks read `managedJobsNamespaceSelector` themselves. Ours leave that to the API server, by the
-namespaceSelector of a webhook: a job that was suspended in another namespace would wait there for ever.
+namespaceSelector of a webhook: a job that was suspended in another namespace would wait there indefinitely.
 """
 
 from __future__ import annotations

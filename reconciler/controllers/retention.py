@@ -32,7 +32,7 @@ _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The retention times in nanoseconds; None: keep for ever."""
+    """The retention times in nanoseconds; None: keep indefinitely."""
 
     finished: int | None = None
     deactivated: int | None = None

@@ -28,7 +28,7 @@ class Options:
     `fair_sharing`: shares decide instead of borrowing levels. `ignore_undeclared`: a resource that the ClusterQueue
     does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`, `recompute_on_overlap`,
     `preemptors_first`: the gates PartialAdmission, RecomputeAssignmentUponPreemptionTargetsOverlap and
-    PrioritizePreemptorWorkloads. Without the last two workloads may preempt each other for ever
+    PrioritizePreemptorWorkloads. Without the last two workloads may preempt each other indefinitely
     (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md). `nominal_first`: quota within the nominal is reclaimed
     without comparing shares (the gate FairSharingPreemptWithinNominal). `admission_gates`: a workload with the
     annotation admission-gated-by is in no queue (the gate AdmissionGatedBy). `elastic`: a slice of an elastic job takes

@@ -16,7 +16,7 @@ from scheduling.world.kueue_configuration import counting_of, options_of, orderi
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """`waiting` None: pods may take for ever.
+    """`waiting` None: there is no limit on the time until pods are ready.
 
     `unplayed` are sections of the configuration that a simulation does not play.
     """

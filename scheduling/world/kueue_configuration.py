@@ -52,7 +52,7 @@ def observability_of(configuration: KueueConfiguration) -> Observability:
 
 
 def waiting_of(configuration: KueueConfiguration) -> WaitForPodsReady | None:
-    """None where pods may take for ever to be ready."""
+    """None if there is no limit on the time until pods are ready."""
     ready = configuration.pods_ready
     if not ready.enabled:
         return None

@@ -47,7 +47,7 @@ class JobSelection:
 
 @dataclass(frozen=True, slots=True)
 class PodsReady:
-    """waitForPodsReady. `recovery_timeout` 0: pods that fail later may take for ever.
+    """waitForPodsReady. `recovery_timeout` 0: pods that fail later may take any time to recover.
 
     `backoff_base` and `backoff_limit` in seconds; `requeues` None: always.
 
@@ -90,7 +90,7 @@ class AdmissionFairSharing:
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicies:
-    """objectRetentionPolicies.workloads; None: for ever."""
+    """objectRetentionPolicies.workloads; None: keep indefinitely."""
 
     after_finished: int | None = None
     after_deactivated: int | None = None

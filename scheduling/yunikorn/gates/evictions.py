@@ -14,7 +14,7 @@ from scheduling.yunikorn.preemptors import ANYWHERE
 from scheduling.yunikorn.scheduler import Scheduler
 
 PATIENCE = 600 * SECOND
-"""How long a leaf waits for its victims at most, in nanoseconds: a lost node must not block it for ever."""
+"""How long a leaf waits for its victims at most, in nanoseconds: a lost node must not block it indefinitely."""
 _EVERY_LEAF = ""
 
 

@@ -22,7 +22,8 @@ _DOES = {Severity.ERROR: "refuses", Severity.WARNING: "warns", Severity.INFO: "i
 _ABOUT = """\
 *Source* names where the rule comes from: a webhook and its check, a KEP, or an issue of the project.
 *Strict* and *compat* are the most that the rule does under the profile, as its cases show: it refuses a change, warns
-of it, or informs. *Default* is the action if the configuration does not set one; the pages have the cases. What is *also a policy* holds while the webhook is down.
+of it, or informs. *Default* is the action if the configuration does not set one; the pages have the cases.
+What is *also a policy* holds while the webhook is down.
 """
 _HEAD = "| rule | source | strict | compat | default | also a policy | what is wrong |"
 

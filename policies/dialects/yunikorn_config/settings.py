@@ -14,6 +14,7 @@ from policies.dialects.yunikorn import VCORE
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.checking import throughout
 from policies.dialects.yunikorn_config.model import (
+    ROOT,
     Config,
     ConfiguredQueue,
     Partition,
@@ -97,6 +98,14 @@ def _partition(partition: Partition) -> Iterator[Problem]:
     if partition.resolver.text not in RESOLVERS:
         message = f"{partition.resolver.text!r} is not a user group resolver: YuniKorn uses none"
         yield _problem(partition.resolver, message, f"write one of {', '.join(filter(None, RESOLVERS))}", "resolver")
+    if partition.root is not None and "queues" not in partition.root.field:  # YuniKorn puts a root above them
+        for queue in partition.root.queues:
+            if only(queue.name, [ROOT]):
+                message = (
+                    f"the queue {queue.name} is below a root that YuniKorn adds: only a queue named root is the root"
+                )
+                name = Text(queue.name, queue.at("name"), queue.line)
+                yield replace(_problem(name, message, "did you mean root?", queue.path), write=ROOT)
     for top in partition.rules:
         for rule in top.chain():
             for name in passed_over(rule.filter):

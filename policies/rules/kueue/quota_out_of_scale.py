@@ -8,7 +8,6 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, UNLIMITED
 from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, listed
 
@@ -51,6 +50,9 @@ def _finding(forest: Forest, node: KueueNode, quota: ResourceQuota, pair: str, o
     own = quota.terms().nominal
     relation = f"{own // other} times" if own > other else f"1/{other // own} of"
     sibling = _sibling(forest, node, pair, other)
+    other_quota = next(each for named, _, each in listed(sibling) if named == pair)
+    likely = _is_likely(quota, other_quota, own > other)
+    here = (node.ref, quota.field("nominalQuota"))
     wrote = quota.nominal.text if quota.nominal else ""
     return Finding(
         node.ref,
@@ -59,22 +61,35 @@ def _finding(forest: Forest, node: KueueNode, quota: ResourceQuota, pair: str, o
         f"{amount(pair, other)}",
         fix=_fix(quota, own > other, wrote),
         subject=pair,
-        causes=(Cause(sibling, "spec.resourceGroups", f"{quota.name}={amount(pair, other)}"),),
+        causes=(Cause(sibling.ref, "spec.resourceGroups", f"{quota.name}={amount(pair, other)}"),),
         profiles=STRICT_ONLY,
-        follows=((node.ref, quota.field("nominalQuota")),),
+        follows=(here,) if likely else (here, (sibling.ref, other_quota.field("nominalQuota"))),
+        concerns=(here,) if likely else (),
     )
 
 
-def _sibling(forest: Forest, node: KueueNode, pair: str, nominal: int) -> Ref:
+def _lacks_suffix(quota: ResourceQuota) -> bool:
+    return quota.name == "memory" and quota.nominal is not None and quota.nominal.text.isdecimal()
+
+
+def _is_likely(quota: ResourceQuota, other: ResourceQuota, larger: bool) -> bool:
+    """Whether of the two this quota is more likely the slip: the larger one, but the smaller one if it is of bytes
+    without a suffix."""
+    return not _lacks_suffix(other) if larger else _lacks_suffix(quota)
+
+
+def _sibling(forest: Forest, node: KueueNode, pair: str, nominal: int) -> KueueNode:
     """The first sibling with this quota. Walks all siblings: for the message only."""
     assert node.parent is not None
     near = (ref for ref, _ in forest.shares(node.parent) if ref != node.ref)
-    return min(ref for ref in near if terms(forest, ref, pair).nominal == nominal)
+    found = forest.node(min(ref for ref in near if terms(forest, ref, pair).nominal == nominal))
+    assert isinstance(found, KueueNode)
+    return found
 
 
 def _fix(quota: ResourceQuota, larger: bool, wrote: str) -> str:
     if quota.name == "cpu" and larger and wrote.isdecimal():
         return f"cpu is counted in cores; write {wrote}m if milli-CPU was meant"
-    if quota.name == "memory" and not larger and wrote.isdecimal():
+    if not larger and _lacks_suffix(quota):
         return f"memory without a suffix is counted in bytes; write {wrote}Gi or {wrote}Mi if that was meant"
     return "write both in the same unit; leave it if the two are meant to differ that much"

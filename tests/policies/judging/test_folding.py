@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from policies.dialects.declared import DECLARED
-from policies.dialects.kueue import cohort_ref
+from policies.dialects.kueue import cluster_queue_ref, cohort_ref
 from policies.dialects.volcano import queue_ref
 from policies.judge import evaluate
 from policies.judging.folding import folded
+from policies.judging.proposal import propose
 from policies.judging.verdict import Judged, Verdict
+from policies.model.change import Change
 from policies.model.findings import Finding, PlaceOf, Severity
 from policies.model.forest import Forest
 from policies.rules import find
@@ -26,6 +28,7 @@ from tests.builders import (
     queue,
     queued_job,
     quota,
+    typed,
     world,
 )
 
@@ -167,3 +170,45 @@ def test_a_job_follows_from_the_misspelt_namespace_of_its_local_queue() -> None:
     found = evaluate(change(files, vision, cluster_queue("ml"), local_queue("main", "ml", "vison"), job))
 
     assert ids(found) == [("namespace-misspelt", ["local-queue-missing"])]
+
+
+def test_a_misspelt_kind_explains_what_goes_with_its_object() -> None:
+    before = world(cluster_queue("ml"), local_queue("main", "ml"))
+    anew = kueue("ClusterQueu", "ml", {"namespaceSelector": {}})
+
+    found = evaluate(propose(before, [Change(before.get(cluster_queue_ref("ml")), None), Change(None, typed(anew))]))
+
+    assert ids(found) == [("unknown-kind", ["delete-while-used"])]
+
+
+@pytest.mark.parametrize("minimum", ["minAvailable", "its own"])
+def test_a_misspelt_number_of_replicas_explains_that_there_are_too_few(minimum: str) -> None:
+    task = {"name": "w", "replcas": 8, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "ns"},
+        "spec": {"minAvailable": 8, "tasks": [task]},
+    }
+    if minimum == "its own":
+        task["minAvailable"] = job["spec"].pop("minAvailable")
+
+    found = evaluate(change(world(), job))
+
+    assert ids(found) == [("unknown-field", ["min-available-exceeds-replicas"])]
+
+
+@pytest.mark.parametrize(
+    ("resource", "wrong", "right"), [("cpu", "8000", "4"), ("memory", "2000000", "20Ti"), ("memory", "9Ti", "4Gi")]
+)
+def test_of_two_quotas_out_of_scale_the_likely_slip_is_the_finding(resource: str, wrong: str, right: str) -> None:
+    named = {"a": right, "b": wrong, "c": right}
+    queues = [
+        cluster_queue(name, "org", group(resource, flavor("spot", **{resource: quota(nominal)})))
+        for name, nominal in named.items()
+    ]
+
+    found = evaluate(change(world(), cohort("org"), FLAVOR, *queues))
+
+    assert ids(found) == [("quota-out-of-scale", ["quota-out-of-scale"] * 2)]
+    assert found.findings[0].finding.object.name == "b"

@@ -8,6 +8,10 @@ import click
 class SubCommands(click.Group):
     """Names the command that was meant by one that it does not have, or all of its commands."""
 
+    def known_words(self, ctx: click.Context) -> list[str]:
+        """The commands, and other names of theirs."""
+        return self.list_commands(ctx)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -16,7 +20,7 @@ class SubCommands(click.Group):
             from policies.model.suggestion import close  # here, since only a slip needs it
 
             known = self.list_commands(ctx)
-            near = close(asked, known)
+            near = close(asked, self.known_words(ctx))
             hint = f"Did you mean {near!r}?" if near else f"Choose from {', '.join(known)}."
             ctx.fail(f"No such command {asked!r}. {hint}")
         return super().resolve_command(ctx, args)

@@ -55,10 +55,11 @@ def local_queue(name: str, dry_run: str, login: ClusterLogin, namespace: str | N
 @acting
 @namespace_option
 def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
-    """Resume the Workload NAME: spec.active.
+    """Resume the Workload NAME, or that of the job NAME or KIND/NAME: spec.active.
 
     \b
     Examples:
       quotree resume workload job-train-1a2b3 -n ml
+      quotree resume workload job/train -n ml
     """
     emit(switch(login, kueue.WORKLOAD, name, active(True), dry_run, namespace or login.namespace()))

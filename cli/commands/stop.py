@@ -66,10 +66,11 @@ def local_queue(name: str, dry_run: str, login: ClusterLogin, drain: bool, names
 @acting
 @namespace_option
 def workload(name: str, dry_run: str, login: ClusterLogin, namespace: str | None) -> None:
-    """Stop the Workload NAME: spec.active.
+    """Stop the Workload NAME, or that of the job NAME or KIND/NAME: spec.active.
 
     \b
     Examples:
       quotree stop workload job-train-1a2b3 -n ml
+      quotree stop workload job/train -n ml
     """
     emit(switch(login, kueue.WORKLOAD, name, active(False), dry_run, namespace or login.namespace()))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cli.exits import Misused
+from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.model.suggestion import close
 
 _WORKLOAD_KIND = "Workload"
@@ -80,6 +81,12 @@ def workload_of(workloads: Mapping[str, Owners], wanted: NamedWork) -> str:
     if wanted.kind and wanted.kind != _WORKLOAD_KIND:
         raise NoWorkload(f"there is no Workload of a {wanted.kind} {wanted.key}", hint)
     raise NoWorkload(f"there is no Workload {wanted.key}, and none of a job with this name", hint)
+
+
+def owners(workload: Manifest) -> list[tuple[str, str]]:
+    """Kind and name of each owner of a stored Workload."""
+    listed = map(mapping, listing(metadata(workload).get("ownerReferences")))
+    return [(str(each.get("kind")), str(each.get("name"))) for each in listed]
 
 
 @cache

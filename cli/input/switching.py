@@ -11,6 +11,7 @@ import click
 from cli.exits import Misused
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
+from cli.input.named import named, owners, workload_of
 from cli.subcommands import SubCommands
 from policies.dialects import kueue
 from policies.dialects.reading import mapping, metadata
@@ -49,7 +50,19 @@ def active(value: bool) -> SpecSwitch:
 
 
 class OfKinds(SubCommands):
-    """Commands by kind, which also have the names that kubectl gives the kind."""
+    """Commands by kind, which also have the names that kubectl gives the kind.
+
+    A word that is near one of these names is met with a question, as a misspelt command is.
+    """
+
+    def known_words(self, ctx: click.Context) -> list[str]:
+        return [word for kind in self.list_commands(ctx) for word in (kind, *_WORDS[kind])]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        rows = [(kind, ", ".join(_WORDS[kind])) for kind in self.list_commands(ctx)]
+        with formatter.section("Other names"):
+            formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         kind = next((kind for kind, words in _WORDS.items() if cmd_name.lower() in words), cmd_name)
@@ -60,7 +73,7 @@ _WORDS = {
     "clusterqueue": ("clusterqueues", "cq"),
     "localqueue": ("localqueues", "lq"),
     "workload": ("workloads", "wl"),
-    "resourceflavor": ("resourceflavors", "rf"),
+    "resourceflavor": ("resourceflavors", "rf", "flavor", "flavors"),
     "cohort": ("cohorts",),
 }
 
@@ -91,7 +104,10 @@ def switch(
         try:
             found = cluster.get(resource.item(name, namespace))
         except NotFound as error:
-            raise Misused(_missing(cluster, resource, kind, name, namespace)) from error
+            if kind != kueue.WORKLOAD or namespace is None:
+                raise Misused(_missing(cluster, resource, kind, name, namespace)) from error
+            name = _of_job(cluster, resource, name, namespace)
+            found = cluster.get(resource.item(name, namespace))
         if mapping(found.get("spec")).get(wanted.field, wanted.absent) == wanted.value:
             return plain(f"{kind.kind} {name}{within} is unchanged: {wanted.field} is already {_written(wanted.value)}")
         if dry_run != "client":
@@ -115,6 +131,12 @@ def _missing(cluster: ClusterClient, resource: Resource, kind: GroupKind, name: 
     within = f" in namespace {namespace}" if namespace else ""
     near = close(name, _names(cluster.list(resource, namespace=namespace)))
     return f"there is no {kind.kind} {name}{within}" + (f"; did you mean {near}?" if near else "")
+
+
+def _of_job(cluster: ClusterClient, resource: Resource, written: str, namespace: str) -> str:
+    """The name of the Workload of a job, written as for `quotree why`. Raises Misused."""
+    stored = {str(metadata(each).get("name")): each for each in cluster.list(resource, namespace=namespace)}
+    return workload_of({name: owners(each) for name, each in stored.items()}, named(written, namespace, str))
 
 
 def _names(manifests: Iterable[Mapping[str, Any]]) -> list[str]:

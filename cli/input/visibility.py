@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cli.exits import AccessDenied, Misused, OutOfReach
 from cli.input import reconciler_api
 from cli.input.login import ClusterLogin, unavailable
-from cli.input.named import NamedWork, workload_of
+from cli.input.named import NamedWork, owners, workload_of
 from policies.model.printing import plain
 
 if TYPE_CHECKING:
@@ -93,18 +93,11 @@ def _served(cluster: ClusterClient) -> bool:
 def find_workload(login: ClusterLogin, wanted: NamedWork) -> str:
     """The name of the Workload that is meant, among those that the API server has. Raises Misused, OutOfReach."""
     from cluster.sources import WORKLOADS
-    from policies.dialects.reading import listing, mapping, metadata
+    from policies.dialects.reading import metadata
 
     with login.connected() as cluster:
-        listed = [metadata(each) for each in cluster.list(cluster.newest(WORKLOADS), namespace=wanted.namespace)]
-    owners = {
-        str(meta["name"]): [
-            (str(owner.get("kind")), str(owner.get("name")))
-            for owner in map(mapping, listing(meta.get("ownerReferences")))
-        ]
-        for meta in listed
-    }
-    return workload_of(owners, wanted)
+        listed = list(cluster.list(cluster.newest(WORKLOADS), namespace=wanted.namespace))
+    return workload_of({str(metadata(each)["name"]): owners(each) for each in listed}, wanted)
 
 
 def local_queues(login: ClusterLogin, namespace: str) -> list[str]:

@@ -124,7 +124,9 @@ def _instead(world: World, workload: Workload) -> str:
 def _deactivated(workload: Workload) -> Sentence:
     evicted = workload.holding(EVICTED)
     why = evicted.message if evicted is not None and evicted.message != DEACTIVATED_MESSAGE else ""
-    text = f"Workload {workload.name} is deactivated{remark(why)}; set its spec.active to true to queue it again"
+    resume = f"quotree resume workload {workload.name} -n {workload.namespace}"
+    head = f"Workload {workload.name} is deactivated{remark(why)}"
+    text = f"{head}; queue it again with `{resume}`, which sets its spec.active to true"
     return Sentence.plain(text, text, stuck=True)
 
 

@@ -134,6 +134,35 @@ def test_what_is_so_already_is_not_written(call: Any, api: Kueue) -> None:
     assert api.patches == []
 
 
+@pytest.mark.parametrize("called", ["third", "job/third"])
+def test_a_workload_is_found_by_the_name_of_its_job(call: Any, api: Kueue, called: str) -> None:
+    owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": "third", "uid": "j"}]
+    api.put("namespaces/ml/workloads/job-third-1a2b3", spec={}, metadata={"ownerReferences": owners})
+
+    shown = call("stop", "workload", called, "-n", "ml")
+
+    assert shown.stdout == "Workload job-third-1a2b3 in namespace ml stopped; if it runs, it is evicted\n"
+    assert [path.rpartition("/")[2] for path, _, _ in api.patches] == ["job-third-1a2b3"]
+
+
+def test_a_workload_of_no_name_and_no_job_is_a_mistake(call: Any) -> None:
+    shown = call("stop", "workload", "trian", "-n", "ml")
+
+    assert (shown.exit_code, "did you mean ml/train?" in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("word", ["flavors", "flavor", "rf", "ResourceFlavors"])
+def test_kinds_have_the_names_that_people_use(call: Any, word: str) -> None:
+    assert call("list", word).exit_code == 0
+
+
+def test_a_near_name_is_asked_about_and_help_shows_the_others() -> None:
+    shown = run("list", "flavours")
+
+    assert (shown.exit_code, "Did you mean 'flavors'?" in shown.stderr) == (2, True)
+    assert "clusterqueues, cq" in run("list", "--help").stdout
+
+
 def test_a_dry_run_stores_nothing(call: Any, api: Kueue) -> None:
     assert call("stop", "cq", "lab", "--dry-run", "client").stdout.endswith("evicted (client dry run)\n")
     assert api.patches == []

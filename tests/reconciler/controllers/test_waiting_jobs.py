@@ -152,7 +152,7 @@ def test_a_deactivated_job_says_how_it_goes_on() -> None:
     world.rounds(20)
     ((kind, text),) = world.after(SETTLED)
     assert kind == "Warning"
-    assert text.startswith(f"Workload {name} is deactivated; set its spec.active to true")
+    assert text.startswith(f"Workload {name} is deactivated; queue it again with `quotree resume workload {name} -n ")
 
 
 def test_many_that_wait_say_it_at_a_rate_and_the_newest_first() -> None:

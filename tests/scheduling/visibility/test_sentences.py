@@ -130,11 +130,13 @@ CASES = {
     ),
     "deactivated": Case(
         team(work(active=False)),
-        "Workload w is deactivated; set its spec.active to true to queue it again",
+        "Workload w is deactivated; "
+        "queue it again with `quotree resume workload w -n a`, which sets its spec.active to true",
     ),
     "deactivated with a reason": Case(
         team(work(active=False, status={"conditions": [CONDITION | {"reason": "Deactivated", "message": "too slow"}]})),
-        "Workload w is deactivated (too slow); set its spec.active to true to queue it again",
+        "Workload w is deactivated (too slow); "
+        "queue it again with `quotree resume workload w -n a`, which sets its spec.active to true",
     ),
     "backoff": Case(
         team(

@@ -12,9 +12,6 @@ from policies import dialects
 from policies.dialects.reading import Manifest
 from policies.model.objects import KubeObject, Node, Ref
 
-_MOST_NOTES = 10
-"""Objects that are given twice; a repository with more of them has several organisations."""
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -77,15 +74,14 @@ def gather(paths: Sequence[str]) -> Given:
 
 
 def noted(given: Given) -> Given:
-    """The same, with a note on standard error for each object that is given twice with different content.
+    """The same, with a line on standard error about the objects that are given twice with different content.
 
     Only the first is used. `quotree validate` reports the others as findings.
     """
     twice = [each for each in given.repeated if not each.equal]
-    for each in twice[:_MOST_NOTES]:
-        note(f"{each.second.place()}: {each}; the first is used")
-    if len(twice) > _MOST_NOTES:
-        note(f"{len(twice) - _MOST_NOTES} more objects are given twice; `quotree validate` lists them")
+    if twice:
+        more = f"; so are {len(twice) - 1} more objects, which `quotree validate` lists" if len(twice) > 1 else ""
+        note(f"{twice[0].second.place()}: {twice[0]}; the first is used{more}")
     return given
 
 

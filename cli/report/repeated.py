@@ -17,7 +17,8 @@ def _page(_: Proposal) -> Iterator[Finding]:
     """An object is given twice in one organisation.
 
     Why it is refused: the one that is applied last decides, and nobody sees which one that is. The one that is read
-    first is judged. Two of the same content are a remark; two that were there before the change are a warning.
+    first is judged. Two of the same content are a remark, unless they were there before the change. Two of other
+    content that were there before are a warning.
     Fix: keep one of the two. If they belong to two organisations, judge these apart with --each.
     """
     return iter(())
@@ -28,9 +29,14 @@ GIVEN_TWICE = Rule("given-twice", "Quotree", frozenset(), Action.DENY, _page)
 
 
 def of_repeated(repeated: Iterable[Repeated], proposal: Proposal, before: Collection[Ref]) -> Iterator[ReportEntry]:
-    """An error where the two differ, a remark where they are equal. `before` were given twice before the change."""
+    """An error where the two differ, a remark where they are equal.
+
+    `before` were given twice before the change: two that differ are a warning then, and two that are equal no news.
+    """
     for each in repeated:
         ref, first = each.second.obj.ref, each.first.place()
+        if each.equal and ref in before:
+            continue
         severity = Severity.INFO if each.equal else Severity.WARNING if ref in before else Severity.ERROR
         message = "is given twice, with the same content" if each.equal else "is given twice, with other content"
         cause = Cause(ref, "", "is given here first, which is judged")

@@ -87,7 +87,7 @@ class Lease:
         """Whether this process may write now."""
         return self._clock() < self._until
 
-    def inherits(self) -> bool:
+    def late_writes_possible(self) -> bool:
         """Whether the last holder did not release it, and so may still have writes in flight."""
         return self._inherited
 

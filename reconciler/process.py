@@ -44,7 +44,7 @@ from reconciler.observer.observer import NullObserver, Observer, Observers
 from reconciler.parts.claims import DEFAULT
 from reconciler.shell.call import asked
 from reconciler.shell.loop import Loop, Message
-from reconciler.shell.permit import Alone, LeasePermit
+from reconciler.shell.permit import AlwaysPermitted, LeasePermit
 from reconciler.shell.reflectors import follow
 from reconciler.shell.writer import Writer
 from scheduling.objects.order import Ordering
@@ -198,7 +198,7 @@ class Reconciler:
         settings = settings or DecisionSettings()
         self.dialects = settings.dialects
         self._cluster = cluster
-        self._permit = lease or Alone()
+        self._permit = lease or AlwaysPermitted()
         self._ended = threading.Event()
         self._reflectors: list[Reflector[tuple[Observed[object], ...]]] = []
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()

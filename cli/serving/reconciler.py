@@ -28,7 +28,7 @@ from reconciler.metrics.export import export, export_certificate
 from reconciler.metrics.observer import MetricsObserver
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.process import Reconciler
-from reconciler.shell.permit import KUEUE_LEASE, Manage, Never, NoRival, Rival
+from reconciler.shell.permit import KUEUE_LEASE, ManagePermit, NeverPermitted, NoRivalLease, RivalLease
 from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
             times, settings = configured.times, configured.settings
             manage = not settings.observes
             rival = next((_RIVALS[each] for each in _RIVALS if each in settings.dialects), None)
-            permit = _permit(opened, process, times, rival) if manage else Never()
+            permit = _permit(opened, process, times, rival) if manage else NeverPermitted()
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels)
             queues = ChosenQueues(configured.local_queues)
@@ -96,7 +96,9 @@ def run(configured: ReconcilerConfiguration, process: ProcessSettings) -> Exit:
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
 
-def _permit(opened: ExitStack, process: ProcessSettings, times: LeaseTimes, rival: tuple[str, str] | None) -> Manage:
+def _permit(
+    opened: ExitStack, process: ProcessSettings, times: LeaseTimes, rival: tuple[str, str] | None
+) -> ManagePermit:
     """`rival`: the name of the other Lease, and who renews it; None: there is none.
 
     Over its own connections, whose timeouts leave time for another attempt before the Lease is lost.
@@ -105,9 +107,9 @@ def _permit(opened: ExitStack, process: ProcessSettings, times: LeaseTimes, riva
     cluster = opened.enter_context(process.connect(timeouts))
     lease = process.open_lease(cluster, times)
     if rival is None:
-        return Manage(lease, NoRival())
+        return ManagePermit(lease, NoRivalLease())
     name, who = rival
-    return Manage(lease, Rival(cluster, name, pacing=_LEASE_WATCH, who=who))
+    return ManagePermit(lease, RivalLease(cluster, name, pacing=_LEASE_WATCH, controller=who))
 
 
 def _writing(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
@@ -120,13 +122,15 @@ def _writing(process: ProcessSettings, times: LeaseTimes) -> ClusterClient:
 class _Running:
     """A reconciler with its probes and metrics."""
 
-    def __init__(self, reconciler: Reconciler, permit: Manage | Never, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, reconciler: Reconciler, permit: ManagePermit | NeverPermitted, registry: CollectorRegistry
+    ) -> None:
         self._reconciler = reconciler
         self._permit = permit
         self._ended = threading.Event()
         self.registry = registry
         ProcessCollector(registry=registry)
-        export(registry, reconciler, permit.held, kueue=isinstance(permit, Manage))
+        export(registry, reconciler, permit.held, kueue=isinstance(permit, ManagePermit))
 
     def until_signalled(self, process: ProcessSettings) -> Exit:
         """Serve until a signal arrives or the loop fails. Raises OSError where the address is not available."""
@@ -166,7 +170,7 @@ class _Running:
         """Why it is not ready; a standby is ready when it has read everything."""
         if self._ended.is_set():
             return ["stopping"]
-        obstacle = self._permit.obstacle() if isinstance(self._permit, Manage) else ""
+        obstacle = self._permit.obstacle() if isinstance(self._permit, ManagePermit) else ""
         return [*self._reconciler.obstacles(), *([obstacle] if obstacle else [])]
 
     def notes(self) -> list[str]:

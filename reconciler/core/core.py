@@ -1,7 +1,7 @@
 """The reconciler's core: a state machine. Events in, commands out; no thread, no queue, no clock.
 
-It starts from the state as it is. Except for writes in flight it keeps nothing in memory that the API server does not
-hold. After a crash at any point the next process reads the same state and continues.
+All state except in-flight writes is rebuilt from the API server. After a crash at any point the next process reads the
+same state and continues.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduling.status.observability import LEGACY, Observability
 _NOBODY = NullObserver()
 _ALL = ManagedJobs()
 _BATCH = 8
-"""The number of controllers' writes that are handed over at a time: the first need not wait for the thousandth."""
+"""Number of controller writes per batch, so that the first of many does not wait for the last."""
 
 
 class Core:
@@ -43,7 +43,7 @@ class Core:
     `observability`: the reasons that Workloads show.
     `exclusive`: no other process ever writes, so no fencing is needed.
     `kueue`: Kueue's kinds are watched.
-    `in_turn`: a turn continues with the event Continue.
+    `in_turn`: whether a turn has been started and not finished; the event Continue resumes it.
     """
 
     def __init__(
@@ -128,7 +128,10 @@ class Core:
                 self._pass_time(now)
 
     def _lead(self, event: LeadershipGained) -> None:
-        """Begin to lead. The writes of the leader before may not be known yet, so objects are listed again."""
+        """Begin to lead.
+
+        The watch may not have delivered the previous leader's last writes yet, so objects are listed again.
+        """
         self.leads = self.informer.records_events = True
         self.state.partition.lead()
         if self._exclusive:
@@ -146,7 +149,7 @@ class Core:
     def _take_list(self, listed: Listed, now: int) -> None:
         """Take in a list.
 
-        The first list of a resource answers the request of a new leader, unless it began before that.
+        A list that began before leadership was gained may be stale; then ask for another one.
         """
         progress, resource = self.state.records.progress, self.informer.resource_of[listed.kind]
         first = not progress.known(resource.kinds)
@@ -166,7 +169,7 @@ class Core:
                 self.in_turn = True
 
     def _take_over_trees(self) -> None:
-        """Look at all objects that other parts managed until now."""
+        """Take over the trees that this part gained, and the objects that other parts released."""
         partition = self.state.partition
         changed = partition.refresh()
         for name in changed.gained:
@@ -217,7 +220,7 @@ class Core:
                 if len(self._commands) >= _BATCH:
                     yield
 
-    # --- what the shell goes by
+    # --- used by the shell
 
     @property
     def in_flight(self) -> int:

@@ -50,7 +50,7 @@ class Leadership(Protocol):
 
     def held(self) -> bool: ...
 
-    def inherits(self) -> bool: ...
+    def late_writes_possible(self) -> bool: ...
 
     def term(self) -> int: ...
 
@@ -119,7 +119,7 @@ class Loop:
             self._handle(LeadershipLost(), now)
         if leads and not self.core.leads:
             self._term = term
-            self._handle(LeadershipGained(self.permit.inherits()), now)
+            self._handle(LeadershipGained(self.permit.late_writes_possible()), now)
 
     def _handle(self, event: Event, now: int) -> None:
         for command in self.core.handle((event,), now):

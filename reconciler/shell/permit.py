@@ -1,8 +1,8 @@
 """The permission to write: this process holds our Lease, and Kueue's own manager is not running.
 
-Kueue's manager renews its Lease while it runs. That Lease is watched in every namespace by its name. From the moment at
-which it is observed to be held, until it is released or was not renewed for its whole duration, nothing is written
-here. Until the Leases have been listed, they count as held.
+Kueue's manager renews its Lease while it runs. We watch that Lease by name in all namespaces. While it is held, this
+process writes nothing: until it is released, or expires because it was not renewed. Until the Leases have been listed,
+they count as held.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KUEUE_LEASE = "c1f6bfd2.kueue.x-k8s.io"
 """The Lease of Kueue's manager by its default name."""
 _WATCHED = ("watching", "absent")
 _DURATION = 15.0
-"""The duration in seconds of a Lease that has none."""
+"""Duration, in seconds, of a Lease without leaseDurationSeconds."""
 
 
 class LeasePermit(Protocol):
@@ -37,15 +37,15 @@ class LeasePermit(Protocol):
 
     def held(self) -> bool: ...
 
-    def inherits(self) -> bool:
-        """Whether writes of the process that wrote before may still arrive."""
+    def late_writes_possible(self) -> bool:
+        """Whether writes of the previous leader may still be in flight."""
 
     def term(self) -> int:
         """A number that grows whenever another process may have written, even if the Lease is held before and after."""
 
 
-class Alone:
-    """The permit of a process that shares its cluster with no other: it may write until it stops."""
+class AlwaysPermitted:
+    """For a process that is the only writer in its cluster: it may write until it stops."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -59,15 +59,15 @@ class Alone:
     def held(self) -> bool:
         return not self._stopped.is_set()
 
-    def inherits(self) -> bool:
+    def late_writes_possible(self) -> bool:
         return False
 
     def term(self) -> int:
         return 0
 
 
-class Never:
-    """The permit of a process that only observes."""
+class NeverPermitted:
+    """For a process that only observes: it may never write."""
 
     def start(self) -> None:
         """Do nothing."""
@@ -78,7 +78,7 @@ class Never:
     def held(self) -> bool:
         return False
 
-    def inherits(self) -> bool:
+    def late_writes_possible(self) -> bool:
         return False
 
     def term(self) -> int:
@@ -89,9 +89,10 @@ class Never:
 class LeaseClaim:
     """A Lease as it was observed.
 
-    `holder`: its holder.
-    `renewed`: when the holder renewed it, by its own clock.
-    `seconds`: its duration.
+    `key`: namespace and name, with a slash between them.
+    `holder`: the identity of the holder; empty if the Lease is released.
+    `renewed`: `renewTime` as the holder wrote it, by its own clock.
+    `duration`: how long the Lease is held without a renewal, in seconds.
     """
 
     key: str
@@ -111,10 +112,10 @@ class LeaseClaim:
         )
 
 
-class Rival:
+class RivalLease:
     """Follows the Lease of another controller, Kueue's, from `start` to `stop`.
 
-    `who`: the controller's name in messages.
+    `controller`: its name in messages.
     """
 
     def __init__(
@@ -123,15 +124,15 @@ class Rival:
         name: str = KUEUE_LEASE,
         pacing: Pacing | None = None,
         clock: Callable[[], float] = time.monotonic,
-        who: str = "Kueue's manager",
+        controller: str = "Kueue's manager",
     ) -> None:
-        self.who = who
+        self.controller = controller
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[LeaseClaim, float]] = {}
         self._listed = False
         self._renewals = 0
-        self._blind = float("-inf")
+        self._last_disconnected = float("-inf")
         self._reflector: Reflector[LeaseClaim] = Reflector(
             cluster,
             LEASES,
@@ -153,21 +154,23 @@ class Rival:
         """Whether the API server has listed the Leases, and still reports their changes."""
         if self._listed and self._reflector.state in _WATCHED:
             return True
-        self._blind = self._clock()
+        self._last_disconnected = self._clock()
         return False
 
     def active(self) -> LeaseClaim | None:
-        """The Lease that shows that Kueue's manager is running; None if it is not.
+        """The unexpired Lease of the rival, or None.
 
-        While the API server is not heard of, a Lease may have been renewed, so its duration starts again.
+        While the watch is disconnected a renewal could be missed, so expiry is counted from the end of the outage.
         """
         now = self._clock()
         with self._lock:
-            lasting = (each for each, since in self._seen.values() if now - max(since, self._blind) < each.duration)
+            lasting = (
+                each for each, since in self._seen.values() if now - max(since, self._last_disconnected) < each.duration
+            )
             return next(lasting, None)
 
-    def left(self) -> bool:
-        """Whether a Lease still names a holder that is gone and did not release it."""
+    def names_holder(self) -> bool:
+        """Whether any Lease still names a holder, expired or not."""
         with self._lock:
             return bool(self._seen)
 
@@ -177,14 +180,14 @@ class Rival:
         return self._renewals
 
     def change(self, kind: ChangeKind, claim: LeaseClaim, _version: str = "") -> None:
-        """A Lease with that name was written, or is gone."""
+        """Handle a change of a Lease from the watch."""
         with self._lock:
             self._put(claim)
             if kind == "DELETED":
                 self._seen.pop(claim.key, None)
 
     def replace(self, claims: tuple[LeaseClaim, ...]) -> None:
-        """These are all Leases with that name."""
+        """Handle a fresh list: `claims` are all Leases with that name."""
         with self._lock:
             for key in self._seen.keys() - {claim.key for claim in claims}:
                 del self._seen[key]
@@ -193,7 +196,10 @@ class Rival:
             self._listed = True
 
     def _put(self, claim: LeaseClaim) -> None:
-        """The Lease is held for its duration from now on, unless it has not changed or names no holder."""
+        """Record the claim.
+
+        If it is new or has changed, its duration starts now. A claim without a holder is removed.
+        """
         before = self._seen.get(claim.key)
         if not claim.holder:
             self._seen.pop(claim.key, None)
@@ -202,10 +208,10 @@ class Rival:
             self._renewals += 1
 
 
-class NoRival:
-    """No other controller does the same work."""
+class NoRivalLease:
+    """For an installation without another controller that does the same work."""
 
-    who = "nobody"
+    controller = "nobody"
     known = True
     renewals = 0
 
@@ -218,14 +224,14 @@ class NoRival:
     def active(self) -> LeaseClaim | None:
         return None
 
-    def left(self) -> bool:
+    def names_holder(self) -> bool:
         return False
 
 
-class Manage:
-    """Held while our Lease is held and the rival's is not. A change is logged once."""
+class ManagePermit:
+    """A permit to write while we hold our Lease and the rival does not hold its own. Logs each transition once."""
 
-    def __init__(self, lease: LeasePermit, rival: Rival | NoRival) -> None:
+    def __init__(self, lease: LeasePermit, rival: RivalLease | NoRivalLease) -> None:
         self._lease = lease
         self._rival = rival
         self._logged = ""
@@ -241,29 +247,30 @@ class Manage:
     def held(self) -> bool:
         return self._lease.held() and self._rival.known and not self.obstacle()
 
-    def inherits(self) -> bool:
-        return self._lease.inherits() or self._rival.left()
+    def late_writes_possible(self) -> bool:
+        return self._lease.late_writes_possible() or self._rival.names_holder()
 
     def term(self) -> int:
         return self._lease.term() + self._rival.renewals
 
     def obstacle(self) -> str:
         """Why this process may not write, in words; empty if it may."""
-        claim = self._rival.active()
-        said = (
-            f"{self._rival.who} is running: {claim.holder} renews the Lease {claim.key}; nothing is written until it"
-            f" stops. Scale {self._rival.who} to 0, or run with --mode observe"
+        claim, other = self._rival.active(), self._rival.controller
+        message = (
+            f"{other} is running: {claim.holder} renews the Lease {claim.key}; nothing is written until it"
+            f" stops. Scale {other} to 0, or run with --mode observe"
             if claim
             else ""
         )
-        self._log(said)
-        return said
+        self._log(message)
+        return message
 
-    def _log(self, said: str) -> None:
-        before, self._logged = self._logged, said
-        if said and not before:
-            log.error("%s", said)
-        elif before and not said:
+    def _log(self, message: str) -> None:
+        before, self._logged = self._logged, message
+        if message and not before:
+            log.error("%s", message)
+        elif before and not message:
             log.warning(
-                "the Lease of %s is not renewed any more; the holder of our Lease may write again", self._rival.who
+                "the Lease of %s is not renewed any more; the holder of our Lease may write again",
+                self._rival.controller,
             )

@@ -256,14 +256,14 @@ def test_who_takes_it_from_one_that_was_lost_inherits(server: Server, clock: Clo
     first, second = lease(server, clock, "first"), lease(server, clock, "second")
     first.renew()
     second.renew()
-    assert (first.inherits(), second.inherits()) == (False, False)
+    assert (first.late_writes_possible(), second.late_writes_possible()) == (False, False)
     clock.now += 15
     second.renew()
     assert second.held()
-    assert second.inherits()
+    assert second.late_writes_possible()
     clock.now += 11
     second.renew()
-    assert second.inherits(), "who holds it again still inherits from the first"
+    assert second.late_writes_possible(), "who holds it again still inherits from the first"
 
 
 def test_a_term_begins_where_another_may_have_held_it_and_goes_on_where_none_did(server: Server, clock: Clock) -> None:
@@ -287,7 +287,7 @@ def test_who_takes_it_from_one_that_gave_it_up_inherits_nothing(server: Server, 
     first.stop()
     second.renew()
     assert second.held()
-    assert not second.inherits()
+    assert not second.late_writes_possible()
 
 
 def test_one_that_was_deleted_is_waited_for_as_if_its_holder_did_not_know(server: Server, clock: Clock) -> None:
@@ -301,4 +301,4 @@ def test_one_that_was_deleted_is_waited_for_as_if_its_holder_did_not_know(server
     clock.now += 1
     second.renew()
     assert second.held()
-    assert second.inherits()
+    assert second.late_writes_possible()

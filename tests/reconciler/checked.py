@@ -73,7 +73,7 @@ class Leads:
     def held(self) -> bool:
         return self.leads()
 
-    def inherits(self) -> bool:
+    def late_writes_possible(self) -> bool:
         return self.late_writes
 
     def term(self) -> int:

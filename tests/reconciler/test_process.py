@@ -51,7 +51,7 @@ class Leads:
     def held(self) -> bool:
         return self.leads
 
-    def inherits(self) -> bool:
+    def late_writes_possible(self) -> bool:
         return False
 
     def term(self) -> int:

@@ -14,7 +14,7 @@ from cluster.endpoint import from_kubeconfig
 from reconciler.core.state import ClusterState
 from reconciler.observer.comparison import Comparison, ComparisonResult, DecisionDifference, DifferenceKind
 from reconciler.process import Reconciler
-from reconciler.shell.permit import Never
+from reconciler.shell.permit import NeverPermitted
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.status.writing import written_status
@@ -47,7 +47,7 @@ def observing(cluster: ClusterClient) -> Iterator[Compared]:
     def observer(state: ClusterState) -> Comparison:
         return Comparison(state.world, found.tell, lambda: state.complete, PATIENCE)
 
-    looks_on = Reconciler(cluster, lease=Never(), observer=observer)
+    looks_on = Reconciler(cluster, lease=NeverPermitted(), observer=observer)
     looks_on.start()
     try:
         eventually(lambda: looks_on.ready)

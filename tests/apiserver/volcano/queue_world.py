@@ -15,7 +15,7 @@ from cluster.stream import Manifest
 from policies.configuration.settings import Dialect
 from reconciler.process import DecisionSettings, Reconciler
 from reconciler.shell import writer
-from reconciler.shell.permit import Alone
+from reconciler.shell.permit import AlwaysPermitted
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import CRDS, served
 from tests.builders import queue
@@ -122,7 +122,7 @@ class Mortal:
         self.lives = 0
         self._server = server
         self._lock = threading.Lock()
-        self._permit = Alone()
+        self._permit = AlwaysPermitted()
         self._perform = writer.perform
         monkeypatch.setattr(writer, "perform", self._once)
 
@@ -131,7 +131,7 @@ class Mortal:
         while not reached():
             self.lives += 1
             assert self.lives < 200, "it never gets there"
-            self._permit = permit = Alone()
+            self._permit = permit = AlwaysPermitted()
             with ClusterClient(from_kubeconfig(None, str(self._server.kubeconfig))) as cluster:
                 running = Reconciler(cluster, SETTINGS, permit)
                 running.start()

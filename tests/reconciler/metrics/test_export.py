@@ -25,7 +25,7 @@ from reconciler.metrics.occasions import CycleDecided, Dispatches, WorkerScrape,
 from reconciler.metrics.source import REGISTERED, MetricSource
 from reconciler.objects.observed import Observed
 from reconciler.process import DecisionSettings, Reconciler
-from reconciler.shell.permit import Never
+from reconciler.shell.permit import NeverPermitted
 from scheduling.cycle.cycle import OVERLAPPING
 from scheduling.queues.consumption import UsageDecay
 from scheduling.queues.pending import Requeue
@@ -47,7 +47,7 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool, leads: bool = True) 
         DecisionSettings(
             Options(fair_sharing=True), fading=UsageDecay(), dialects=frozenset(Dialect), configuration=gates
         ),
-        None if leads else Never(),
+        None if leads else NeverPermitted(),
         lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
     )
     export(registry, made, lambda: True, kueue=kueue)

@@ -10,7 +10,7 @@ import pytest
 
 from cluster.client import ClusterClient
 from cluster.reflector import Pacing
-from reconciler.shell.permit import KUEUE_LEASE, LeaseClaim, Manage, Never, NoRival, Rival
+from reconciler.shell.permit import KUEUE_LEASE, LeaseClaim, ManagePermit, NeverPermitted, NoRivalLease, RivalLease
 from tests.cluster.fake import FakeApi, Handler, Reply, events, line, status
 from tests.waiting import eventually
 
@@ -38,7 +38,7 @@ class Ours:
     def held(self) -> bool:
         return self.mine
 
-    def inherits(self) -> bool:
+    def late_writes_possible(self) -> bool:
         return False
 
     def term(self) -> int:
@@ -77,12 +77,12 @@ def cluster(api: FakeApi) -> Iterator[ClusterClient]:
 
 
 @pytest.fixture
-def rival(cluster: ClusterClient, clock: Clock) -> Rival:
+def rival(cluster: ClusterClient, clock: Clock) -> RivalLease:
     """Not started: the test says what is seen."""
-    return Rival(cluster, clock=clock)
+    return RivalLease(cluster, clock=clock)
 
 
-def test_a_lease_lasts_for_its_duration_from_when_it_was_seen(rival: Rival, clock: Clock) -> None:
+def test_a_lease_lasts_for_its_duration_from_when_it_was_seen(rival: RivalLease, clock: Clock) -> None:
     rival.replace((claim("10:00:00"),))
 
     clock.now += 14.9
@@ -92,7 +92,7 @@ def test_a_lease_lasts_for_its_duration_from_when_it_was_seen(rival: Rival, cloc
     assert rival.active() is None
 
 
-def test_each_renewal_lets_it_last_anew(rival: Rival, clock: Clock) -> None:
+def test_each_renewal_lets_it_last_anew(rival: RivalLease, clock: Clock) -> None:
     rival.replace((claim("10:00:00"),))
     clock.now += 14
     rival.change("MODIFIED", claim("10:00:14"))
@@ -101,7 +101,7 @@ def test_each_renewal_lets_it_last_anew(rival: Rival, clock: Clock) -> None:
     assert rival.active() == claim("10:00:14")
 
 
-def test_listing_it_anew_does_not_renew_it(rival: Rival, clock: Clock) -> None:
+def test_listing_it_anew_does_not_renew_it(rival: RivalLease, clock: Clock) -> None:
     rival.replace((claim("10:00:00"),))
     clock.now += 14
     rival.replace((claim("10:00:00"),))
@@ -111,7 +111,7 @@ def test_listing_it_anew_does_not_renew_it(rival: Rival, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("last", ["given up", "deleted", "not listed"])
-def test_one_that_is_given_up_or_gone_is_in_nobodys_way(rival: Rival, last: str) -> None:
+def test_one_that_is_given_up_or_gone_is_in_nobodys_way(rival: RivalLease, last: str) -> None:
     rival.replace((claim("10:00:00"),))
     match last:
         case "given up":
@@ -124,14 +124,14 @@ def test_one_that_is_given_up_or_gone_is_in_nobodys_way(rival: Rival, last: str)
     assert rival.active() is None
 
 
-def test_the_holder_says_how_long_it_lasts(rival: Rival, clock: Clock) -> None:
+def test_the_holder_says_how_long_it_lasts(rival: RivalLease, clock: Clock) -> None:
     rival.replace((claim("10:00:00", seconds=60),))
     clock.now += 59
 
     assert rival.active() is not None
 
 
-def test_a_new_holder_comes_into_the_way_at_once(rival: Rival, clock: Clock) -> None:
+def test_a_new_holder_comes_into_the_way_at_once(rival: RivalLease, clock: Clock) -> None:
     rival.replace((claim("10:00:00"),))
     clock.now += 100
     rival.change("MODIFIED", claim("10:00:00", holder="kueue-1"))
@@ -139,7 +139,7 @@ def test_a_new_holder_comes_into_the_way_at_once(rival: Rival, clock: Clock) -> 
     assert rival.active() == claim("10:00:00", holder="kueue-1")
 
 
-def test_while_nothing_is_heard_the_lease_may_have_been_renewed(rival: Rival, clock: Clock) -> None:
+def test_while_nothing_is_heard_the_lease_may_have_been_renewed(rival: RivalLease, clock: Clock) -> None:
     rival.replace((claim("10:00:00"),))
     clock.now += 20
     assert not rival.known  # the reflector does not watch
@@ -151,12 +151,12 @@ def test_while_nothing_is_heard_the_lease_may_have_been_renewed(rival: Rival, cl
     assert rival.active() is None
 
 
-def test_nothing_is_written_before_kueues_lease_was_looked_for(rival: Rival) -> None:
-    assert not Manage(Ours(), rival).held()
+def test_nothing_is_written_before_kueues_lease_was_looked_for(rival: RivalLease) -> None:
+    assert not ManagePermit(Ours(), rival).held()
 
 
 def test_whoever_only_looks_on_never_writes() -> None:
-    permit = Never()
+    permit = NeverPermitted()
     permit.start()
 
     assert not permit.held()
@@ -182,7 +182,7 @@ def test_writing_stops_when_kueue_comes_and_the_log_says_so(
         handler.hold()
 
     answered(api, then=later)
-    permit = Manage(Ours(), Rival(cluster))
+    permit = ManagePermit(Ours(), RivalLease(cluster))
     permit.start()
     try:
         with caplog.at_level(logging.INFO):
@@ -199,7 +199,7 @@ def test_writing_stops_when_kueue_comes_and_the_log_says_so(
 
 def test_nothing_is_written_while_kueues_lease_cannot_be_watched(api: FakeApi, cluster: ClusterClient) -> None:
     api.others.append(status(403, "Forbidden"))
-    permit = Manage(Ours(), Rival(cluster, pacing=Pacing(first=60)))
+    permit = ManagePermit(Ours(), RivalLease(cluster, pacing=Pacing(first=60)))
     permit.start()
     try:
         api.wait_for(lambda seen: len(seen) == 1)
@@ -211,7 +211,7 @@ def test_nothing_is_written_while_kueues_lease_cannot_be_watched(api: FakeApi, c
 def test_without_our_lease_nothing_is_written(api: FakeApi, cluster: ClusterClient) -> None:
     answered(api, then=events(then=Handler.hold))
     ours = Ours()
-    permit = Manage(ours, Rival(cluster))
+    permit = ManagePermit(ours, RivalLease(cluster))
     permit.start()
     try:
         eventually(permit.held, lambda: "never held")
@@ -222,9 +222,9 @@ def test_without_our_lease_nothing_is_written(api: FakeApi, cluster: ClusterClie
 
 
 def test_where_nobody_else_does_what_we_do_our_lease_is_enough() -> None:
-    permit = Manage(Ours(), NoRival())
+    permit = ManagePermit(Ours(), NoRivalLease())
     permit.start()
 
     assert permit.held()
-    assert not permit.inherits()
+    assert not permit.late_writes_possible()
     permit.stop()

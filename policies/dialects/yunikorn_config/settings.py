@@ -102,7 +102,7 @@ def _partition(partition: Partition) -> Iterator[Problem]:
         for queue in partition.root.queues:
             if only(queue.name, [ROOT]):
                 message = (
-                    f"the queue {queue.name} is below a root that YuniKorn adds: only a queue named root is the root"
+                    f"the queue {queue.name} is below a root that YuniKorn adds: only root itself is the root"
                 )
                 name = Text(queue.name, queue.at("name"), queue.line)
                 yield replace(_problem(name, message, "did you mean root?", queue.path), write=ROOT)

@@ -101,9 +101,7 @@ def _partition(partition: Partition) -> Iterator[Problem]:
     if partition.root is not None and "queues" not in partition.root.field:  # YuniKorn puts a root above them
         for queue in partition.root.queues:
             if only(queue.name, [ROOT]):
-                message = (
-                    f"the queue {queue.name} is below a root that YuniKorn adds: only root itself is the root"
-                )
+                message = f"the queue {queue.name} is below a root that YuniKorn adds: only root itself is the root"
                 name = Text(queue.name, queue.at("name"), queue.line)
                 yield replace(_problem(name, message, "did you mean root?", queue.path), write=ROOT)
     for top in partition.rules:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policies.model.objects import Ref
-from policies.model.quantity import Format, Quantity
+from policies.model.quantity import Quantity
 
 _BINARY = ("memory", "ephemeral-storage")
 
@@ -73,8 +73,11 @@ class Excess:
 
 
 def amount_text(resource: str, nano: int | None) -> str:
-    """The amount as Kubernetes writes it."""
+    """The amount as Kubernetes writes it. Memory that is round in decimal units only is written in these, as 10G."""
     if nano is None:
         return "unlimited"
-    like: Format = "BinarySI" if resource in _BINARY else "DecimalSI"
-    return str(Quantity.of_nano(nano, like))
+    decimal = str(Quantity.of_nano(nano))
+    if resource not in _BINARY:
+        return decimal
+    binary = str(Quantity.of_nano(nano, "BinarySI"))
+    return decimal if len(decimal) + 1 < len(binary) else binary  # one more for the `i` of a unit

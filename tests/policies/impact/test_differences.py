@@ -69,6 +69,10 @@ def test_a_node_of_which_only_the_reach_differs_is_known_as_such() -> None:
         ("memory", 2**30 * 10**9, "1Gi"),
         ("nvidia.com/gpu", 8 * 10**9, "8"),
         ("cpu", None, "unlimited"),
+        ("memory", 10**10 * 10**9, "10G"),
+        ("memory", 512 * 10**6 * 10**9, "512M"),
+        ("memory", 1000 * 2**20 * 10**9, "1000Mi"),
+        ("memory", 4000 * 2**10 * 10**9, "4000Ki"),
     ],
 )
 def test_amounts_are_written_as_kubernetes_does(resource: str, nano: int | None, text: str) -> None:

@@ -20,7 +20,7 @@ def of_cluster(
     `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
     Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
     """
-    from cluster.errors import Forbidden
+    from cluster.errors import Forbidden, NotFound
     from cluster.held_jobs import CLASSES, held_jobs, owners_of
     from cluster.sources import WORKLOADS
     from policies.dialects.reading import metadata
@@ -30,6 +30,8 @@ def of_cluster(
             classes = {str(metadata(each)["name"]) for each in cluster.list(cluster.newest(CLASSES))}
         except Forbidden:
             classes = None
+        except NotFound:
+            return []  # Kueue's kinds are not installed
         if queued is None:
             queued = owners_of(cluster.list(cluster.newest(WORKLOADS), namespace=namespace))
         return held_jobs(

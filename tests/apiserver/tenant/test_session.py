@@ -178,6 +178,21 @@ def test_quotree_pending_lists_a_job_whose_queue_is_misspelt(waiting: ControlPla
     assert "LocalQueue team/mian does not exist; did you mean main?\n" in shown
 
 
+def test_quotree_pending_lists_a_job_whose_priority_class_is_misspelt(waiting: ControlPlane) -> None:
+    labels = queued("main", priority_class="hihg")
+    job = batch_job("held", {"suspend": True, "template": template("1")}, None, labels=labels)
+    waiting.request("POST", "/apis/batch/v1/namespaces/team/jobs", job, user=TENANT)
+
+    shown = quotree(waiting, TENANT, "pending", "-n", "team")
+    asked = quotree(waiting, TENANT, "why", "job/held", "-n", "team").stdout
+
+    waiting.request("DELETE", "/apis/batch/v1/namespaces/team/jobs/held?propagationPolicy=Background", user=TENANT)
+    cause = "it has no Workload; ask an administrator whether WorkloadPriorityClass hihg exists\n"
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert f"without a Workload: 1 pending\n  Job team/held (LocalQueue main): {cause}" in shown.stdout
+    assert asked.endswith(cause)
+
+
 def test_quotree_tree_shows_the_way_of_the_tenant_alone(waiting: ControlPlane) -> None:
     shown = quotree(waiting, TENANT, "tree", "-n", "team")
 

@@ -15,6 +15,7 @@ UNLIMITED = INT64_MAX
 LEAST = -INT64_MAX - 1
 """No amount is smaller."""
 _CPU = "cpu"
+_BYTES = ("memory", "ephemeral-storage")
 _UNLIMITED_CPU = INT64_MAX // 1000 * 10**9
 """The number of nano-CPU from which on milli-CPU would not fit 64 bits, as Kueue draws the line."""
 
@@ -59,7 +60,10 @@ def written(resource: str, amount: int) -> str:
     """The amount as a person writes it."""
     if amount == UNLIMITED:
         return "unlimited"
-    like: Format = "BinarySI" if resource in ("memory", "ephemeral-storage") else "DecimalSI"
+    unit = 1000 if resource == _CPU else 1
+    if resource not in _BYTES and amount % unit == 0 and abs(amount) < 10**6 * unit:
+        return str(amount // unit)  # 4000, not 4k: nobody counts thousands of cores or devices
+    like: Format = "BinarySI" if resource in _BYTES else "DecimalSI"
     return str(Quantity.of_nano(amount * (10**6 if resource == _CPU else 10**9), like))
 
 

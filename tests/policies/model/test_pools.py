@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.model.pools import LEAST, UNLIMITED, count
+from policies.model.pools import LEAST, UNLIMITED, count, written
 from policies.model.quantity import INT64_MAX, Quantity
 
 
@@ -23,3 +23,12 @@ from policies.model.quantity import INT64_MAX, Quantity
 )
 def test_quota_that_has_no_room_in_64_bits_is_unlimited(resource: str, text: str, amount: int) -> None:
     assert count(resource, Quantity.parse(text)) == amount
+
+
+def test_amounts_are_written_as_people_write_them() -> None:
+    assert written("cpu", 4_000_000) == "4000"
+    assert written("cpu", 1500) == "1500m"
+    assert written("nvidia.com/gpu", 8000) == "8000"
+    assert written("cpu", 4_000_000_000) == "4M"
+    assert written("memory", 8 * 1024**3) == "8Gi"
+    assert written("cpu", UNLIMITED) == "unlimited"

@@ -10,6 +10,7 @@ from cli.input.documents import Document, Place, Unreadable, read
 from cli.output import note
 from policies import dialects
 from policies.dialects.reading import Manifest
+from policies.dialects.yunikorn_config.configmap import count_queues
 from policies.model.objects import KubeObject, Node, Ref
 
 
@@ -51,7 +52,9 @@ class Given:
 
     @property
     def queues(self) -> int:
-        return sum(isinstance(placed.obj, Node) for placed in self.objects.values())
+        """The nodes of trees, and the queues that ConfigMaps of YuniKorn configure."""
+        every = [placed.obj for placed in self.objects.values()]
+        return sum(isinstance(obj, Node) for obj in every) + count_queues(every)
 
     def place(self, ref: Ref, field: str) -> Place | None:
         placed = self.objects.get(ref)

@@ -13,6 +13,7 @@ from cli.input.given import NO_FILES, Given, joined
 from cli.report.places import InputPlaces
 from policies.configuration.settings import Configuration
 from policies.dialects.newest import newest_version
+from policies.dialects.yunikorn_config.configmap import count_queues
 from policies.judge import Judgement
 from policies.judging.fingerprint import fingerprints
 from policies.judging.proposal import Proposal
@@ -140,7 +141,7 @@ def report(
     """`base` is the revision that the change begins at, with the inputs there; `around` are files of other roots."""
     places = InputPlaces(joined(around, inputs), judgement.proposal, base[1] if base else None)
     entries = in_order(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
-    held = sum(1 for _ in context.world.nodes())
+    held = sum(1 for _ in context.world.nodes()) + count_queues(context.world.objects())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
     subject = replace(subject, as_of=context.as_of, judged_at=judgement.proposal.circumstances.now)
     if context.snapshot is not None and context.snapshot.cluster:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -164,6 +164,14 @@ def tree(forest: Forest, namespace: str) -> ConfiguredQueues:
     key = f"{(group[1].text if group else '') or 'queues'}.yaml"
     ref, setting = settings.get(key, (Ref(*CONFIG_MAP, namespace, CONFIGS), None))
     return ConfiguredQueues(ref, key, setting)
+
+
+def count_queues(objects: Iterable[KubeObject]) -> int:
+    """How many queues the ConfigMaps among the objects configure, below the root of each partition."""
+    held = Forest.of(obj for obj in objects if isinstance(obj, QueueConfigMap))
+    namespaces = sorted({obj.ref.namespace for obj in held.objects()})
+    partitions = (each for namespace in namespaces for each in tree(held, namespace).config.partitions)
+    return sum(sum(1 for _ in each.root.walk()) - 1 for each in partitions if each.root is not None)
 
 
 def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:

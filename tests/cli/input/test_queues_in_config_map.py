@@ -80,3 +80,15 @@ def test_other_texts_have_the_place_of_the_key(tmp_path: Path, header: str) -> N
     file.write_text(config_map(header, text, 6 if header == "|4" else 4))
 
     assert place(file)[0] == 5
+
+
+def test_the_head_line_counts_the_queues_of_the_config_map(tmp_path: Path) -> None:
+    """root stands for the cluster and is not counted."""
+    file = tmp_path / "queues.yaml"
+    file.write_text(config_map("|", QUEUES))
+    twice = tmp_path / "default.yaml"
+    twice.write_text(config_map("|", QUEUES).replace("-configs", "-defaults"))
+
+    assert "1 object, 2 queues\n" in run("validate", file).stdout
+    assert "2 objects, 2 queues\n" in run("validate", file, twice).stdout
+    assert "2 queues there: 1 object, 2 queues\n" in run("validate", file, "--against", f"files:{file}").stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from policies.dialects.reading import listing, mapping, text
 
@@ -13,11 +13,12 @@ NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on a label; the operator is In, NotIn, Exists or DoesNotExist."""
+    """One condition on a label; the operator is In, NotIn, Exists or DoesNotExist. `exact`: of `matchLabels`."""
 
     key: str
     operator: str
     values: frozenset[str] = frozenset()
+    exact: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         """The requirement as kubectl writes selectors; a set of one value is written as that value."""
@@ -56,7 +57,10 @@ def read_label_selector(value: object) -> LabelSelector | None:
     if value is None:
         return None
     selector = mapping(value)
-    exact = (Requirement(key, "In", frozenset([str(one)])) for key, one in mapping(selector.get("matchLabels")).items())
+    exact = (
+        Requirement(key, "In", frozenset([str(one)]), exact=True)
+        for key, one in mapping(selector.get("matchLabels")).items()
+    )
     return LabelSelector((*exact, *(_requirement(entry) for entry in listing(selector.get("matchExpressions")))))
 
 

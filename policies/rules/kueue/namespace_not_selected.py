@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, ClusterQueue, LocalQueue, local_queue_ref
@@ -9,12 +9,15 @@ from policies.dialects.selectors import NAME_OF_NAMESPACE, Requirement
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.cures import write_only
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+from policies.model.suggestion import KnownNames, did_you_mean
 from policies.rules.kueue._submissions import LABELLED, NamedQueues, labelled
 
 SELECTOR = "spec.namespaceSelector"
+_VALUES = "spec.namespaceSelector.matchLabels"
 
 
 @rule(
@@ -30,9 +33,11 @@ def namespace_not_selected(proposal: Proposal) -> Iterator[Finding | NotEvaluate
     the labels of the namespace. In files, a namespace without a Namespace object is known by its name alone. A
     LocalQueue or a job in files without a namespace may be applied in any, and is not judged.
     Example: a LocalQueue in namespace `team-a`, and a ClusterQueue that selects `kueue: enabled`, which `team-a` lacks.
+    A value that is nearly that of the namespaces is reported at the selector, with a suggestion.
     Fix: label the namespace, change the selector, or name another ClusterQueue.
     """
     unsure = False
+    yield from _slips(proposal)
     for ref, at, local in _leading(proposal):
         queue = proposal.after.node(local.queue) if local.queue else None
         if isinstance(queue, ClusterQueue) and queue.selector and not queue.selector_faults:
@@ -42,6 +47,42 @@ def namespace_not_selected(proposal: Proposal) -> Iterator[Finding | NotEvaluate
                 yield _finding(ref, at, local, queue, unmet)
     if unsure:
         yield NotEvaluated("not all labels of Namespaces are known")
+
+
+def _slips(proposal: Proposal) -> Iterator[Finding]:
+    """Values of the selector that no namespace with a LocalQueue of the queue has, each nearly one that they have."""
+    for before, queue in proposal.changed(ClusterQueue):
+        if queue.selector is None or (before is not None and before.selector == queue.selector):
+            continue
+        labels = list(_labels(proposal.after, {each.ref.namespace for each in proposal.after.attached(queue.ref)}))
+        for wanted in queue.selector.requirements:
+            held = {each[wanted.key] for each in labels if wanted.key in each}
+            if wanted.operator != "In" or len(wanted.values) != 1 or held & wanted.values:
+                continue
+            (value,) = wanted.values
+            if near := KnownNames(held).near(value):
+                yield _slip(queue, wanted, value, near)
+
+
+def _labels(forest: Forest, names: Iterable[str]) -> Iterator[Mapping[str, str]]:
+    for name in names:
+        namespace = forest.get(Ref(*NAMESPACE, "", name))
+        if isinstance(namespace, Namespace):
+            yield {**namespace.labels, NAME_OF_NAMESPACE: name}
+
+
+def _slip(queue: ClusterQueue, wanted: Requirement, value: str, near: list[str]) -> Finding:
+    field = fields.join(SELECTOR, "matchLabels", wanted.key) if wanted.exact else SELECTOR
+    return Finding(
+        queue.ref,
+        field,
+        f"asks for {wanted}, which no namespace with a LocalQueue of {queue.name} has: nothing is admitted from there",
+        fix=did_you_mean([f"{wanted.key}={each}" for each in near]),
+        patch=write_only(field, value, near) if wanted.exact else (),
+        subject=wanted.key,
+        profiles=STRICT_ONLY,
+        concerns=((queue.ref, SELECTOR), (queue.ref, _VALUES)),
+    )
 
 
 def _leading(proposal: Proposal) -> Iterator[tuple[Ref, str, LocalQueue]]:
@@ -86,6 +127,6 @@ def _finding(ref: Ref, at: str, local: LocalQueue, queue: ClusterQueue, unmet: I
         profiles=STRICT_ONLY,
         follows=(
             (local.ref, "metadata.namespace"),
-            *(place for of, place in places.items() if of != ref),
+            *(place if of != ref else (queue.ref, _VALUES) for of, place in places.items()),
         ),
     )

@@ -212,3 +212,18 @@ def test_of_two_quotas_out_of_scale_the_likely_slip_is_the_finding(resource: str
 
     assert ids(found) == [("quota-out-of-scale", ["quota-out-of-scale"] * 2)]
     assert found.findings[0].finding.object.name == "b"
+
+
+@pytest.mark.parametrize("selected", [None, {"team": "vision"}], ids=["new", "changed"])
+def test_a_misspelt_value_of_a_selector_explains_that_nobody_is_served(selected: dict[str, str] | None) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "eyes", "labels": {"team": "vision"}}}
+    stored = [cluster_queue("ml", namespaceSelector={"matchLabels": selected})] if selected else []
+    wrong = cluster_queue("ml", namespaceSelector={"matchLabels": {"team": "vison"}})
+
+    found = evaluate(change(world(space, *stored), wrong, local_queue("main", "ml", "eyes")))
+
+    (top,) = found.findings
+    assert (top.finding.field, top.finding.patch[0]["value"]) == (
+        "spec.namespaceSelector.matchLabels.team",
+        "vision",
+    )

@@ -129,7 +129,7 @@ def split(pem: bytes) -> tuple[bytes, ...]:
 
 
 def check_pair(pair: KeyPair) -> None:
-    """Raises BadCertificate if the pair is unreadable or does not match."""
+    """Check that the key matches the certificate. Raises BadCertificate if not, or if either is unreadable."""
     _read(pair)
 
 

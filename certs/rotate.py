@@ -44,7 +44,7 @@ class Bundle:
         return b"".join(self.trusted)
 
     def check(self) -> None:
-        """Raises BadCertificate if a key does not match its certificate."""
+        """Check that each key matches its certificate. Raises BadCertificate."""
         check_pair(self.signer)
         check_pair(self.server)
 

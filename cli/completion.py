@@ -67,7 +67,7 @@ class _Bash(_OrFiles, BashComplete):
 
 
 class _WholeWords(_OrFiles):
-    """These shells replace all of `--option=value`, of which click offers the value alone."""
+    """For shells that replace all of `--option=value`, while click offers only the value."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         found = super().get_completions(args, incomplete)
@@ -81,11 +81,11 @@ class _WholeWords(_OrFiles):
 
 
 class _Zsh(_WholeWords, ZshComplete):
-    """As click has it else."""
+    """Otherwise, click's default."""
 
 
 class _Fish(_WholeWords, FishComplete):
-    """As click has it else."""
+    """Otherwise, click's default."""
 
 
 _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}

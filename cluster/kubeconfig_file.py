@@ -16,7 +16,7 @@ MAX_SIZE = 16 * 2**20
 
 
 def read_file(path: str) -> dict[str, Any]:
-    """Raises NotConfigured, OSError, UnicodeDecodeError."""
+    """Read and parse a kubeconfig. Raises NotConfigured, OSError or UnicodeDecodeError."""
     with Path(path).open("rb") as file:
         content = file.read(MAX_SIZE + 1)
     if len(content) > MAX_SIZE:

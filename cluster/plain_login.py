@@ -54,7 +54,7 @@ class PlainLogin:
 
 
 def of_service_account(folder: Path | None = None) -> PlainLogin:
-    """Raises ValueError or OSError if this is not a pod with a service account."""
+    """The login of the pod's service account. Raises ValueError or OSError if the pod has none."""
     folder = folder or SERVICE_ACCOUNT
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
@@ -72,7 +72,7 @@ def of_service_account(folder: Path | None = None) -> PlainLogin:
 
 
 class _RenewedToken:
-    """Raises ValueError or OSError where there is none."""
+    """The token of a service account, read again from its file. Raises ValueError or OSError if there is none."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -38,7 +38,7 @@ class RemovalReader:
         self._work: dict[ObjectRef, Manifest] | None = None
 
     def read(self) -> FoundCluster:
-        """Raises ClusterError where it cannot be read."""
+        """Read what is left of the installation. Raises ClusterError if the cluster cannot be read."""
         objects = {ref_of(each): each for each in self._ours()}
         pods = self._pods()
         space = objects.get(ObjectRef("Namespace", self._names.namespace))

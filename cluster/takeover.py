@@ -94,7 +94,7 @@ class PlanReader:
         self._converted: list[str] | None = None
 
     def read(self) -> FoundCluster:
-        """Raises ClusterError where it cannot be read."""
+        """Read what a plan is made from. Raises ClusterError if the cluster cannot be read."""
         objects = {ref_of(each): each for each in self._objects()}
         groups = self._cluster.get("/apis").get("groups") or ()
         deployments = (self._names.manager, self._names.reconciler)

@@ -261,7 +261,7 @@ def _read(response: urllib3.BaseHTTPResponse) -> HttpAnswer:
 
 
 def _check(request: HttpRequest, answer: HttpAnswer) -> None:
-    """Raises the ApiError of an answer that is not a success."""
+    """Raise the matching ApiError if the status of the answer is not 2xx."""
     if not 200 <= answer.status < 300:
         raise from_response(answer.status, answer.data, request=str(request), retry_after=answer.retry_after)
 

@@ -273,7 +273,7 @@ def _missing(message: str) -> tuple[Response, int]:
 
 
 def _cluster_error(settings: DashboardSettings, error: ClusterError) -> Any:
-    """Who signs in may do so again; otherwise it is our own login that the cluster does not take."""
+    """The response to a failed read: a redirect if users can sign in again, else a page with the error."""
     if isinstance(error, Unauthorized) and settings.authenticator.asks:
         return redirect(url_for("sign_in", next=request.full_path.rstrip("?")), 303)
     code, title = _kind_of(error)

@@ -30,12 +30,16 @@ BANNED = {
     r"\bwhoever\b": "name the person or the program",
     r"\bthat which\b": "name it",
     r"\bof itself\b": 'write "by default" or "automatically"',
+    r"\bfor ever\b": 'write "indefinitely"',
+    r"\bheard of\b": 'write "reachable"',
+    r"\bas click has it\b": 'write "click\'s default"',
     r"\btold\b": 'write "reported" or "logged", or "distinguished" for "told apart"',
 }
 _ANY = re.compile("|".join(BANNED), re.IGNORECASE).search
-SENTENCES = ("audit", "certs", "reconciler", "webhook")
+SENTENCES = ("audit", "certs", "cluster", "dashboard", "reconciler", "scheduling", "webhook")
 """The rooms whose docstrings do not begin with a word of `_FRAGMENT`."""
 _FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those)\b").match
+_ERRORS_ALONE = re.compile(r"Raises [^.]*\.\Z").match
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -59,6 +63,12 @@ def faults(source: str) -> list[str]:
             advice = next(advice for form, advice in BANNED.items() if re.search(form, sentence, re.IGNORECASE))
             found.append(f"{line}: {sentence[:80]!r}: {advice}")
     return found
+
+
+def errors_alone(source: str) -> list[str]:
+    """The docstrings that say which errors are raised, and not what the code does."""
+    documents = (ast.get_docstring(node) for node in ast.walk(ast.parse(source)) if isinstance(node, _DOCUMENTED))
+    return [document for document in documents if document is not None and _ERRORS_ALONE(document)]
 
 
 def fragments(source: str) -> list[str]:
@@ -102,6 +112,24 @@ def test_a_fragment_is_found_in_docstrings_alone() -> None:
 
     assert fragments(source) == ["Of the queue."]
     assert fragments("'Officers wait.'") == []
+
+
+def test_a_docstring_with_nothing_but_errors_is_found() -> None:
+    source = "def a():\n    'Raises BadPair.'\ndef b():\n    'Read it. Raises BadPair.'\n"
+
+    assert errors_alone(source) == ["Raises BadPair."]
+
+
+@pytest.mark.parametrize("room", SENTENCES)
+def test_the_docstrings_of_a_room_say_what_the_code_does(room: str) -> None:
+    modules = sorted((ROOT / room).rglob("*.py"))
+
+    assert modules
+    assert [
+        f"{module.relative_to(ROOT)}: {document}"
+        for module in modules
+        for document in errors_alone(module.read_text(encoding="utf-8"))
+    ] == []
 
 
 @pytest.mark.parametrize("room", SENTENCES)

@@ -191,7 +191,7 @@ class Desk:
             record(self._spans, asked.trace.spans(review, asked.path, outcome, failed, asked.started))
 
     def _decide(self, asked: KnownRequest) -> Reply:
-        """Raises what `_answer` turns into a reply."""
+        """Judge the request. Raises errors that `_answer` turns into a reply."""
         review = asked.review = asked.review or parse(asked.body)
         if review.kind.group not in self._groups[asked.path]:
             raise BadReview(

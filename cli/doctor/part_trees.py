@@ -51,7 +51,7 @@ def read_node(manifest: Manifest) -> PartNode:
 
 
 def trees(nodes: Iterable[PartNode]) -> Iterator[PartTree]:
-    """Those with a ClusterQueue, and those whose root names a part; by name."""
+    """The trees with a ClusterQueue, and those whose root names a part; sorted by name."""
     every = list(nodes)
     cohorts = {each.name: each for each in every if each.kind == "Cohort"}
     queues: dict[str, list[PartNode]] = {}
@@ -66,7 +66,7 @@ def trees(nodes: Iterable[PartNode]) -> Iterator[PartTree]:
 
 
 def _root(node: PartNode, cohorts: Mapping[str, PartNode]) -> tuple[str, PartNode | None, str | None]:
-    """Of the tree of a node: what it is called, its object, and the part that is to decide."""
+    """The tree of a node: its name, the object of its root, and the part that should decide for it."""
     here, passed = node, {node.name} if node.kind == "Cohort" else set()
     while here.parent:
         if here.parent in passed:

@@ -57,7 +57,7 @@ def server_name(configuration: Mapping[str, object]) -> str:
 
 
 def from_server(client: Client) -> Served:
-    """Raises OSError where nobody serves TLS there."""
+    """The certificate that a server presents. Raises OSError if nothing serves TLS there."""
     context = _context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -73,7 +73,7 @@ def from_secret(source: str, chain: Sequence[bytes]) -> Served:
 
 
 def client_configurations(manifest: Manifest) -> Iterator[Mapping[str, object]]:
-    """Those of a webhook configuration or of a CustomResourceDefinition."""
+    """The clientConfigs of a webhook configuration or a CustomResourceDefinition."""
     for hook in manifest.get("webhooks") or ():
         yield mapping(mapping(hook).get("clientConfig"))
     conversion = mapping(mapping(manifest.get("spec")).get("conversion"))

@@ -102,7 +102,7 @@ class CheckedCluster:
 
     @cached_property
     def configuration(self) -> Configuration:
-        """Of the webhook; the defaults where it cannot be read."""
+        """The configuration of the webhook; the defaults if it cannot be read."""
         try:
             return self.configuration_of(self.webhook_deployment, "--config") or Configuration()
         except ApiError:

@@ -41,7 +41,7 @@ class Impersonated:
 
 
 def impersonated(headers: Message) -> Impersonated | None:
-    """Whom a request impersonates; None if nobody. Raises HttpRefusal for headers that are not supported."""
+    """The user that a request impersonates, or None. Raises HttpRefusal for headers that are not supported."""
     sent = sorted({name.lower() for name in headers if name.lower().startswith("impersonate-")})
     if not sent:
         return None

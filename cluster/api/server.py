@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(500, HttpRefusal(500, "internal error; the log has it").body())
 
     def _answered(self) -> dict[str, Any]:
-        """Raises HttpRefusal."""
+        """Authenticate the caller and answer the request. Raises HttpRefusal."""
         passed = self.server.passed
         if passed is not None and isinstance(self.connection, ssl.SSLSocket):
             caller = passed.caller(self.connection.getpeercert(), self.headers)

@@ -1,1 +1,1 @@
-"""Who looks: by a token, by what a trusted proxy says, or by the key of one's own process."""
+"""Authentication: by a token, by the headers of a trusted proxy, or by the key of a local process."""

@@ -1,4 +1,4 @@
-"""Who sends a request: by a token, by the headers of a trusted proxy, or by a key."""
+"""Authenticate requests: by a token, by the headers of a trusted proxy, or by a key."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Sessions:
         self._key = key or (lambda: made_up)
 
     def seal(self, token: str) -> str:
-        """Raises TokenTooLong, and OSError where the key cannot be read."""
+        """Encrypt a token for the cookie. Raises TokenTooLong, or OSError if the key cannot be read."""
         sealed = self._fernet().encrypt(token.encode()).decode("ascii")
         if len(sealed) > _LONGEST:
             raise TokenTooLong("the token is too long for a cookie; have a proxy send it as a header")

@@ -8,5 +8,5 @@ from dashboard.reading.cache import CachedReader
 
 
 def page(reader: CachedReader) -> dict[str, Any]:
-    """Raises ClusterError."""
+    """The worker clusters for the template. Raises ClusterError."""
     return {"clusters": reader.ask("/v1/clusters")["items"]}

@@ -14,7 +14,7 @@ _FILTERS = ("root", "namespace")
 
 
 def page(reader: CachedReader, query: Mapping[str, str]) -> dict[str, Any]:
-    """Raises ClusterError: NotFound where there is no audit."""
+    """One page of findings for the template. Raises ClusterError: NotFound if there is no audit."""
     chosen = {name: query[name] for name in _FILTERS if query.get(name)}
     offset = offset_of(query)
     found = reader.findings({**chosen, "offset": str(offset), "limit": str(PAGE + 1)})

@@ -23,7 +23,7 @@ _QUEUES = 20
 
 
 def page(reader: CachedReader, namespace: str) -> dict[str, Any]:
-    """Raises Unauthorized; what else cannot be read is a part that says why."""
+    """The values for the template. Raises Unauthorized; any other error is shown in the part that could not be read."""
     queues = part(lambda: reader.reader.listed(LOCAL_QUEUES, namespace, MOST))
     named = [_queue(each) for each in queues.value or ()]
     stored = part(lambda: reader.reader.listed(WORKLOADS, namespace, MOST))

@@ -82,7 +82,7 @@ def _neighbours(tree: DialectTree, node: TreeNode) -> list[Neighbour]:
 
 
 def _pending(reader: CachedReader, node: TreeNode) -> list[dict[str, Any]]:
-    """In order. Empty where work does not wait at such a node."""
+    """The pending work of the node in queue order. Empty if work cannot wait at such a node."""
     path = {
         ("Kueue", "ClusterQueue"): "/v1/clusterqueues/{}/pendingworkloads",
         ("Volcano", "Queue"): "/v1/volcano/queues/{}/pendingpods",
@@ -95,7 +95,7 @@ def _pending(reader: CachedReader, node: TreeNode) -> list[dict[str, Any]]:
 
 
 def _findings(reader: CachedReader, tree: DialectTree, node: TreeNode) -> list[dict[str, Any]]:
-    """Of its tree where that has a root by which the audit knows it, else of all."""
+    """The findings about the node. The audit is asked for its tree only, if the audit knows the root."""
     root = tree.path(node)[0]
     known = node.dialect != "YuniKorn" and root.key not in tree.on_cycles
     items = reader.findings({"limit": str(_FINDINGS), **({"root": root.name} if known else {})})["items"]

@@ -34,7 +34,10 @@ class Part(Generic[T]):
 
 
 def part(read: Callable[[], T]) -> Part[T]:
-    """Raises Unauthorized, since then nothing else could be read either."""
+    """Read one part of a page, or keep its error.
+
+    Raises Unauthorized, since then no other part could be read either.
+    """
     try:
         return Part(read())
     except Unauthorized:

@@ -17,7 +17,7 @@ _CHANGED = {("Kueue", "ClusterQueue"), ("Kueue", "Cohort"), ("Volcano", "Queue")
 
 
 def amount(pair: FlavorPair, nano: int | None) -> str:
-    """As Kubernetes writes it; a dash where there is none."""
+    """The amount as Kubernetes writes it; a dash for None."""
     return "–" if nano is None else amount_text(pair.resource, nano)
 
 
@@ -64,7 +64,7 @@ def namespace_url(name: str) -> str:
 
 
 def object_url(named: Mapping[str, Any]) -> str:
-    """Of the page about an object that a finding names by kind, namespace and name; empty where there is none."""
+    """The URL of the page about an object that a finding names; empty if there is no such page."""
     kind, namespace, name = named["kind"], named.get("namespace") or "", named["name"]
     match kind:
         case "ClusterQueue" | "Cohort":
@@ -85,7 +85,7 @@ def dialect_named(lower: str) -> str | None:
 
 
 def clock(moment: datetime | None) -> str:
-    """In UTC, as RFC 3339 has it."""
+    """The time in UTC, in the format of RFC 3339; empty for None."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
 
 

@@ -28,7 +28,7 @@ class TreePageView:
     offset: int
 
     def url(self, **changed: object) -> str:
-        """Of the same view with something else."""
+        """The URL of this view with some values changed."""
         parts = (
             {
                 "node": node_text(self.top.key) if self.top else "",
@@ -101,7 +101,7 @@ def node_text(key: NodeKey) -> str:
 
 
 def _key(text: str) -> NodeKey:
-    """Of `node_text(key)`."""
+    """The inverse of `node_text`."""
     kind, _, name = text.partition("/")
     return NodeKey(kind, name)
 

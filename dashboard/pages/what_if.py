@@ -20,7 +20,7 @@ from policies.model.printing import plain
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and whom."""
+    """The user who asks, and what answers; `what_if` is None if no what-if engine is available."""
 
     reader: CachedReader
     login: UserLogin

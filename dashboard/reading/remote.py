@@ -109,7 +109,7 @@ class RemoteBackend:
         return found
 
     def _forget(self, servers: Servers) -> list[RemoteReader]:
-        """Those that know servers of before."""
+        """Drop the readers of the previous servers, and return them."""
         if servers is self._known:
             return []
         self._known, gone = servers, list(self._readers.values())

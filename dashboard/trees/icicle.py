@@ -51,7 +51,7 @@ class Block:
         return round(self.width * min(1.0, self.amounts.share), 2)
 
     def text(self, whole: str) -> str:
-        """As much of it as the block has room for: names of one tree often begin alike, so their ends stay."""
+        """The part of a name that fits into the block. Its end stays, since names of one tree often begin alike."""
         room = int((self.width - 2 * _LETTER) / _LETTER)
         if len(whole) <= room:
             return whole
@@ -69,7 +69,7 @@ class _Space(NamedTuple):
 
 
 def icicle(tree: DialectTree, top: TreeNode | None, pair: FlavorPair) -> list[Block]:
-    """Of `top` and what is below it; None: of all roots side by side. Widths go by the quota of `pair`."""
+    """The blocks of `top` and its descendants; None: of all roots. Widths are proportional to the quota of `pair`."""
     begin = _Space(None, [top] if top else tree.children(None), 0.0, WIDTH, 0, None)
     drawn: list[Block] = []
     spaces = [begin]

@@ -26,7 +26,7 @@ _USED = ("used", "allocated")
 
 
 class FlavorPair(NamedTuple):
-    """Of which flavor and resource; the flavor is empty where the dialect has none."""
+    """A flavor and a resource; the flavor is empty if the dialect has no flavors."""
 
     flavor: str
     resource: str
@@ -36,7 +36,7 @@ class FlavorPair(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> FlavorPair:
-        """Of `str(pair)`: a flavor's name has no slash, a resource's may have."""
+        """The inverse of `str(pair)`. The name of a resource can contain a slash, that of a flavor cannot."""
         flavor, slash, resource = text.partition("/")
         return FlavorPair(flavor, resource) if slash else FlavorPair("", text)
 
@@ -167,7 +167,7 @@ class DialectTree:
         return self.nodes.get(above) if above else None
 
     def children(self, node: TreeNode | None) -> Sequence[TreeNode]:
-        """Of None: the roots."""
+        """The children of a node; None: the roots."""
         return self._children.get(node.key if node else None, ())
 
     def path(self, node: TreeNode) -> list[TreeNode]:
@@ -223,7 +223,7 @@ def lent(tree: DialectTree, node: TreeNode, pair: FlavorPair) -> int:
 
 
 def total(nodes: Iterable[TreeNode], pair: FlavorPair) -> Amounts:
-    """Of several nodes that stand side by side."""
+    """The sum of the amounts of several siblings."""
     each = [node.amounts(pair) for node in nodes]
     quotas = [amounts.quota for amounts in each if amounts.quota is not None]
     return Amounts(

@@ -104,7 +104,7 @@ def _fields(edit: Edit) -> dict[str, object]:
 
 
 def parse(text: str) -> Edit:
-    """Of `kept`. Raises BadEdit."""
+    """The inverse of `kept`. Raises BadEdit."""
     found = dict(parse_qsl(text, keep_blank_values=True))
     if "quota" in found:
         return quota({"kind": found["quota"], **found})
@@ -116,7 +116,7 @@ def parse(text: str) -> Edit:
 
 
 def quota(typed: Mapping[str, str]) -> QuotaEdit:
-    """Of kind, name, flavor, resource, field and amount. Raises BadEdit."""
+    """Parse an edit of a quota: kind, name, flavor, resource, field and amount. Raises BadEdit."""
     node, field, amount = _node(typed), _text(typed, "field"), _text(typed, "amount")
     if node.kind not in FIELDS or field not in FIELDS[node.kind]:
         raise BadEdit(f"A {node.kind} has {' and '.join(FIELDS.get(node.kind, ('no quota',)))}, not {field}.")
@@ -129,7 +129,7 @@ def quota(typed: Mapping[str, str]) -> QuotaEdit:
 
 
 def move(typed: Mapping[str, str]) -> MoveEdit:
-    """Of kind, name and parent. Raises BadEdit."""
+    """Parse a move: kind, name and parent. Raises BadEdit."""
     node = _node(typed)
     if node.kind not in FIELDS:
         raise BadEdit(f"A {node.kind} is not a node of a tree.")
@@ -137,7 +137,7 @@ def move(typed: Mapping[str, str]) -> MoveEdit:
 
 
 def work(typed: Mapping[str, str]) -> WorkEdit:
-    """Of namespace, queue, name, pods, requests (`cpu=1, memory=1Gi`) and priority. Raises BadEdit."""
+    """Parse work to add: namespace, queue, name, pods, requests (`cpu=1, memory=1Gi`) and priority. Raises BadEdit."""
     return WorkEdit(
         _needed(typed, "namespace", "namespace"),
         _needed(typed, "queue", "LocalQueue"),

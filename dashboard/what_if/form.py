@@ -38,7 +38,7 @@ class Form:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """Of each edit what the form keeps, and what it shows."""
+        """The value that the form keeps and the text that it shows, for each edit."""
         return [(edits.kept(each), str(each)) for each in self.edits]
 
 

@@ -75,7 +75,7 @@ class WhatIfOutcome:
 
 
 def outcome(answer: Manifest) -> WhatIfOutcome:
-    """Of an answer of `WhatIf`."""
+    """Read an answer of `WhatIf`."""
     report, diff = answer["report"], answer["diff"]
     findings = list(report["findings"])
     counts = {name: count - len(diff[name]) for name, count in diff["counts"].items()}

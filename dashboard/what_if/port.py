@@ -1,4 +1,4 @@
-"""Who says what comes of a change. Another part of the program can; the dashboard knows no engine."""
+"""The port to the what-if engine, so that the dashboard does not depend on the engine."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class PriorityClasses:
     defaults: frozenset[str] = frozenset()
 
     def by_workload_class(self, name: str) -> WorkloadPriority:
-        """Raises UnknownPriorityClass."""
+        """The priority of a WorkloadPriorityClass. Raises UnknownPriorityClass."""
         return _found(WORKLOAD_PRIORITY_CLASS, name, self.of_workloads)
 
     def by_pod_class(self, name: str) -> WorkloadPriority:

@@ -27,7 +27,7 @@ class _Candidates:
         self.first = next(candidates, None)
 
     def pop(self) -> Reservation:
-        """Raises IndexError if nobody is left."""
+        """Remove and return the next candidate. Raises IndexError if none is left."""
         if self.first is None:
             raise IndexError("no candidate is left")
         first, self.first = self.first, next(self._rest, None)

@@ -1,7 +1,7 @@
-"""Who is not tried again before something changes that could help.
+"""Refused work is not tried again before something changes that could help.
 
-Who was refused rests until there is more of what it waits for. As long as there is not, it would be refused again: all
-else that changes only takes room away.
+Work that was refused rests until more becomes free of what it waits for. Until then it would be refused again, since
+all other changes only take room away.
 """
 
 from __future__ import annotations

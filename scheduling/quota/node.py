@@ -186,7 +186,7 @@ class QuotaNode:
 
 
 def stored_below(*nodes: QuotaNode) -> Iterator[QuotaNode]:
-    """These and every node below, each once, by the edges as stored. Stops at a cycle."""
+    """The nodes and their descendants, each once, along the stored edges. Stops at a cycle."""
     visited: set[QuotaNode] = set()
     stack = list(nodes)
     while stack:

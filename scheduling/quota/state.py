@@ -111,7 +111,7 @@ class ClusterQueueState:
         self.by_priority[reservation.workload.priority][reservation.key] = reservation
 
     def let_go(self, reservation: Reservation) -> None:
-        """Raises KeyError if the queue does not hold it."""
+        """Remove the reservation and its usage. Raises KeyError if the queue does not hold it."""
         del self.reservations[reservation.key]
         alike = self.by_priority[reservation.workload.priority]
         del alike[reservation.key]

@@ -49,7 +49,7 @@ class QuotaTree:
         self._put(self._cohort(name), parent, terms, weight)
 
     def drop_queue(self, name: str) -> None:
-        """Raises KeyError if there is none."""
+        """Remove the ClusterQueue. Raises KeyError if it does not exist."""
         node = self.queues[name]
         self._hang(node, None)
         del self.queues[name]

@@ -126,7 +126,7 @@ class SessionWorld:
             self._recount(job)
 
     def drop_task(self, name: str) -> None:
-        """Raises KeyError if there is none."""
+        """Remove the task. Raises KeyError if it does not exist."""
         task = self.tasks.pop(name)
         self._stand(task, None)
         self._leave_group(task)

@@ -22,7 +22,7 @@ class BadRequest(ValueError):
 
 
 def check_name(name: str) -> None:
-    """Raises BadRequest where no queue is named."""
+    """Check that a queue is named. Raises BadRequest."""
     if not name:
         raise BadRequest("queue name must be specified")
 

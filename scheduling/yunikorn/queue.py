@@ -178,7 +178,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
     # --- bookkeeping, for the whole path or not at all
 
     def allocate(self, amounts: Amounts) -> None:
-        """Raises OverMaximum."""
+        """Count the amounts here and in all ancestors. Raises OverMaximum if one of these queues has no room."""
         for queue in self._down():
             if not queue.fits(amounts):
                 raise OverMaximum(queue)
@@ -189,7 +189,7 @@ class YuniKornQueue(QueueNode[YuniKornQueueSettings]):
         self.add(ALLOCATED, amounts)
 
     def release(self, amounts: Amounts) -> None:
-        """Raises OverReleased."""
+        """Subtract the amounts here and in all ancestors. Raises OverReleased if one of these holds less."""
         for queue in self._down():
             if any(amount > max(0, queue.allocated.get(name, 0)) for name, amount in amounts.items()):
                 raise OverReleased(queue)

@@ -134,7 +134,7 @@ def _reach(ref: Ref, states: Iterable[KubeObject | None], forest: Forest, above:
 
 
 def _upward(refs: Iterable[Ref], forest: Forest, above: Mapping[Ref, set[Ref]]) -> set[Ref]:
-    """These and all that are above them in any of the worlds that may come."""
+    """The refs and all their ancestors in every possible outcome of the open entries."""
     seen: set[Ref] = set()
     ahead = list(refs)
     while ahead:

@@ -125,7 +125,7 @@ class ConfigMapStore:
 
 
 def read_contents(manifest: Manifest) -> LedgerContents:
-    """Raises UnreadableEntry."""
+    """Read the entries and the marks from the ConfigMap. Raises UnreadableEntry."""
     data = dict(manifest.get("data") or {})
     try:
         marks = {str(place): str(mark) for place, mark in json.loads(data.pop(MARKS, "{}")).items()}
@@ -149,7 +149,7 @@ def _explained(error: ApiError) -> Exception:
 
 
 def _check(contents: LedgerContents, data: dict[str, str | None]) -> None:
-    """Raises LedgerUnavailable where the ConfigMap would be too large to be stored."""
+    """Check the size of the ConfigMap after the write. Raises LedgerUnavailable if it would be too large to store."""
     sizes = {request: len(each.text) for request, each in contents.entries.items()}
     sizes |= {key: len(text) if text is not None else 0 for key, text in data.items()}
     if sum(sizes.values()) > LARGEST:

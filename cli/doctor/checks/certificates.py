@@ -124,7 +124,10 @@ def _of_process(target: CheckedCluster, ref: ObjectRef) -> Iterator[CheckResult]
 
 
 def judged_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> CheckResult:
-    """Of several the one that lasts longest: authorities overlap while they are replaced. Raises BadCertificate."""
+    """Check the expiry of the certificate that lasts longest: authorities overlap during a rotation.
+
+    Raises BadCertificate.
+    """
     facts = max(map(inspect, certificates), key=lambda each: each.not_after)
     until = f"{facts.not_after:%Y-%m-%d %H:%M} UTC"
     if now < facts.not_before:
@@ -165,7 +168,7 @@ def _bundles(manifests: Iterable[Manifest]) -> Iterator[bytes]:
 
 
 def _served(target: CheckedCluster, callers: Iterable[Manifest]) -> Served | str:
-    """By the first way that leads there, else what the Secret holds; else why not. Raises OSError."""
+    """The certificate that the webhook serves, else the one in the Secret, else why there is none. Raises OSError."""
     for manifest in callers:
         for configuration in client_configurations(manifest):
             client = reached(configuration, target.webhook)

@@ -84,7 +84,7 @@ def _running(target: CheckedCluster, deployment: Manifest) -> Iterator[Manifest]
 
 
 def _fetched(url: str) -> str:
-    """Raises BadAnswer."""
+    """Fetch a page of metrics over HTTP. Raises BadAnswer."""
     if not url.startswith(("http://", "https://")):
         raise BadAnswer(f"--metrics {url}: write http://HOST:PORT/metrics")
     try:
@@ -106,9 +106,9 @@ def judged_metrics(subject: str, text: str) -> CheckResult:
     if age > _OLD:
         fix = "see its logs, and whether it reaches the API server"
         return warning(
-            subject, f"has heard nothing of the API server for {age:.0f} s, and judges on what was then", fix
+            subject, f"has had no answer from the API server for {age:.0f} s, and judges on what was stored then", fix
         )
-    return ok(subject, f"has read everything, and heard of the API server {age:.0f} s ago")
+    return ok(subject, f"has read everything; the API server answered {age:.0f} s ago")
 
 
 def judged_audit(subject: str, text: str, interval: float) -> CheckResult:
@@ -125,9 +125,9 @@ def judged_audit(subject: str, text: str, interval: float) -> CheckResult:
         message = f"has audited nothing for {age:.0f} s, and reports what was then; one is due every {interval:.0f} s"
         return warning(subject, message, "see its logs: an audit that fails by an internal error says why")
     if heard is None or heard > _OLD:
-        since = "ever" if heard is None else f"for {heard:.0f} s"
+        since = "yet" if heard is None else f"for {heard:.0f} s"
         fix = "see its logs, and whether it reaches the API server"
-        return warning(subject, f"has not heard of the API server {since}, and audits what was then", fix)
+        return warning(subject, f"has had no answer from the API server {since}, and audits what was stored then", fix)
     return ok(subject, f"audited everything {age:.0f} s ago")
 
 

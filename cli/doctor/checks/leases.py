@@ -1,4 +1,4 @@
-"""Who leads: our reconciler, and Kueue's manager where it still runs."""
+"""Check which reconciler leads, and whether Kueue's manager still runs."""
 
 from __future__ import annotations
 

@@ -155,6 +155,6 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _written(node: str) -> str:
-    """As an argument of kubectl."""
+    """The node as an argument of kubectl."""
     kind, _, name = node.partition(" ")
     return f"{kind.lower()} {name}"

@@ -38,7 +38,7 @@ def versions(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def images(deployment: Manifest) -> list[str]:
-    """Those of Quotree; other containers in the Pod say nothing."""
+    """The images of Quotree's containers in the Pod; other containers do not count."""
     pod = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
     names = (str(mapping(each).get("image")) for each in pod.get("containers") or ())
     return [name for name in names if "quotree" in name]

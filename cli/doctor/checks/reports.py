@@ -18,8 +18,12 @@ _NONE = "neither OpenReports nor PolicyReports are installed, so none are writte
 
 @dataclass(frozen=True, slots=True)
 class ReportKeeper:
-    """Who keeps the reports: `installed` the audit, `renewed` when one of its replicas last renewed the Lease, while
-    that has expired; empty while it has not."""
+    """The audit, which keeps the reports up to date.
+
+    `installed`: whether its Deployment exists.
+    `expired`: whether its Lease has expired.
+    `renewed`: when the Lease was last renewed, as it says; empty if it was never renewed.
+    """
 
     installed: bool
     expired: bool = False

@@ -137,14 +137,14 @@ def _wanted(role: Role, deployment: Manifest, target: CheckedCluster) -> Iterato
 
 
 def missing_rights(cluster: ClusterClient, account: Caller, wanted: Sequence[Access]) -> list[Access]:
-    """Raises ClusterError."""
+    """The wanted permissions that the account does not have. Raises ClusterError."""
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         answers = threads.map(partial(may, cluster, account), wanted)
         return [access for access, allowed in zip(wanted, answers, strict=True) if not allowed]
 
 
 def account_of(deployment: Manifest, namespace: str) -> Caller:
-    """Who its Pods are to the API server."""
+    """The user and groups by which the API server knows the Pods of the Deployment."""
     name = text(pod_spec(deployment).get("serviceAccountName")) or "default"
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
     return Caller(f"system:serviceaccount:{namespace}:{name}", groups=groups)

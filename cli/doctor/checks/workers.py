@@ -17,7 +17,7 @@ def workers(target: CheckedCluster) -> Iterator[CheckResult]:
 
 
 def judged_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[CheckResult]:
-    """As `quotree clusters -o json` has them."""
+    """Check the worker clusters; `found` has the items of `quotree clusters -o json`."""
     if not found:
         yield skipped("", "there are no MultiKueueClusters")
     for each in found:

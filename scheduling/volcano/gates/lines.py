@@ -1,5 +1,6 @@
-"""Who waits for room in the queues: Pods that need the same in the same queue stand in one line, as they share the fate
-of its first.
+"""Lines of Pods that wait for room in the queues.
+
+Pods that need the same in the same queue are in one line: if its first is refused, so are the others.
 
 A line that was refused rests behind the queue that was short. What comes later to such a line only joins it. Once
 something was released in that queue, the lines behind it that need the same are one contest: only as many are looked

@@ -47,7 +47,7 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class PodsRan:
-    """These pods of the PodGroup got nodes."""
+    """Pods of the PodGroup got nodes."""
 
     at: int
     group: str
@@ -57,7 +57,7 @@ class PodsRan:
 
 @dataclass(frozen=True, slots=True)
 class PodsEvicted:
-    """These pods of the PodGroup were evicted, and wait again. `preemptors` are the PodGroups that get their room."""
+    """Pods of the PodGroup were evicted, and wait again. `preemptors` are the PodGroups that get their room."""
 
     at: int
     group: str

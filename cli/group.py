@@ -51,7 +51,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, with the command that was meant: click looks for it among commands that are loaded."""
+        """Resolve a command as click does, and suggest the intended one: click only knows commands that are loaded."""
         if args and not args[0].startswith("-") and args[0] not in _modules() and not ctx.resilient_parsing:
             from policies.model.suggestion import close  # here, since only a slip needs it
 

@@ -61,7 +61,7 @@ def replace(file: Path, text: str) -> None:
 
 
 def within_checkout(file: str | Path) -> None:
-    """Raises OSError where a link, which a pull request may have committed, leads out of the checkout."""
+    """Check that no link leads out of the checkout: a pull request may have committed it. Raises OSError."""
     if real := leads_out(file):
         raise OSError(0, f"a link leads out of the checkout, to {real}; name that file")
 
@@ -132,6 +132,6 @@ def terminal_wants_colour() -> bool:
 
 
 def _coloured() -> bool:
-    """As --color says, in a command that has it."""
+    """Whether to print colours: the value of --color, if the command has that option."""
     context = click.get_current_context(silent=True)
     return terminal_wants_colour() if context is None or context.color is None else context.color

@@ -61,7 +61,7 @@ def generated() -> dict[str, str]:
 
 
 def _blocks() -> dict[str, dict[str, str]]:
-    """By path and name, from all generators."""
+    """The blocks of all generators, by path and name."""
     found: dict[str, dict[str, str]] = {}
     for generator in BLOCKS:
         for path, blocks in generator().items():

@@ -41,5 +41,5 @@ def _skipped_to(mark: str, lines: Iterator[str]) -> str:
 
 
 def _name(line: str) -> str:
-    """Of the block that begins here; empty where none does."""
+    """The name of the block that begins in this line; empty if none does."""
     return next(iter(line.partition(BEGIN)[2].split()), "")

@@ -38,7 +38,7 @@ class Help:
 
 
 def every_help(command: click.Command = quotree, *words: str, above: click.Context | None = None) -> Iterator[Help]:
-    """Of `quotree` and all commands in it, each before those below it."""
+    """The help of `quotree` and all its commands, each before its subcommands."""
     name = words[-1] if words else "quotree"
     context = click.Context(command, above, info_name=name, **command.context_settings)
     inner = _inner(command, context)
@@ -53,7 +53,7 @@ def every_help(command: click.Command = quotree, *words: str, above: click.Conte
 
 
 def _summary(command: click.Command, *words: str) -> str:
-    """As `quotree --help` has it; else the first sentence."""
+    """The summary that `quotree --help` shows, or for a subcommand the first sentence of its help."""
     if len(words) == 1:
         return summary(words[0])
     first = _blocks(command.help or "")[0][0]

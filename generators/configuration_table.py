@@ -17,13 +17,13 @@ def generate() -> dict[str, dict[str, str]]:
 
 
 def key_table(keys: Iterable[ConfigurationKey]) -> str:
-    """In the order of their paths."""
+    """The table of keys, sorted by path."""
     ordered = sorted(keys, key=lambda key: key.path.lower())
     return table(_HEAD, ((f"`{key.path}`", key.use, key.why) for key in ordered))
 
 
 def gate_table(gates: Iterable[FeatureGate]) -> str:
-    """In the order of their names."""
+    """The table of feature gates, sorted by name."""
     return table(_GATES_HEAD, map(_row, sorted(gates, key=lambda gate: gate.name.lower())))
 
 

@@ -36,7 +36,7 @@ def generate() -> dict[str, str]:
 
 
 def definitions() -> dict[str, tuple[str, Schema]]:
-    """By path its first line, and the CRD without Helm's marks."""
+    """The first line of each file and its CRD without Helm's marks, by path."""
     found = {}
     for file in declarations.FILES.values():
         head = f"# {note(f'policies/schema/declarations/{file}')}\n"
@@ -75,7 +75,7 @@ def _converted(group: str, kind: str) -> bool:
 
 
 def _conversion() -> Schema:
-    """By the Service of manifests/base; the webhook fills in the CA, without which v1beta2 can be used already."""
+    """The conversion by the Service of manifests/base. The webhook fills in the CA; v1beta2 works without it."""
     service = {"name": "quotree-webhook", "namespace": "quotree-system", "path": CONVERTING}
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
     return {"strategy": "Webhook", "webhook": webhook}

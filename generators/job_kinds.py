@@ -25,7 +25,7 @@ def generate() -> Mapping[str, Mapping[str, str]]:
 
 
 def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]:
-    """By the path of the file and the name of the block."""
+    """The blocks by the path of the file and their name."""
     judged = [each for each in frameworks if each.kind != POD]
     run = [each for each in judged if isinstance(each, JobShape)]
     sent = [each for each in run if each.dispatched]

@@ -36,7 +36,7 @@ def generate() -> dict[str, dict[str, str]]:
 
 
 def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:
-    """Raises ValueError for a metric that belongs to no table."""
+    """The tables of metrics, by block. Raises ValueError for a metric that belongs to no table."""
     found: dict[str, list[Family]] = {block: [] for block in _BLOCKS}
     for family in declared:
         block = next((block for block, prefix in _BLOCKS.items() if family.name.startswith(prefix)), None)

@@ -58,7 +58,7 @@ def page(rule: Rule) -> str:
 
 
 def _cases(rule: Rule) -> list[dict[str, Any]]:
-    """Those of the rule; none while it has none, of which the tests of the rules complain."""
+    """The cases of the rule; empty if it has no file, which fails the tests of the rules."""
     return cases(rule.id) if (CASES / f"{rule.id}.yaml").is_file() else []
 
 
@@ -110,7 +110,7 @@ def _worst(severities: Iterable[Severity]) -> Severity | None:
 
 
 def _severities(rule: Rule, profile: Profile) -> Iterator[Severity]:
-    """Of all cases of the rule, each judged under this profile; a rule that is off has to be switched on."""
+    """The severities that the rule's cases lead to under this profile; a rule that is off has to be switched on."""
     for case in sorted(_cases(rule), key=lambda case: not case["findings"]):
         if rule.default is Action.OFF or "rules" not in case.get("configuration", {}):
             asked = proposed({**case, "profile": profile.value})

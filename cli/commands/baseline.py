@@ -88,7 +88,7 @@ def prune(selection: InputSelection, question: ValidationQuestion, file: str) ->
 
 
 def _answered(selection: InputSelection, question: ValidationQuestion) -> tuple[Answered, Sequence[Proposal]]:
-    """Raises OutOfReach: what cannot be judged has no findings to write down."""
+    """Judge the input. Raises OutOfReach if it cannot be judged, since then there are no findings to write."""
     answered = answer(selection, question)
     note_problems(answered.report)
     if not answered.proposals:

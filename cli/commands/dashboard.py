@@ -72,7 +72,7 @@ def _what_if(against: Against) -> Callable[[], WhatIf]:
 
 
 def _audit(against: Against) -> Getter:
-    """By the configuration with which `quotree audit` judges the same."""
+    """An audit with the configuration that `quotree audit` uses."""
     from cli.input.settings import settings
     from cli.report.audits.audited import audited
     from cli.serving.own_audit import OwnAudit
@@ -82,7 +82,7 @@ def _audit(against: Against) -> Getter:
 
 
 def _of_cluster(against: Against, server: Server | None, audit: Getter) -> UserReader:
-    """Raises OutOfReach where the cluster does not answer."""
+    """The reader of a cluster. Raises OutOfReach if the cluster does not answer."""
     from cli.exits import OutOfReach
     from cli.report.whole_trees import of_cluster
     from cli.serving import own_dashboard

@@ -103,7 +103,7 @@ def pending(
 def _from_world(
     queue: str, against: Against, namespace: str | None, limit: int, output: str, engine: EngineOptions
 ) -> None:
-    """Raises AccessDenied where the cluster may not be read."""
+    """Print the pending work of a world read here. Raises AccessDenied if the cluster may not be read."""
     found = snapshot.take(against, engine)
     others = PendingWork(found.others if namespace is None else None, queue)
     of_others = others.named and queue not in found.world.queues.pending
@@ -131,7 +131,7 @@ class _Queue:
 
 
 def _queues(world: World, queue: str, namespace: str | None, limit: int) -> Iterator[_Queue]:
-    """Raises Misused where there is no such queue."""
+    """The named queue, or all queues. Raises Misused if the queue does not exist."""
     if "/" in queue:
         yield _local_queue(world, queue, limit)
     elif queue:
@@ -170,7 +170,7 @@ def _held(found: snapshot.LoadedSnapshot, against: Against, queue: str, namespac
 
 
 def _at(queue: str, jobs: list[HeldJob], world: World | None = None) -> list[HeldJob]:
-    """Those that name this LocalQueue, or one of this ClusterQueue; all where no queue is asked for."""
+    """The jobs that name this LocalQueue, or one of this ClusterQueue; all jobs if no queue is given."""
     if not queue:
         return jobs
     locals_ = world.queues.local_queues if world is not None else {}
@@ -200,7 +200,7 @@ def _cluster_queue(world: World, name: str, limit: int) -> _Queue:
 
 
 def _local_queue(world: World, name: str, limit: int) -> _Queue:
-    """Raises Misused where there is no such queue, and no work that names it."""
+    """A LocalQueue with its waiting work. Raises Misused if neither the queue nor work that names it exists."""
     try:
         shown = list(map(item, local_rows(world, name, 0, limit)))
     except KeyError:

@@ -154,7 +154,7 @@ def _of_namespace(ask: Ask, namespace: str) -> dict[str, Any]:
 
 @contextmanager
 def _named() -> Iterator[None]:
-    """Raises Misused for a node that is not there."""
+    """Report a node that does not exist as Misused."""
     try:
         yield
     except UnknownNode as error:
@@ -162,7 +162,7 @@ def _named() -> Iterator[None]:
 
 
 def _from_world(files: list[str], every: list[str], children: bool, against: Against, output: str) -> None:
-    """Raises AccessDenied where the cluster may not be read."""
+    """Print the trees of a world read here. Raises AccessDenied if the cluster may not be read."""
     roots = _roots(files, against)
     context = _context(against, every)
     drawings = [_drawn(root, files, context) for root in roots]
@@ -239,7 +239,7 @@ def _texts(shown: list[tuple[_Drawing, ShownTree]]) -> Iterator[str]:
 
 
 def _context(against: Against, nodes: list[str]) -> Context:
-    """Raises OutOfReach; where the cluster is asked because no file was named, it says so."""
+    """Read the context. Raises OutOfReach, which says so if the cluster was asked because no file was named."""
     try:
         return context_of(against)
     except AccessDenied:

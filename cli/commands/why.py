@@ -100,7 +100,7 @@ def _of_workload(
 
 
 def _unqueued(wanted: NamedWork, login: ClusterLogin, error: NoWorkload) -> dict[str, Any]:
-    """Of a job that has no Workload. Raises Misused where no such job exists, or none that the caller may read."""
+    """Explain a job without a Workload. Raises Misused if no such job exists, or the caller may not read it."""
     found = unqueued.explanation(login, wanted)
     if found is None:
         raise Misused(f"{error.missing}; {error.near or f'namespace {wanted.namespace} has no job of this name'}")
@@ -172,7 +172,7 @@ def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) 
 
 
 def _text_of(simulations: Simulations, workload: str) -> str:
-    """Of Volcano's or YuniKorn's queues where they have such work, else of Kueue's. Raises Misused."""
+    """The explanation by Volcano's or YuniKorn's queues if they have such work, else by Kueue's. Raises Misused."""
     if found := _of_others(simulations, workload, "text"):
         return found
     try:

@@ -71,7 +71,7 @@ def entry(judged: Judged, known_by: str) -> OldFinding:
 
 
 def read(file: str) -> Baseline:
-    """Raises Misused, naming file and line."""
+    """Read a baseline file. Raises Misused with the file and the line."""
     try:
         data, _ = read_regular(file, MAX_SIZE + 1)
         text = data.decode()

@@ -100,7 +100,7 @@ def _proposed(selection: InputSelection) -> str:
 
 
 def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet:
-    """Raises Misused, and OutOfReach where a cluster cannot be read."""
+    """Read the states before and after the change. Raises Misused, or OutOfReach if a cluster cannot be read."""
     (name, base), against = _base(request), request.against
     after = as_one(request.selection, base.objects)
     held = gather([against.name]) if against.kind == "files" else NO_FILES

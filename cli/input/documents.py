@@ -41,7 +41,7 @@ class Place:
     overlay: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """As at the start of a line; a line that begins with `::` would be a command for GitHub's runner."""
+        """FILE:LINE:COLUMN. A file whose name begins with `::` gets a `./`: GitHub's runner reads `::` as a command."""
         file = f"./{self.file}" if self.file.lstrip().startswith("::") else self.file
         return f"{file}:{self.line}:{self.column}"
 

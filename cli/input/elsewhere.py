@@ -32,7 +32,10 @@ _NOT_READ = ("volumes", "ephemeralContainers")
 
 
 def of_cluster(against: Against, configuration: Configuration) -> OtherQueues:
-    """Raises OutOfReach where the cluster cannot be reached; what may not be read is noted, and left out."""
+    """Read the queues of Volcano and YuniKorn; kinds that may not be read are noted and left out.
+
+    Raises OutOfReach if the cluster cannot be reached.
+    """
     from cluster.errors import ClusterError  # here, since it takes long to load and files need none of it
 
     now = time.time_ns()

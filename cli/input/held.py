@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def of_cluster(
     login: ClusterLogin, namespace: str | None, queued: Container[tuple[str, str, str]] | None = None
 ) -> list[HeldJob]:
-    """Those of a namespace, or of all.
+    """The jobs of a namespace, or of all namespaces, that wait without a Workload.
 
     `queued` are the kinds, namespaces and names of the jobs that have a Workload; they are looked up if it is None.
     Reads with the rights of the caller, and passes over what these do not cover. Raises OutOfReach.
@@ -40,7 +40,7 @@ def of_cluster(
 
 
 def of_files(left_out: Iterable[LeftOut], namespace: str | None) -> list[HeldJob]:
-    """Those that name a queue, and cannot be made a Workload of."""
+    """The jobs in files that name a queue and cannot be made a Workload of."""
     from cluster.held_jobs import HeldJob
 
     return [

@@ -60,7 +60,7 @@ class Impact:
 
 
 def impact(change: ChangeSet, configuration: Configuration, engine: EngineOptions) -> Impact:
-    """Raises Misused, and OutOfReach where a cluster cannot be read."""
+    """Simulate the change and compare. Raises Misused, or OutOfReach if a cluster cannot be read."""
     files = SimulatedFiles(configuration, trees=False)
     simulation = _existing(change, files, engine)
     return played(change, simulation, files, _beside(simulation, files) if not change.against.of_cluster else [])

@@ -38,12 +38,12 @@ class ClusterLogin:
 
     @property
     def headers(self) -> Headers:
-        """Those of Kubernetes' impersonation, for --as and --as-group."""
+        """The impersonation headers for --as and --as-group."""
         named = [("Impersonate-User", self.user)] if self.user is not None else []
         return (*named, *(("Impersonate-Group", group) for group in self.groups))
 
     def connect(self) -> ClusterClient:
-        """Raises ClusterError."""
+        """Open a client with this login. Raises ClusterError."""
         from cluster.client import ClusterClient  # here, since it takes long to load and files need none of it
         from cluster.wire import Timeouts
 
@@ -54,7 +54,7 @@ class ClusterLogin:
 
     @contextmanager
     def connected(self) -> Iterator[ClusterClient]:
-        """Raises OutOfReach for whatever the cluster refuses or does not answer."""
+        """Open a client for the block. Raises OutOfReach if the cluster refuses a request or does not answer."""
         from cluster.errors import ClusterError
 
         try:
@@ -64,7 +64,7 @@ class ClusterLogin:
             raise unavailable(error) from error
 
     def endpoint(self) -> Endpoint:
-        """Raises ClusterError."""
+        """The endpoint of the kubeconfig, or of the pod's service account. Raises ClusterError."""
         from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
 
         own = self.context is None and self.kubeconfig is None and in_pod()
@@ -98,7 +98,7 @@ def unavailable(error: ClusterError, what: str = "") -> OutOfReach:
 
 
 class _Seconds(click.ParamType[float]):
-    """As kubectl reads --request-timeout: a Go duration, or a number of seconds; 0 sets no limit."""
+    """A value of --request-timeout, as for kubectl: a Go duration, or a number of seconds; 0 sets no limit."""
 
     name = "duration"
 
@@ -148,7 +148,7 @@ def login_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_login(options: Mapping[str, Any]) -> ClusterLogin:
-    """Of parameters as click has them. Raises Misused."""
+    """The login from click's parameters. Raises Misused."""
     found = ClusterLogin(*(options[name] for name in LOGIN))
     if found.groups and found.user is None:
         raise Misused("--as-group needs --as USER")

@@ -117,7 +117,7 @@ def _from_file(name: str) -> str:
 
 
 def _of_kubeconfig(login: ClusterLogin) -> str:
-    """Raises ClusterError."""
+    """The Authorization header of the kubeconfig. Raises ClusterError, or Misused if it has no token."""
     header = login.endpoint().authorization()
     if header is None:
         hint = "use --token-file with a token of `kubectl create token`"

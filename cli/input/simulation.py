@@ -85,7 +85,7 @@ class SimulatedFiles:
         return [*self.unreadable, *self.refused]
 
     def assumptions(self) -> list[str]:
-        """In full sentences, one for each object that is given twice."""
+        """One sentence for each object that is given twice."""
         return [f"{each}, again at {each.second.place()}; the first is used" for each in self.repeated]
 
     def take_others(self) -> list[Manifest]:

@@ -70,7 +70,7 @@ def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 
 def play(simulations: Simulations, event: EventOption) -> None:
-    """Raises Misused where the event is not possible now."""
+    """Play one event in the simulations. Raises Misused if the event is not possible now."""
     option, value = event
     simulation = simulations.kueue
     simulation.announce(str(event))
@@ -94,7 +94,7 @@ def play(simulations: Simulations, event: EventOption) -> None:
 
 
 def _time(value: str, simulation: KueueSimulation) -> int:
-    """Raises BadConfiguration."""
+    """Parse a time of the simulation, in nanoseconds. Raises BadConfiguration."""
     later = value.startswith("+")
     time = simulation.start + duration(value.removeprefix("+"), "") if later else times.parse(value)
     if not time:
@@ -105,7 +105,7 @@ def _time(value: str, simulation: KueueSimulation) -> int:
 
 
 def _check(value: str, simulation: KueueSimulation) -> tuple[str, str]:
-    """Raises BadConfiguration."""
+    """Parse NAME=STATE of an AdmissionCheck. Raises BadConfiguration."""
     name, _, state = value.partition("=")
     if state not in _STATES:
         raise BadConfiguration(f"write NAME=STATE, the state one of {', '.join(_STATES)}")

@@ -40,7 +40,7 @@ class SnapshotFile:
 
 
 def read(file: str) -> SnapshotFile:
-    """Raises OutOfReach, which says why and what to do: a part of a snapshot is never used."""
+    """Read a snapshot, all of it or nothing. Raises OutOfReach with the cause and the fix."""
     try:
         data, _ = read_regular(file, MAX_SIZE + 1)
         text = data.decode("utf-8-sig")

@@ -121,7 +121,7 @@ def switch(
 
 
 def versions(kind: GroupKind) -> tuple[Resource, ...]:
-    """Those that Kueue has served, the newest first."""
+    """The versions of the kind that Kueue has served, the newest first."""
     from cluster.sources import FOLLOWED, WORKLOADS
 
     return WORKLOADS if kind == kueue.WORKLOAD else FOLLOWED[kind]

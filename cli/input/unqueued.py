@@ -73,7 +73,7 @@ def _reason(cluster: ClusterClient, wanted: NamedWork, kind: Described, job: Man
 
 
 def _names(cluster: ClusterClient, kind: GroupKind, namespace: str | None = None) -> list[str] | None:
-    """Those of the kind, in the namespace if one is given; None where the caller may not list them."""
+    """The names of the objects of a kind; None if the caller may not list them."""
     from cluster.errors import Forbidden
     from cluster.sources import FOLLOWED
     from policies.dialects.reading import metadata

@@ -28,7 +28,9 @@ Ask = Callable[[str], dict[str, Any]]
 def asked(
     login: ClusterLogin, server: reconciler_api.Server | None = None, refused: AccessDenied | None = None
 ) -> Iterator[Ask]:
-    """Of this cluster; `server` is that of --reconciler, `refused` why the cluster itself was not read.
+    """A function that asks the reconciler of the cluster.
+
+    `server`: that of --reconciler. `refused`: why the cluster itself was not read.
 
     Raises OutOfReach, for what happens in the block as well.
     """
@@ -46,7 +48,7 @@ def asked(
 
 @contextmanager
 def understood() -> Iterator[None]:
-    """Raises OutOfReach where an answer is not what a reconciler of this version gives."""
+    """Report an answer that this version cannot read as OutOfReach."""
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:

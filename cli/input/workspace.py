@@ -36,7 +36,7 @@ class Organisation:
 
 
 def organisations(selection: InputSelection, config: str | None) -> list[Organisation]:
-    """Raises Misused."""
+    """The organisations of the input, each judged on its own. Raises Misused."""
     if selection.each:
         return [*_each(selection)]
     declared = _declared(selection, config)
@@ -100,7 +100,7 @@ class _Declaring:
 
 
 def _roots(manifest: Mapping[str, Any], declaring: _Declaring) -> list[Organisation] | None:
-    """Raises BadConfiguration."""
+    """The organisations that `roots` declares; None without `roots`. Raises BadConfiguration."""
     top = Section(manifest, "")
     if manifest.get("roots") is None:
         return None

@@ -213,7 +213,7 @@ class _Files:
         self.inputs = identify(documents, faults)
 
     def patched(self, patches: Mapping[Ref, Operations]) -> _Files:
-        """Raises NoEdit."""
+        """The files with the patches applied. Raises NoEdit."""
         refs = {id(placed.document): ref for ref, placed in self.inputs.objects.items()}
         changed = set(map(self.source, patches))
         documents: list[Document] = []
@@ -232,5 +232,5 @@ class _Files:
         return self.inputs.objects[ref].document.source
 
     def texts(self) -> dict[str, str]:
-        """By file; without a byte order mark."""
+        """The text of each file, by its name; without a byte order mark."""
         return {document.source: document.region.outline.text for document in self.documents}

@@ -114,7 +114,7 @@ class Report:
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
-        """Of the entries, in their order."""
+        """The fingerprints of the entries, in their order."""
         return fingerprints(entry.judged for entry in self.entries)
 
     @property

@@ -55,7 +55,7 @@ class Quotas:
         return ""
 
     def counts(self, ref: Ref) -> Mapping[str, Mapping[str, int]]:  # noqa: ARG002
-        """By what is counted, such as workloads, how many are in its subtree by state; empty where that is unknown."""
+        """The number of workloads, or of other things, in the subtree by state; empty if unknown."""
         return {}
 
     def _sums(self, ref: Ref) -> dict[Pair, dict[str, str]]:

@@ -123,7 +123,7 @@ def without_labels(namespace: Mapping[str, Any], keys: frozenset[str]) -> dict[s
 
 
 def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Those that rules read, but for the users of YuniKorn."""
+    """The annotations that rules read, except the one with YuniKorn's users."""
     exempt = {key: value for key, value in annotations.items() if key.startswith(EXEMPT)}
     kept = {**core.ours(annotations), **exempt}
     return {key: value for key, value in kept.items() if key != USER_INFO}
@@ -174,7 +174,7 @@ def _queue(manifest: Manifest) -> dict[str, Any]:
 
 
 def _settings(manifest: Manifest) -> dict[str, Any]:
-    """Those of YuniKorn; no other ConfigMap has any."""
+    """The settings of YuniKorn in a ConfigMap; empty for other ConfigMaps."""
     return {
         part: {key: value for key, value in mapping(manifest.get(part)).items() if _is_yunikorns(key)}
         for part in ("data", "binaryData")
@@ -223,5 +223,5 @@ _PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
 
 
 def kinds() -> frozenset[GroupKind]:
-    """Those that a snapshot has."""
+    """The kinds that a snapshot contains."""
     return frozenset(_PARTS)

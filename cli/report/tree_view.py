@@ -38,7 +38,7 @@ class WantedNode:
 
 
 def wanted(written: str) -> WantedNode:
-    """Of NAME or KIND/NAME."""
+    """Parse NAME or KIND/NAME."""
     kind, slash, name = written.partition("/")
     kinds = [known for known, words in _KINDS.items() if kind.lower() in words]
     return WantedNode(written, kinds[0], name) if slash and kinds else WantedNode(written, "", written)
@@ -88,7 +88,7 @@ ALL = ShownTree()
 
 
 def view_of(nodes: Sequence[WantedNode], children: bool, forest: Forest, use: Users) -> ShownTree:
-    """Raises UnknownNode."""
+    """The part of the trees that the nodes name. Raises UnknownNode."""
     trees = set(forest.upward(node.ref for node in forest.nodes()))
     queues = set(use.yunikorn.scheduler.tree.queues) if use.yunikorn is not None else set()
     namespaces = {space.ref.name for space, _ in with_quota(forest)}
@@ -113,7 +113,7 @@ def unknown(node: WantedNode, known: list[str]) -> str:
 
 
 def _below(forest: Forest, refs: Sequence[Ref]) -> Iterator[Ref]:
-    """These and all below them, each once, also on a cycle."""
+    """The nodes and their descendants, each once, also on a cycle."""
     seen, stack = set(refs), list(refs)
     while stack:
         here = stack.pop()

@@ -48,7 +48,7 @@ def users(against: Against, forest: Forest) -> Users:
 
 
 def users_of(played: Simulations) -> Users:
-    """Of each project of which there is work; YuniKorn's queues are drawn without any, too."""
+    """The engines of the projects that have work; YuniKorn's is included if it is configured."""
     world, volcano, yunikorn = played.kueue.world, played.volcano, played.yunikorn
     return Users(
         world if world.workloads else None,
@@ -82,7 +82,7 @@ def _usage_of_others(against: Against) -> tuple[Volcano | None, YuniKorn | None]
 
 
 def answer(forest: Forest, context: Context, use: Users, view: ShownTree = ALL) -> dict[str, Any]:
-    """As docs/schemas/tree.schema.json has it."""
+    """The answer in the form of docs/schemas/tree.schema.json."""
     drawn = view.drawn(forest)
     quotas = use.quotas(forest, [each.ref for each in (drawn if view.whole else walk(forest))])
     return {

@@ -16,7 +16,7 @@ OTHERS = {"/v1/volcano/tree": "Volcano", "/v1/yunikorn/tree": "YuniKorn"}
 
 
 class FileReviews:
-    """In place of `Reviews`: a user who has read the files or the cluster may see all of it."""
+    """Replaces `Reviews` where no API server is asked: a user who can read the files or the cluster may see all."""
 
     def who(self, token: str) -> Caller:
         return Caller(token)
@@ -46,7 +46,7 @@ def out_of_reach_as_by_a_server(who: str) -> Iterator[None]:
 
 
 def only(trees: Manifest, path: str) -> Manifest | None:
-    """Of the trees of all projects those at this path; None where other answers are there."""
+    """The trees of the project at this path; None if the path has no trees."""
     if path not in OTHERS:
         return None
     return {**trees, "nodes": [node for node in trees["nodes"] if node["dialect"] == OTHERS[path]]}

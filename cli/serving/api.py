@@ -33,7 +33,7 @@ class ApiSettings:
     aggregated: bool = False
 
     def check(self) -> None:
-        """Raises Misused where tokens would cross a network unencrypted."""
+        """Check that tokens do not cross a network unencrypted. Raises Misused."""
         if self.certificates is None and not is_loopback(self.host.strip("[]")):
             raise Misused(f"--api-host {self.host}: tokens must not cross a network in the clear; use --api-certs")
 

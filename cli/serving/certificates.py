@@ -38,7 +38,10 @@ class Certificates:
     aggregated: Sequence[str] = ()
 
     def keeper(self, cluster: Callable[[], ClusterClient]) -> Keeper | None:
-        """Raises Misused, or ClusterError where it needs a cluster and none is configured."""
+        """The keeper of the certificates; None if they are supplied.
+
+        Raises Misused, or ClusterError if a cluster is needed and none is configured.
+        """
         if self.secret and self.supplied:
             raise Misused("--secret and --supplied exclude each other")
         if self.secret:

@@ -55,7 +55,7 @@ class UserConnection:
     login: ClusterLogin | None = None
 
     def open(self) -> ClusterClient:
-        """Raises ClusterError, Misused."""
+        """Open a client with the rights of the user. Raises ClusterError or Misused."""
         if self.login is not None:
             return self.login.connect()
         endpoint = self.address.endpoint() if self.address else from_service_account()
@@ -75,7 +75,7 @@ class UserConnection:
 
     @classmethod
     def of_json(cls, found: dict[str, Any]) -> UserConnection:
-        """Of `as_json`."""
+        """The inverse of `as_json`."""
         ca = Path(found["ca"]) if found["ca"] else None
         return cls(
             Address(found["url"], ca) if found["url"] else None,

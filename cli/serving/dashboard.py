@@ -55,7 +55,7 @@ def settings_of(
     refresh: int,
     address_file: Path | None,
 ) -> DashboardSettings:
-    """Of everything but the way in which people sign in, which `run` adds."""
+    """The settings, except how people sign in, which `run` adds."""
     cookie = cookie_name(port, secure=folder is not None)
     return DashboardSettings(
         ByToken(Sessions(), cookie),

@@ -27,7 +27,7 @@ _FOLDER, _FILE = click.Path(file_okay=False, path_type=Path), click.Path(dir_oka
 
 @dataclass(frozen=True, slots=True)
 class CertificateOptions:
-    """Who makes the certificates, for which names, and where else they are kept; see `Certificates`."""
+    """Options of the certificates: their source, their names, and where they are also stored; see `Certificates`."""
 
     supplied: bool
     names: tuple[str, ...]

@@ -40,7 +40,10 @@ class OwnAudit:
         self._lock = threading.Lock()
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
-        """Raises ClusterError where the first audit has not ended yet, or the last one failed."""
+        """The last audit, for a path of the audit's API.
+
+        Raises ClusterError if the first audit has not ended yet, or the last one failed.
+        """
         self._begin()
         ended = self._idle.wait(self._patience if self._last is None else self._brief)
         if self._last is None and not ended:

@@ -36,7 +36,7 @@ class ProcessSettings:
     """Whether the API server is asked who may read the metrics. The port then speaks TLS, with /v1's certificate."""
 
     def check(self) -> None:
-        """Raises Misused for a name that no Lease has, and where tokens would cross a network unencrypted."""
+        """Check the name of the Lease, and that tokens do not cross a network unencrypted. Raises Misused."""
         namespace, _, name = self.lease.partition("/")
         if not (namespace and name) or "/" in name:
             raise Misused(f"--lease takes NAMESPACE/NAME, not {self.lease!r}")

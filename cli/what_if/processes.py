@@ -110,7 +110,7 @@ class Processes:
             return found
 
     def _make_room(self) -> None:
-        """Raises Later."""
+        """End an idle process if there are too many. Raises Later if all are busy."""
         if sum(each.reading for each in self._kept.values()) >= READERS:
             raise Later(f"{READERS} others have the cluster read just now. Ask again in a moment.")
         if len(self._kept) < self._most:
@@ -147,7 +147,7 @@ class _Process:
         return code is not None and not (code == UNREAD and self._has_answer())
 
     def ask(self, sources: Mapping[str, str]) -> dict[str, Any]:
-        """Raises Unanswered, ClusterError."""
+        """Send the edits to the process and wait for its answer. Raises Unanswered or ClusterError."""
         if self._until is None:
             self._begin()
         self._send(sources)

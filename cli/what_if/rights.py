@@ -27,7 +27,7 @@ class Rights:
 
 
 def rights(cluster: ClusterClient) -> Rights:
-    """Of who asks. Raises ClusterError."""
+    """The rights of the caller. Raises ClusterError."""
     every = read_kinds()
     served = _served(cluster, every)
     absent = [source for source in every if not any(each in served for each in source.versions)]

@@ -119,7 +119,7 @@ class Resting:
 
 
 def _plurals(sources: Iterable[WatchSource]) -> tuple[str, ...]:
-    """As `kubectl get` takes them, each once."""
+    """The resources as arguments of `kubectl get`, each once."""
     resources = (source.versions[0] for source in sources)
     return tuple(dict.fromkeys(f"{each.plural}.{each.group}".rstrip(".") for each in resources))
 
@@ -141,7 +141,10 @@ def _given(sources: Mapping[str, str]) -> Given:
 
 
 def _short(impact: Impact) -> dict[str, Any]:
-    """As `quotree diff -o json` has it, cut; of nodes of which only the reach changes it has the number."""
+    """The answer of `quotree diff -o json`, with each list cut to its first entries.
+
+    Nodes whose reach alone changes are counted and not listed.
+    """
     shown = tuple(each for each in impact.nodes if not each.only_reach)
     whole = impact_answer(replace(impact, nodes=shown))
     counts = {name: len(whole[name]) for name in _LISTS}

@@ -23,7 +23,7 @@ CERTIFICATE = "cert-manager.io/inject-ca-from: quotree-system/quotree-webhook"
 
 
 def generate() -> dict[str, str]:
-    """By path, the files of the chart that are not written by hand."""
+    """The files of the chart that are not written by hand, by path."""
     made = {
         "Chart.yaml": f"# {note(_SOURCE)}\n{as_yaml(_chart())}",
         "values.yaml": f"# {note(_SOURCE)}\n" + "".join(f"{line}\n" for line in _values(all_options(), "")),
@@ -83,7 +83,7 @@ def _for_each_part(text: str) -> str:
 
 
 def _definition(file: str, body: str) -> str:
-    """Of one kind. It stays when the release goes: all objects of the kind would go with it."""
+    """The template of one CRD. It is kept when the release is removed, since all its objects would be deleted too."""
     if "{{" in body:
         raise ValueError(f"{file}: Helm would take it for a template")
     notes = "  annotations:\n    helm.sh/resource-policy: keep\n"

@@ -169,7 +169,7 @@ def _many(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
 
 
 def _webhooks(found: Mapping[str, list[source.Object]]) -> Iterator[Option]:
-    """By webhook what may be set of it. Selectors and conditions are added to the shipped ones: they only narrow."""
+    """The options of each webhook. Selectors and conditions are added to the shipped ones, so they only narrow."""
     selector = _object({"matchExpressions": ITEMS})
     one = _object(
         {

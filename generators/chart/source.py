@@ -41,7 +41,7 @@ def condition(component: str) -> str:
 
 
 def files() -> dict[str, list[Object]]:
-    """By file below manifests/, with the labels and the patches. Raises ValueError where a patch finds no object."""
+    """The objects with labels and patches, by file below manifests/. Raises ValueError if a patch finds no object."""
     found = {f"base/{name}": _documents(MANIFESTS / "base" / name) for name in _kustomization("base")["resources"]}
     for component in COMPONENTS:
         for name in _kustomization(f"components/{component}").get("resources", []):

@@ -46,7 +46,7 @@ def checkout_of(path: str) -> Path:
 
 
 def _looks_bare(folder: Path) -> bool:
-    """As git sees it; with a file `commondir`, objects and refs may be anywhere."""
+    """Whether git would take the folder for a bare repository. With a file `commondir`, its parts may be elsewhere."""
     parts = (folder / "objects", folder / "refs")
     return os.path.lexists(folder / "HEAD") and (all(map(os.path.lexists, parts)) or (folder / "commondir").exists())
 

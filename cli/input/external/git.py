@@ -95,7 +95,7 @@ class Git:
         return f"did you mean {near!r}?" if near else f"{_FETCH}{f'; this clone has {listed}' if known else ''}"
 
     def _refuse_ambiguous(self, name: str) -> None:
-        """Of a tag and a branch of one name git takes the tag, and a pull request may bring either."""
+        """Refuse a name that a tag and a branch share: git takes the tag, and a pull request may bring either."""
         short = re.split(r"[\^~:]|@\{", name, maxsplit=1)[0]
         named = [rule.format(short) for rule in _RULES]
         format = "--format=%(refname) %(objectname) %(*objectname)"

@@ -127,7 +127,7 @@ def _temporary() -> Iterator[Path]:
 
 
 def _quoted(path: str) -> str:
-    """As a YAML scalar."""
+    """The path as a quoted YAML scalar."""
     return "'" + path.replace("'", "''") + "'"
 
 
@@ -212,7 +212,7 @@ def _of_kustomize(document: Document, around: Path, sources: _Sources, folder: s
 
 
 def _without_origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """As it would be applied: the annotation was asked for here."""
+    """The manifest without the annotation that was added here to find its origin."""
     meta = metadata(manifest)
     annotations = {key: value for key, value in mapping(meta.get("annotations")).items() if key != _ORIGIN}
     rest = {key: value for key, value in meta.items() if key != "annotations"}

@@ -111,7 +111,7 @@ class _Mirror:
         return any(self._within(each) == path for each in _files(selection))
 
     def fill(self, git: Git, blobs: Sequence[Blob]) -> None:
-        """These files in the folder. Links come last, so that nothing is written through one; none leads out.
+        """Write the files into the folder. Links come last, so that nothing is written through one; none leads out.
 
         The entry `.git` says that the folder is the root of a checkout, for the renderers.
         """
@@ -150,7 +150,7 @@ class _Mirror:
                 yield moved
 
     def moved(self, path: str) -> str:
-        """Raises Misused for what is outside of the checkout."""
+        """The same path in the folder of the revision. Raises Misused if the path is outside the checkout."""
         within = self._within(path)
         if _leads_out(within):
             raise Misused(f"--base: {path} is not in the checkout {self.root}; judge it without --base")
@@ -168,7 +168,7 @@ def _leads_out(within: str) -> bool:
 
 
 def _link(place: Path, target: bytes) -> None:
-    """As git does: where no links can be made, a file that holds the target."""
+    """Create a link, or a file with its target if the system has no links, as git does."""
     try:
         place.symlink_to(os.fsdecode(target))
     except FileExistsError:

@@ -29,7 +29,7 @@ class ShownAudit:
 
 
 def audited(against: Against, configuration: Configuration) -> ShownAudit:
-    """Raises OutOfReach where it cannot be read."""
+    """Audit files or a cluster. Raises OutOfReach if it cannot be read."""
     context = load(against, configuration.yunikorn)
     world: Forest = context.world
     stage("judging")
@@ -40,7 +40,7 @@ def audited(against: Against, configuration: Configuration) -> ShownAudit:
 
 
 def within(audited: ShownAudit, root: str) -> ShownAudit:
-    """Of the trees whose root has this name alone."""
+    """The part of the audit about trees whose root has this name."""
     return replace(audited, audit=audited.audit.only(lambda each: each.below(root)))
 
 

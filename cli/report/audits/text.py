@@ -45,7 +45,7 @@ def counts(tree: TreeFindings) -> str:
 
 
 def _finding_lines(found: Found) -> Iterator[str]:
-    """As validate prints it, without a file."""
+    """The lines of a finding as `quotree validate` prints them, without a file."""
     judged = found.judged
     word = paint(judged.severity.value, COLOURS[judged.severity])
     yield f"  {word}[{judged.rule.id}]: {without_fix(judged)}"

@@ -103,14 +103,14 @@ class NamespacesInUse:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Who uses the quota of each project's queues; None where that is unknown, or nobody does."""
+    """The engines that know the usage of each project's queues; None if the usage is unknown or zero."""
 
     kueue: World | None = None
     volcano: Volcano | None = None
     yunikorn: YuniKorn | None = None
 
     def quotas(self, forest: Forest, downward: Sequence[Ref]) -> Mapping[str, Quotas]:
-        """By the API group of the queues."""
+        """The quotas and their usage, by the API group of the queues."""
         plain = Quotas(forest, downward)
         return {
             kueue.GROUP: QuotasAndWorkloads(forest, downward, self.kueue) if self.kueue is not None else plain,

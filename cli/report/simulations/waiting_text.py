@@ -165,7 +165,7 @@ def _placed(placed: Found) -> str:
 
 
 def job_state_lines(job: Found) -> Iterator[str]:
-    """In which state a reconciler has a job, the Workloads that count for it, and how it came to that state."""
+    """The state of a job in the reconciler, the Workloads that count for it, and its last transitions."""
     yield plain(f"{job_text(job)} (uid {job['uid']}) is {job['state']}: {job['why']}")
     moments = (("until", "nothing is concluded before"), ("waitsSince", "not shown or not queued since"))
     yield from (plain(f"    {words} {job[key]}") for key, words in moments if key in job)

@@ -50,6 +50,17 @@ def did_you_mean(near: Sequence[str]) -> str:
     return f"did you mean {' or '.join(near[:_CHOICES])}?"
 
 
+def choice(wrong: str, words: Sequence[str]) -> tuple[str, str | None]:
+    """The cure where one of a few fixed words is expected, none of which has a digit, and the word that is meant.
+
+    A digit is then a slip as well. None for the word if it is not certain.
+    """
+    meant = certain(wrong, words) or certain("".join(each for each in wrong if not each.isdigit()), words)
+    if meant:
+        return did_you_mean([meant]), meant
+    return (f"write {' or '.join(words)}" if len(words) == 2 else f"write one of {', '.join(words)}"), None
+
+
 class KnownNames:
     """Names of objects, to find the one that was meant. Looks at those with the same digits and a similar length."""
 

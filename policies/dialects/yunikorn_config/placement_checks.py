@@ -17,6 +17,7 @@ from policies.dialects.yunikorn_config.model import (
     Text,
 )
 from policies.dialects.yunikorn_config.structure import NAME_RULE, name_fits
+from policies.model.suggestion import choice
 
 FIXED, TAG, USER, PROVIDED = "fixed", "tag", "user", "provided"
 KNOWN = (FIXED, PROVIDED, TAG, USER)
@@ -41,7 +42,8 @@ def rule_by_itself(rule: PlacementRule) -> Iterator[Problem]:
     """R1-R3 of one rule, without its parent."""
     if not _RULE_NAME(rule.name.text):
         message = f"{rule.name.text!r} is not a placement rule"
-        yield Problem(f"{rule.field}.name", rule.line, message, f"write one of {', '.join(KNOWN)}")
+        fix, meant = choice(rule.name.text, KNOWN)
+        yield Problem(f"{rule.field}.name", rule.line, message, fix, write=meant)
     yield from rule_filter(rule.filter)
 
 
@@ -49,7 +51,8 @@ def rule_filter(condition: Filter) -> Iterator[Problem]:
     """R2 and R3. In a list of several, YuniKorn ignores what is not a name."""
     if condition.type.text.lower() not in ("", "allow", "deny"):
         message = f"{condition.type.text!r} is not a filter type"
-        yield Problem(condition.type.field, condition.type.line, message, "write allow or deny")
+        fix, meant = choice(condition.type.text, ("allow", "deny"))
+        yield Problem(condition.type.field, condition.type.line, message, fix, write=meant)
     for kind, names, fits in (("user", condition.users, user_fits), ("group", condition.groups, group_fits)):
         if len(names) != 1 or fits(names[0].text):
             continue
@@ -65,8 +68,8 @@ def _unusable(rule: PlacementRule) -> Iterator[Problem]:
     outcome = "YuniKorn's validation accepts it, but the load fails, and after a restart no application is placed"
     if _RULE_NAME(rule.name.text) and name not in KNOWN:
         message = f"the placement rule {rule.name.text!r} does not exist; {outcome}"
-        fix = f"write one of {', '.join(KNOWN)}"
-        yield Problem(f"{rule.field}.name", rule.line, message, fix, accepted=True)
+        fix, meant = choice(rule.name.text, KNOWN)
+        yield Problem(f"{rule.field}.name", rule.line, message, fix, accepted=True, write=meant)
     if name in (FIXED, TAG) and not value:
         message = f"the {name} rule has no value; {outcome}"
         fix = f"name the {'queue' if name == FIXED else 'tag'} in `value`"

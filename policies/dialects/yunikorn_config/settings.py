@@ -25,7 +25,7 @@ from policies.dialects.yunikorn_config.model import (
 )
 from policies.dialects.yunikorn_config.placement_checks import passed_over
 from policies.dialects.yunikorn_config.quotas import whole, written
-from policies.model.suggestion import certain, close, only
+from policies.model.suggestion import certain, choice, close, only
 
 QUOTA_DELAY = "quota.preemption.delay"
 RESOLVERS = ("", "os", "ldap", "test")
@@ -97,7 +97,8 @@ def _problem(at: Text, message: str, fix: str, subject: str) -> Problem:
 def _partition(partition: Partition) -> Iterator[Problem]:
     if partition.resolver.text not in RESOLVERS:
         message = f"{partition.resolver.text!r} is not a user group resolver: YuniKorn uses none"
-        yield _problem(partition.resolver, message, f"write one of {', '.join(filter(None, RESOLVERS))}", "resolver")
+        fix, meant = choice(partition.resolver.text, [each for each in RESOLVERS if each])
+        yield replace(_problem(partition.resolver, message, fix, "resolver"), write=meant)
     if partition.root is not None and "queues" not in partition.root.field:  # YuniKorn puts a root above them
         for queue in partition.root.queues:
             if only(queue.name, [ROOT]):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from policies.dialects.yunikorn_config.model import Problem, Text
 from policies.model import fields
-from policies.model.suggestion import certain, close, suggest
+from policies.model.suggestion import certain, choice, close, suggest
 from policies.text.positions import BadText
 from policies.text.yaml_nodes import Mapping, Node, Scalar, SequenceNode
 from policies.text.yaml_scalars import resolve
@@ -107,9 +107,11 @@ class Fields:
             return absent
         if isinstance(node, Scalar) and isinstance(value := node.value, bool):
             return value
-        meant = _BOOLEANS.get(node.text.lower()) if isinstance(node, Scalar) else None
-        fix = "write true or false" if meant is None else f"write {str(meant).lower()}, without quotes"
-        _wrong(node, self.path(key), "true or false", fix, self._faults, meant)
+        fix, meant = choice(node.text if isinstance(node, Scalar) else "", list(_BOOLEANS))
+        if isinstance(node, Scalar) and node.text.lower() in _BOOLEANS:
+            fix = f"write {meant}, without quotes"
+        value = None if meant is None else _BOOLEANS[meant]
+        _wrong(node, self.path(key), "true or false", fix, self._faults, value)
         return absent
 
     def count(self, key: str) -> int:

@@ -138,6 +138,24 @@ spec: {clusterQueue: main}
 """
 
 
+QUEUE_CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: yunikorn-configs, namespace: yunikorn}
+data:
+  queues.yaml: |
+    partitions:
+      - name: default
+        usergroupresolver: {type: ldap}
+        placementrules:
+          - name: provided
+            create: false
+            filter: {type: deny, users: [guest]}
+        queues:
+          - {name: root, submitacl: "*", queues: [{name: eng}]}
+"""
+
+
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`a.yaml` in the working directory."""
@@ -342,6 +360,25 @@ def test_a_queue_of_another_namespace_is_named_with_both_cures(file: Path) -> No
     file.write_text(HEAD + JOB.replace("namespace: ml", "namespace: web"))
 
     assert "fix: write namespace ml, or create LocalQueue door in namespace web" in run("validate", ".").stdout
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "cure"),
+    [
+        ("create: false", "create: flase", "did you mean false?"),
+        ("name: provided", "name: provided1", "did you mean provided?"),
+        ("type: deny", "type: dney", "did you mean deny?"),
+        ("type: ldap", "type: ldpa", "did you mean ldap?"),
+    ],
+)
+def test_a_word_of_the_queue_configuration_is_mended(file: Path, right: str, wrong: str, cure: str) -> None:
+    assert QUEUE_CONFIG.count(right) == 1
+    file.write_text(QUEUE_CONFIG.replace(right, wrong))
+
+    assert f"fix: {cure}" in run("validate", ".").stdout
+    run("fix", ".", "--write")
+
+    assert file.read_text() == QUEUE_CONFIG
 
 
 def test_an_amount_is_never_guessed(file: Path) -> None:

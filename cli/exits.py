@@ -27,16 +27,16 @@ EPILOG = (
     "4 context unreachable, internal error, or not evaluated where required; 5 nothing to judge (--require-objects). "
     "Of several, 2 beats 3 beats 4 beats 1."
 )
-OF_ACTS = (
+EXIT_CODES_OF_ACTIONS = (
     "Exit codes: 0 done; 2 usage, or no object of this name; 4 cluster unreachable, refused by the API server, or"
     " internal error."
 )
-"""Of commands that judge nothing: they do or show what was asked for."""
-OF_PLANS = (
+"""For commands that judge nothing: they do or show what was requested."""
+EXIT_CODES_OF_PLANS = (
     "Exit codes: 0 done, or shown; 1 refused, with the reason, and nothing was changed; 2 usage; 4 cluster unreachable,"
     " refused by the API server, a step that took too long, or internal error."
 )
-"""Of commands that say first what they would do."""
+"""For commands that first show what they would do."""
 
 _STRONGEST_FIRST = (Exit.USAGE, Exit.UNREADABLE, Exit.UNJUDGED, Exit.FINDINGS, Exit.NOTHING, Exit.CLEAN)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.exits import OF_ACTS, Misused, OutOfReach
+from cli.exits import EXIT_CODES_OF_ACTIONS, Misused, OutOfReach
 from cli.output import emit
 
 if TYPE_CHECKING:
     from certs.rotate import Bundle
 
 
-@click.command(epilog=OF_ACTS)
+@click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--name",

@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from cli.exits import OF_ACTS, Misused, OutOfReach
+from cli.exits import EXIT_CODES_OF_ACTIONS, Misused, OutOfReach
 from cli.input import reconciler_api
 from cli.input.against import Against
 from cli.input.options import against_of, output
-from cli.input.visibility import understood
+from cli.input.visibility import reporting_bad_answers
 from cli.output import emit, json_text
 from policies.model.printing import plain
 
 _NONE = "there are no MultiKueueClusters"
 
 
-@click.command(epilog=OF_ACTS)
+@click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @against_of("cluster", "The manager cluster.")
 @reconciler_api.options
 @output
@@ -56,7 +56,7 @@ def _read(against: Against) -> dict[str, Any]:
 
 
 def _text(found: dict[str, Any]) -> Iterator[str]:
-    with understood():
+    with reporting_bad_answers():
         for each in found["items"]:
             yield from map(plain, _lines(each))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from cli.completion import SHELLS, script
-from cli.exits import OF_ACTS
+from cli.exits import EXIT_CODES_OF_ACTIONS
 from cli.output import emit
 
 
-@click.command(epilog=OF_ACTS)
+@click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.exits import OF_ACTS, Misused
+from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
 from cli.input.against import Against
 from cli.input.options import against_of
 from cli.input.reconciler_api import Server, endpoint
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dashboard.what_if.port import WhatIf
 
 
-@click.command(epilog=OF_ACTS)
+@click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @against_of("cluster", "What to show: a cluster, or files:DIR, simulated until nothing moves.")
 @reconciler_options
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 takes a free one.")

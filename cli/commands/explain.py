@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
-from cli.exits import OF_ACTS, Misused
+from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
 from cli.output import emit
 from cli.report.baselined import STALE
 from cli.report.repeated import GIVEN_TWICE
@@ -22,7 +22,7 @@ def _begun(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
     return [CompletionItem(each.id, help=each.title) for each in by_id() if each.id.startswith(incomplete)]
 
 
-@click.command(epilog=OF_ACTS)
+@click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @click.argument("rule", shell_complete=_begun)
 def explain(rule: str) -> None:
     """Explain RULE: what it refuses, why, an example, and what to do.

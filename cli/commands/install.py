@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import yaml
 
-from cli.exits import OF_ACTS, OF_PLANS, Exit, Misused
+from cli.exits import EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS, Exit, Misused
 from cli.input.installed import installed, step_timeout
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
@@ -36,7 +36,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Readable.add_representer(str, _text)
 
 
-@click.group(cls=SubCommands, epilog=OF_PLANS)
+@click.group(cls=SubCommands, epilog=EXIT_CODES_OF_PLANS)
 def install() -> None:
     """Render manifests for a cluster, and take over from Kueue's manager.
 
@@ -47,7 +47,7 @@ def install() -> None:
     """
 
 
-@install.command(epilog=OF_ACTS)
+@install.command(epilog=EXIT_CODES_OF_ACTIONS)
 @click.option("--vap", is_flag=True, help="Render ValidatingAdmissionPolicies of the rules that need one object only.")
 @click.option(
     "-o",

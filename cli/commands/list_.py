@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cli.exits import OF_ACTS
+from cli.exits import EXIT_CODES_OF_ACTIONS
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.options import namespaces
@@ -22,7 +22,7 @@ from policies.model.objects import GroupKind
 from policies.model.printing import plain
 
 
-@click.group("list", cls=OfKinds, epilog=OF_ACTS)
+@click.group("list", cls=OfKinds, epilog=EXIT_CODES_OF_ACTIONS)
 def list_() -> None:
     """List ClusterQueues, LocalQueues, workloads, ResourceFlavors or Cohorts of Kueue, as kueuectl list does.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cli.exits import OF_ACTS, OF_PLANS, Exit, Misused
+from cli.exits import EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS, Exit, Misused
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
 from cli.input.settings import settings as read_settings
@@ -55,7 +55,7 @@ def _acting(command: F) -> F:
     return command
 
 
-@click.group(cls=SubCommands, epilog=OF_PLANS)
+@click.group(cls=SubCommands, epilog=EXIT_CODES_OF_PLANS)
 def queue() -> None:
     """Open, close, pause, resume and move Volcano's queues, each with all queues below.
 
@@ -203,7 +203,7 @@ def _asked(login: ClusterLogin, request: Callable[[], T]) -> Iterator[tuple[Clus
         yield cluster, wanted
 
 
-@queue.command("list", epilog=OF_ACTS)
+@queue.command("list", epilog=EXIT_CODES_OF_ACTIONS)
 @login_option
 def list_queues(login: ClusterLogin) -> None:
     """List all queues with their PodGroups by phase, as vcctl queue list does.
@@ -220,7 +220,7 @@ def list_queues(login: ClusterLogin) -> None:
     emit("\n".join(map(plain, text.splitlines())))
 
 
-@queue.command("operate", epilog=OF_ACTS)
+@queue.command("operate", epilog=EXIT_CODES_OF_ACTIONS)
 @click.option("-n", "--name", default="", help="The queue.")
 @click.option("-a", "--action", default="", help="open, close or update.")
 @click.option("-w", "--weight", type=int, default=0, help="The weight, for update.")
@@ -251,7 +251,7 @@ def operate_queue(name: str, action: str, weight: int, login: ClusterLogin) -> N
             perform(cluster, patch(name, {"spec": {"weight": wanted}}, ""))
 
 
-@queue.command("delete", epilog=OF_ACTS)
+@queue.command("delete", epilog=EXIT_CODES_OF_ACTIONS)
 @click.option("-n", "--name", default="", help="The queue.")
 @login_option
 def delete_queue(name: str, login: ClusterLogin) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.exits import OF_ACTS
+from cli.exits import EXIT_CODES_OF_ACTIONS
 from cli.input.login import ClusterLogin
 from cli.input.options import namespace as namespace_option
 from cli.input.switching import NONE, OfKinds, acting, active, stop_policy, switch
@@ -12,7 +12,7 @@ from cli.output import emit
 from policies.dialects import kueue
 
 
-@click.group(cls=OfKinds, epilog=OF_ACTS)
+@click.group(cls=OfKinds, epilog=EXIT_CODES_OF_ACTIONS)
 def resume() -> None:
     """Resume a ClusterQueue, a LocalQueue or a single workload of Kueue, as kueuectl resume does.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from cli.exits import OF_ACTS
+from cli.exits import EXIT_CODES_OF_ACTIONS
 from cli.input.options import output
 from cli.output import emit, json_text
 from cli.report.rulebook import by_id, dialects_of, kinds_of
 from policies.judging.rule import Rule
 
 
-@click.command(epilog=OF_ACTS)
+@click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @output
 def rules(output: str) -> None:
     """List the rules: id, default action, kinds, and what is wrong.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cli.exits import OF_ACTS, Misused
+from cli.exits import EXIT_CODES_OF_ACTIONS, Misused
 from cli.input.against import Against, AgainstType
 from cli.input.settings import settings as read_settings
 from cli.serving.audit_command import audit as audit_command
@@ -26,7 +26,7 @@ PATIENCE = 0.1
 """Seconds that a refusal waits for the cache, which lags the API server by some milliseconds."""
 
 
-@click.group(cls=SubCommands, epilog=OF_ACTS)
+@click.group(cls=SubCommands, epilog=EXIT_CODES_OF_ACTIONS)
 def serve() -> None:
     """Run a server until SIGTERM or Ctrl-C.
 

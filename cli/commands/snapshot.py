@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cli.exits import OF_ACTS, Exit, Misused, OutOfReach
+from cli.exits import EXIT_CODES_OF_ACTIONS, Exit, Misused, OutOfReach
 from cli.input.against import Against
 from cli.input.context import collect
 from cli.input.options import against_of
@@ -22,7 +22,7 @@ from policies.dialects.reading import Manifest
 from policies.model.objects import Ref
 
 
-@click.command(epilog=OF_ACTS)
+@click.command(epilog=EXIT_CODES_OF_ACTIONS)
 @progress
 @against_of("cluster", "What it is taken of: a cluster.")
 @click.option("--file", metavar="FILE", help="Where to write it. Default: standard output.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.exits import OF_ACTS
+from cli.exits import EXIT_CODES_OF_ACTIONS
 from cli.input.login import ClusterLogin
 from cli.input.options import namespace as namespace_option
 from cli.input.switching import DRAIN, HOLD, OfKinds, acting, active, stop_policy, switch
@@ -19,7 +19,7 @@ _drain = click.option(
 )
 
 
-@click.group(cls=OfKinds, epilog=OF_ACTS)
+@click.group(cls=OfKinds, epilog=EXIT_CODES_OF_ACTIONS)
 def stop() -> None:
     """Stop a ClusterQueue, a LocalQueue or a single workload of Kueue, as kueuectl stop does.
 

@@ -25,7 +25,7 @@ from cli.input.selection import InputSelection
 from cli.input.settings import settings
 from cli.input.simulation import Simulations, has_work, play
 from cli.input.surveyed import survey_roots
-from cli.input.visibility import Ask, asked, understood
+from cli.input.visibility import Ask, asked, reporting_bad_answers
 from cli.output import emit, json_text, note
 from cli.report.answered_tree import chosen, tree_lines
 from cli.report.drawing import glyphs, lines, row_text
@@ -138,7 +138,7 @@ def _from_reconciler(
     output: str,
 ) -> None:
     """What a reconciler shows of all trees, or of those that the LocalQueues of a namespace lead to."""
-    with asked(against.login, server, refused) as ask, understood(), _named():
+    with asked(against.login, server, refused) as ask, reporting_bad_answers(), _named():
         try:
             found = ask("/v1/trees") if namespace is None else _of_namespace(ask, namespace)
         except AccessDenied:

@@ -7,7 +7,7 @@ import sys
 import click
 
 from cli.commands.install import carry_out, plan_lines
-from cli.exits import OF_PLANS, Exit, Misused
+from cli.exits import EXIT_CODES_OF_PLANS, Exit, Misused
 from cli.input.installed import installed, step_timeout
 from cli.input.login import ClusterLogin
 from cli.input.login import login as login_option
@@ -19,7 +19,7 @@ _SHOWN = 10
 """Writes that the plan lists of one step."""
 
 
-@click.command(epilog=OF_PLANS)
+@click.command(epilog=EXIT_CODES_OF_PLANS)
 @click.option("--dry-run", is_flag=True, help="Show the plan; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before the plan is carried out.")
 @click.option("--resume-jobs", is_flag=True, help="Start the jobs that wait in a queue: they run without quota.")

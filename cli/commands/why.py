@@ -19,7 +19,7 @@ from cli.input.options import engine as engine_options
 from cli.input.reconciler_api import Server
 from cli.input.reconciler_api import options as reconciler_options
 from cli.input.simulation import OtherQueues, Simulations, start
-from cli.input.visibility import asked, find_workload, understood
+from cli.input.visibility import asked, find_workload, reporting_bad_answers
 from cli.output import emit, json_text
 from cli.report.simulations import beside
 from cli.report.simulations.simulation_json import API_VERSION, why_json
@@ -114,7 +114,7 @@ def _traceable(workload: str, namespace: str | None, against: Against) -> NamedW
 
 
 def _traced(wanted: NamedWork, login: ClusterLogin, server: Server | None, output: str) -> str:
-    with asked(login, server) as ask, understood():
+    with asked(login, server) as ask, reporting_bad_answers():
         path = f"/v1/namespaces/{quote(wanted.namespace, safe='')}/jobs/{quote(wanted.name, safe='')}/state"
         found = ask(path)
         items = [each for each in found["items"] if wanted.kind in ("", each["kind"])]
@@ -160,7 +160,7 @@ def _from_reconciler(
 def _shown(found: dict[str, Any], output: str) -> str:
     if output == "json":
         return json_text(found)
-    with understood():
+    with reporting_bad_answers():
         return "\n".join(explained_lines(found))
 
 

@@ -47,7 +47,7 @@ def asked(
 
 
 @contextmanager
-def understood() -> Iterator[None]:
+def reporting_bad_answers() -> Iterator[None]:
     """Report an answer that this version cannot read as OutOfReach."""
     try:
         yield

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from cli.exits import EPILOG, OF_ACTS, OF_PLANS
+from cli.exits import EPILOG, EXIT_CODES_OF_ACTIONS, EXIT_CODES_OF_PLANS
 from cli.group import quotree
 from tests.cli.runs import run
 
@@ -101,7 +101,7 @@ PLANNING = (
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "quotree")
 def test_the_help_has_the_exit_codes_of_a_command_of_its_kind(words: tuple[str, ...]) -> None:
     name = " ".join(words)
-    expected = EPILOG if name in JUDGING else OF_PLANS if name in PLANNING else OF_ACTS
+    expected = EPILOG if name in JUDGING else EXIT_CODES_OF_PLANS if name in PLANNING else EXIT_CODES_OF_ACTIONS
 
     help = run(*words, "--help", env={"COLUMNS": "120"}).stdout
 

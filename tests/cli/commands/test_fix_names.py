@@ -341,19 +341,20 @@ def test_a_name_that_is_wrong_in_many_places_is_mended_in_all(file: Path) -> Non
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_a_misspelt_namespace_is_mended_unless_it_exists(file: Path, is_known: bool) -> None:
+def test_a_misspelt_namespace_is_mended_on_the_queue_if_that_of_the_job_exists(file: Path, is_known: bool) -> None:
     queue = DOOR.replace("namespace: ml", "namespace: team").replace("name: other", "name: there")
     job = JOB.replace("namespace: ml", "namespace: team").replace("queue-name: door", "queue-name: there")
     known = "".join(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n---\n" for name in ("taem", "team"))
     head = HEAD + queue + "---\n" + (known if is_known else "")
     file.write_text(head + job.replace("namespace: team", "namespace: taem"))
     shown = run("validate", ".").stdout
-    assert "LocalQueue there does not exist in namespace taem, so the Job waits until it does" in shown
-    assert "fix: did you mean namespace team?" in shown
+    assert f"fix: did you mean {'taem' if is_known else 'namespace team'}?" in shown
+    assert ("follows from it: local-queue-missing: Job taem/train" in shown) is is_known
 
     run("fix", ".", "--write")
 
-    assert (file.read_text() == head + job) is not is_known
+    wanted = head + job
+    assert file.read_text() == (wanted.replace("namespace: team", "namespace: taem") if is_known else wanted)
 
 
 def test_a_queue_of_another_namespace_is_named_with_both_cures(file: Path) -> None:

@@ -72,7 +72,8 @@ def _defect(unknown: Unknown, at: str, message: str, consequence: str) -> Defect
     if not unknown.near:
         cure = f"write {meant} if that is meant, else remove it" if unknown.meant else "remove it"
         cure = f"{cure}, unless your cluster is newer and has it"
-        return Defect(field, f"{message}; {cure}", warning=True, unknown=True, newer=True)
+        rename = str(unknown.meant[-1]) if unknown.short else ""
+        return Defect(field, f"{message}; {cure}", warning=True, unknown=True, newer=True, rename=rename)
     return Defect(
         field,
         f"{message}, so {consequence}; {did_you_mean([repr(each) for each in unknown.near])}",

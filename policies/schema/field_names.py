@@ -28,12 +28,14 @@ class Unknown(NamedTuple):
 
     `meant` is the path of a known field with a like name, or of that name in a type around or below; empty if there is
     none. `near` are the fields missing beside it of which the name may be a slip, the nearest first: with any, the name
-    is certainly wrong.
+    is certainly wrong. `short` tells that the name is that of `meant` without its last word, and that no other field
+    beside it begins so.
     """
 
     path: FieldPath
     meant: FieldPath = ()
     near: tuple[str, ...] = ()
+    short: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,9 @@ class FieldsOf:
         near = [same] if same else self._names.near(name)
         if near and near[0] not in beside:
             return Unknown(path, (*path[:-1], near[0]), tuple(each for each in near if each not in beside))
+        longer = [each for each in self.held if each.startswith(name) and each[len(name)].isupper()]
+        if len(longer) == 1 and longer[0] not in beside and longer[0][len(name) + 1 :].islower():
+            return Unknown(path, (*path[:-1], longer[0]), short=True)
         like = close(name, (each for each in self.held if each not in beside), _LIKE)
         return Unknown(path, (*path[:-1], like) if like else ())
 

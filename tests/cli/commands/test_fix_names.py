@@ -382,6 +382,24 @@ def test_a_word_of_the_queue_configuration_is_mended(file: Path, right: str, wro
     assert file.read_text() == QUEUE_CONFIG
 
 
+@pytest.mark.parametrize(
+    ("right", "short", "is_written"),
+    [("priorityClassName", "priorityClass", True), ("hostNetwork", "host", False)],
+)
+def test_a_field_without_its_last_word_is_written_if_it_begins_one_only(
+    file: Path, right: str, short: str, is_written: bool
+) -> None:
+    value = "high" if right == "priorityClassName" else "true"
+    meant = HEAD + PODS.replace("restartPolicy", f"{right}: {value}\n      restartPolicy", 1)
+    wrong = meant.replace(right, short)
+    file.write_text(wrong)
+
+    assert f"spec.{short} is unknown" in run("validate", ".").stdout
+    run("fix", ".", "--write")
+
+    assert file.read_text() == (meant if is_written else wrong)
+
+
 def test_an_amount_is_never_guessed(file: Path) -> None:
     wrong = VOLCANO.replace("parent: parent}", "parent: parent, capability: {memory: 36m}}")
     file.write_text(wrong)

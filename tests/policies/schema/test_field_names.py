@@ -24,7 +24,7 @@ def of_pod(spec: object) -> list[Unknown]:
         ("node_selector", Unknown(("node_selector",), ("nodeSelector",), ("nodeSelector",))),
         ("nodeSelectro", Unknown(("nodeSelectro",), ("nodeSelector",), ("nodeSelector",))),
         ("imagePullSecret", Unknown(("imagePullSecret",), ("imagePullSecrets",), ("imagePullSecrets",))),
-        ("priorityClass", Unknown(("priorityClass",), ("priorityClassName",))),
+        ("priorityClass", Unknown(("priorityClass",), ("priorityClassName",), short=True)),
         ("image", Unknown(("image",))),
         ("hostIPC2", Unknown(("hostIPC2",), ("hostIPC",))),  # another digit is never a slip
     ],

@@ -1,4 +1,4 @@
-"""Plain words for what a schema refuses; loaded with the first manifest that has a fault."""
+"""Error messages for schema violations. Imported lazily, on the first invalid manifest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from policies.schema.declarations import Schema
 MAX_DEPTH = 200
 """Levels of nesting that are read; a pod template needs about 15."""
 MAX_VALUES = 1_000_000
-"""Values that are read of a manifest with a fault; a full ClusterQueue has less than 300 000."""
+"""Maximum number of values read from an invalid manifest; a full ClusterQueue has less than 300 000."""
 SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 
@@ -41,15 +41,15 @@ _TYPES = {
 
 
 def unreadable(manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
-    """What no JSON document can hold, or none that a computer should spell out."""
-    reading = _Reading()
+    """Defects that JSON Schema cannot report: invalid Unicode, non-string keys, cycles, excessive depth or size."""
+    reading = _SizeCounter()
     size = reading.size(manifest, ())
     if size > MAX_VALUES and not reading.found:
         reading.found.append(((), Defect("", f"spells out to {size} values; at most {MAX_VALUES} are read")))
     return reading.found
 
 
-class _Reading:
+class _SizeCounter:
     """Looks at each part of a manifest once, however often aliases repeat it."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
         for name in fault.value:
             if name not in known:
                 yield (name,), _unknown(name, known, fault.value, path)
-    elif fault.keyword == "anyOf":  # only the name of an object is asked for in two ways
+    elif fault.keyword == "anyOf":  # except for quantities, the only anyOf is name or generateName
         yield (
             ("name",),
             Defect(fields.join("", *path, "name"), "is required, unless there is a generateName; add one of the two"),
@@ -175,13 +175,13 @@ def _unknown(name: str, known: Mapping[str, Any], beside: Mapping[str, Any], pat
 
 
 def _near(name: str, known: Mapping[str, Any]) -> list[str]:
-    """The names that may be meant, the nearest first: in another case, as another version has it, or with a slip."""
+    """The names that may be meant, nearest first: differing only in case, renamed between versions, or misspelled."""
     same = [each for each in known if bare(each) == bare(name) or RENAMED.get(name) == each]
     return same or KnownNames(known).near(name)
 
 
 def _meant(fault: _Fault) -> str | int | None:
-    """The allowed value that is meant for certain: in another case, with a slip, or in quotes where none belong."""
+    """The allowed value that is unambiguously intended: differing in case, misspelled, or needlessly quoted."""
     value = fault.value
     if not isinstance(value, str):
         return None
@@ -260,7 +260,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
     """Like jsonschema's check, but `$` matches only at the very end, as in Go.
 
-    Python's also matches before a last newline.
+    Python's also matches before a trailing newline.
     """
     if isinstance(value, str) and not _compiled(pattern).search(value):
         yield ValidationError("does not match")

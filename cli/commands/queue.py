@@ -1,4 +1,4 @@
-"""Open, close, pause, resume and move Volcano's queues, each with all queues below."""
+"""Open, close, pause, resume and move Volcano's queues, each with all its descendants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def _acting(command: F) -> F:
-    """The options of commands that act on a queue and those below."""
+    """The options of commands that act on a queue and its descendants."""
     for option in reversed(
         (
             click.argument("name"),
@@ -57,7 +57,7 @@ def _acting(command: F) -> F:
 
 @click.group(cls=SubCommands, epilog=EXIT_CODES_OF_PLANS)
 def queue() -> None:
-    """Open, close, pause, resume and move Volcano's queues, each with all queues below.
+    """Open, close, pause, resume and move Volcano's queues, each with all its descendants.
 
     What will be done is printed first. A controller carries it out: Volcano's, or quotree serve reconciler with the
     dialect volcano. An operation that was interrupted goes on when the same command is run again.
@@ -73,7 +73,7 @@ def queue() -> None:
 @queue.command("open")
 @_acting
 def open_queue(name: str, **options: Any) -> None:
-    """Open the queue NAME, and those below that it had closed.
+    """Open the queue NAME, and the descendants that it had closed.
 
     \b
     Examples:
@@ -87,7 +87,7 @@ def open_queue(name: str, **options: Any) -> None:
 @queue.command("close")
 @_acting
 def close_queue(name: str, **options: Any) -> None:
-    """Close the queue NAME and all below; what runs goes on.
+    """Close the queue NAME and its descendants; what runs goes on.
 
     \b
     Examples:
@@ -102,7 +102,7 @@ def close_queue(name: str, **options: Any) -> None:
 @queue.command("pause")
 @_acting
 def pause_queue(name: str, **options: Any) -> None:
-    """Close the queue NAME and all below, and record which of them took work.
+    """Close the queue NAME and its descendants, and record which of them took work.
 
     \b
     Examples:
@@ -131,7 +131,7 @@ def resume_queue(name: str, **options: Any) -> None:
 @click.option("--to", "target", metavar="PARENT", required=True, help="The new parent.")
 @_acting
 def move_queue(name: str, target: str, config: str | None, **options: Any) -> None:
-    """Move the queue NAME with all below and their work under another parent.
+    """Move the queue NAME with its descendants and their work under another parent.
 
     The rules judge it before the first step and after each. While it moves the queue takes no work.
 

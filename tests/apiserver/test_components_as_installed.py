@@ -68,7 +68,7 @@ def test_a_pod_passes_its_gate_where_there_is_room_and_says_why_it_waits_elsewhe
     assert [state for state, _ in diagnosis(machine, "quota-gates")] == ["ok"]
     done(machine, "kubectl -n quotree-system delete deployment quotree-reconciler")
     ((state, message),) = diagnosis(machine, "quota-gates")
-    assert (state, "nobody lets them pass: Deployment quotree-system/quotree-reconciler is not" in message) == (
+    assert (state, "a gate that nothing removes: Deployment quotree-system/quotree-reconciler is not" in message) == (
         "failure",
         True,
     )

@@ -219,7 +219,7 @@ def test_nothing_is_fetched_for_a_partial_clone(
 
     assert not sprung(trap)
     assert result.exit_code == 4
-    assert "this clone is partial, and nothing is fetched here" in result.stdout
+    assert "this clone is partial, and no objects are fetched" in result.stdout
 
 
 def test_the_base_has_no_files_from_elsewhere(checkout: Repository, tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def test_a_refused_change_says_why_and_each_patch_cures_what_it_is_for(change: t
 def test_patches_taken_one_after_the_other_lead_to_a_change_that_is_accepted(change: tuple[World, Edit]) -> None:
     before, edit = change
     verdict = evaluate(proposed(before, edit))
-    curable = patchable(verdict) == list(verdict.of(Severity.ERROR))
+    errors = list(verdict.of(Severity.ERROR))
+    curable = patchable(verdict) == errors and UNREADABLE not in {each.rule.id for each in errors}
     event("nothing wrong" if verdict.allowed else "curable" if curable else "more is wrong")
 
     for _ in range(50):
@@ -91,6 +92,10 @@ def test_patches_taken_one_after_the_other_lead_to_a_change_that_is_accepted(cha
 
     assert patchable(verdict) == []
     assert verdict.allowed or not curable, describe(statement(judged) for judged in verdict.of(Severity.ERROR))
+
+
+UNREADABLE = "quota-annotation-invalid"
+"""A quota that cannot be read is compared with nothing: once it can, it may be too small."""
 
 
 def known(judged: Judged) -> tuple[object, ...]:

@@ -344,8 +344,8 @@ def test_a_name_that_is_wrong_in_many_places_is_mended_in_all(file: Path) -> Non
 def test_a_misspelt_namespace_is_mended_on_the_queue_if_that_of_the_job_exists(file: Path, is_known: bool) -> None:
     queue = DOOR.replace("namespace: ml", "namespace: team").replace("name: other", "name: there")
     job = JOB.replace("namespace: ml", "namespace: team").replace("queue-name: door", "queue-name: there")
-    known = "".join(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n---\n" for name in ("taem", "team"))
-    head = HEAD + queue + "---\n" + (known if is_known else "")
+    known = "apiVersion: v1\nkind: Namespace\nmetadata: {name: taem}\n"
+    head = HEAD + queue + "---\n" + (known + "---\n" if is_known else "")
     file.write_text(head + job.replace("namespace: team", "namespace: taem"))
     shown = run("validate", ".").stdout
     assert f"fix: did you mean {'taem' if is_known else 'namespace team'}?" in shown

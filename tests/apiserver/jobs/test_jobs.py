@@ -66,11 +66,16 @@ def test_jobs_start_give_way_come_back_and_end(server: ControlPlane) -> None:
     server.kubectl("delete", "job", "high", "-n", NAMESPACE)
     eventually(lambda: runs("low"))
 
-    pods = server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
-    mine = [pod for pod in pods if pod["metadata"]["labels"]["job-name"] == "low"]
-    for pod in mine:
+    def mine() -> list[dict[str, Any]]:
+        pods = server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
+        labelled = [pod for pod in pods if pod["metadata"]["labels"]["job-name"] == "low"]
+        return [pod for pod in labelled if "deletionTimestamp" not in pod["metadata"]]
+
+    eventually(mine)
+    for pod in mine():
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}/status"
-        server.request("PUT", path, {**pod, "status": {"phase": "Succeeded"}})
+        ended = {"status": {"phase": "Succeeded"}}
+        server.request("PATCH", path, ended, content_type="application/merge-patch+json")
     eventually(
         lambda: any(
             each["type"] == "Finished" and each["reason"] == "Succeeded"

@@ -88,6 +88,10 @@ class Probes(Watcher):
         if not gone and manifest["metadata"]["namespace"] == self.namespace and holds_quota(manifest):
             self.admitted.setdefault(name, time.monotonic())
 
+    def decided_since(self, part: str, moment: float) -> bool:
+        """Whether one that was submitted for this part after the moment was admitted."""
+        return any(self.sent[name] > moment for name in [*self.admitted] if name.startswith(f"probe-{part}-"))
+
     def waits(self, part: str) -> dict[float, float]:
         """By the moment in which each was submitted, how many seconds it waited; what waits still has until now."""
         now = time.monotonic()

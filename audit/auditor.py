@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 SHORTEST = 2.0
 """Seconds between two audits, at the least: changes that come within them are judged together."""
 SHARE = 10.0
-"""An audit is followed by a rest that is so many times as long: it takes a tenth of a core at the most."""
+"""The pause after an audit, as a multiple of the audit's own time: audits take a tenth of a core at most."""
 
 
 class StoredObjects(Protocol):

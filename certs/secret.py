@@ -26,7 +26,7 @@ _ROUNDS = 10
 NEW_SINCE = "quotree.dev/authority-not-before"
 """The annotation of the Secret that asks for a new authority: one that was made before this moment is replaced."""
 _SETTLE = 1.0
-"""Seconds until every API server goes by a caBundle that was written."""
+"""Seconds until every API server uses a caBundle that was written."""
 _PUT_BACK = (0.25, 12)
 """Seconds between two looks at a Secret that is gone, and how many: a replica that serves puts it back."""
 

@@ -69,5 +69,5 @@ class _Last:
 
 
 def _content(secret: Manifest) -> tuple[Any, Any]:
-    """What `ensure` goes by. The keys stay in memory no longer than the last version of the Secret."""
+    """What `ensure` reads. The keys stay in memory no longer than the last version of the Secret."""
     return secret.get("data"), secret["metadata"].get("annotations")

@@ -269,7 +269,7 @@ class Reconciler:
     def ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:
         """Read the core with `question`, in the loop's thread between two events; the question must be short.
 
-        Raises TimeoutError if the loop does not answer within so many seconds, and all errors that the question raises.
+        Raises TimeoutError if the loop does not answer in time, and all errors that the question raises.
         """
         call, answer = asked(lambda: question(self.core))
         self.loop.inbox.put(call)

@@ -36,7 +36,7 @@ BANNED = {
     r"\btold\b": 'write "reported" or "logged", or "distinguished" for "told apart"',
 }
 _ANY = re.compile("|".join(BANNED), re.IGNORECASE).search
-SENTENCES = ("audit", "certs", "cli", "cluster", "dashboard", "generators", "reconciler", "scheduling", "webhook")
+SENTENCES = ROOMS
 """The rooms whose docstrings do not begin with a word of `_FRAGMENT`."""
 _FRAGMENT = re.compile(r"(?:Of|As|By|Who|Whom|Those)\b").match
 _ERRORS_ALONE = re.compile(r"Raises [^.]*\.\Z").match

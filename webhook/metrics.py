@@ -107,7 +107,7 @@ class WebhookMetrics:
         self._seconds(endpoint).observe(seconds)
 
     def converted(self, to: str, objects: int, failed: bool) -> None:
-        """A request to convert so many objects; where one fails all do."""
+        """A request to convert this number of objects; if one fails, all fail."""
         known = to if to in VERSIONS else "unknown"  # whoever asks must not be able to make labels
         self._conversions.labels(known, "failure" if failed else "success").inc(objects)
 

@@ -164,7 +164,7 @@ def _outcome(plan: TakeoverPlan, undo: bool) -> Iterator[str]:
 
 
 def plan_lines(plan: TakeoverPlan, most: int | None = None) -> Iterator[str]:
-    """The plan for people; `most`: so many writes of each step, all for None."""
+    """The plan for people; `most`: the number of writes shown for each step; None shows all."""
     yield from _refusals(plan)
     for number, step in enumerate(plan.steps, start=1):
         yield plain(f"{number}. {step.title}{' (done)' if step.done else ''}")

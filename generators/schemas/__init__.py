@@ -105,7 +105,7 @@ def _job_states() -> Schema:
     workload = object_of(
         {
             "name": TEXT,
-            "stands": {"description": "Whether the job goes by it.", **YES},
+            "stands": {"description": "Whether the job uses it.", **YES},
             "pods": {"description": "Pods in sight that run on its quota.", **COUNT},
         },
         {"state": TEXT, "why": TEXT},

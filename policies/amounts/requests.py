@@ -110,7 +110,7 @@ def counted(requests: Amounts, pods: int) -> dict[str, int]:
 
 
 def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
-    """What so many pods of the template request."""
+    """What this number of pods of the template request."""
     return counted(pod_requests(mapping(template.get("spec"))), pods)
 
 

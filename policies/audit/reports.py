@@ -69,7 +69,7 @@ APIS = (OPEN_REPORTS, POLICY_REPORTS)
 
 
 def reports(audit: Audit, api: ReportApi = OPEN_REPORTS, most: int = MOST) -> Iterator[Manifest]:
-    """The reports of what fails, each with at most so many results, the worst of it."""
+    """The reports of what fails, each with its worst results up to a limit."""
     for tree in audit.trees:
         spaces: dict[str, list[AuditedFinding]] = {}
         for each in tree.found:

@@ -81,7 +81,7 @@ def read_configuration(
 
 
 def _decided(configuration: Configuration) -> Configuration:
-    """Who holds Pods at a gate has to let them pass: the reconciler looks after what is enforced, named or not."""
+    """The reconciler manages every dialect whose gates are enforced, or Pods would wait at a gate for nobody."""
     named = configuration.reconciler
     dialects = named.dialects | configuration.gates
     return replace(configuration, reconciler=replace(named, dialects=dialects))

@@ -54,7 +54,7 @@ class MultiKueueOptions:
 
 
 def read_multikueue(section: Section) -> MultiKueueOptions:
-    """Raises BadConfiguration with the path of the key and the nearest known name."""
+    """Read the section. Raises BadConfiguration with the path of the key and the nearest known name."""
     configs: dict[str, ConfigRules] = {}
     for entry in section.sections("configs"):
         name = entry.text("name")

@@ -163,6 +163,6 @@ class Configuration:
 
     @property
     def gates(self) -> frozenset[Dialect]:
-        """Those for whose quota Pods wait at a gate."""
+        """The dialects whose quota Pods wait for at a gate."""
         enforced = {Dialect.VOLCANO: self.volcano.enforce, Dialect.YUNIKORN: self.yunikorn.enforce}
         return frozenset(dialect for dialect, enforce in enforced.items() if enforce is Enforce.GATES)

@@ -50,7 +50,7 @@ class LostFields:
 
     @classmethod
     def read(cls, content: object) -> list[LostFields]:
-        """Raises ValueError for what `write` did not write."""
+        """Read what `write` wrote. Raises ValueError for other text."""
         if not isinstance(content, list):
             raise ValueError("no list")
         return [cls._entry(entry) for entry in content]

@@ -107,7 +107,7 @@ def _common_beginning(values: list[str]) -> str:
 
 
 def _domains(each: Any, most: int) -> Iterator[Part]:
-    """Raises KeyError, TypeError or ValueError where it is not a slice."""
+    """The domains of one slice. Raises KeyError, TypeError or ValueError if it is not a slice."""
     count = each["domainCount"]
     if type(count) is not int or not 0 <= count <= most:
         raise ValueError(count)

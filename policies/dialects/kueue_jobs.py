@@ -151,5 +151,5 @@ def _runs(manifest: Manifest, framework: Framework) -> bool:
 
 
 def _ours(pairs: object) -> dict[str, str]:
-    """Those under Kueue's prefix, and under others that begin as it does: a slip of it is found."""
+    """The keys under Kueue's prefix, and under prefixes that begin like it, so that a misspelt prefix is found."""
     return {key: value for key, value in texts(pairs).items() if key.startswith("kueue.")}

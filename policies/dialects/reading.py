@@ -63,7 +63,7 @@ def group_kind(manifest: Manifest) -> GroupKind:
 
 
 def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
-    """The object's Ref; an object made by generateName goes by that prefix and a `*`."""
+    """The object's Ref; an object made by generateName has that prefix and a `*` as its name."""
     meta = metadata(manifest)
     name = text(meta.get("name")) or (text(meta.get("generateName")) or "") + "*"
     namespace = (text(meta.get("namespace")) or "default") if namespaced else ""

@@ -42,7 +42,7 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
 
 
 def restart_policies(manifest: Manifest) -> Iterator[Defect]:
-    """Those of pods that no pod can have."""
+    """The restart policies that no pod can have."""
     for pod, at in _mappings(manifest):
         written = pod.get("restartPolicy")
         if "containers" in pod and isinstance(written, str) and written not in _RESTARTS:

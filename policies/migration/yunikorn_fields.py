@@ -19,7 +19,7 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (
         lambda value: value == "fair",
         "Kueue takes the work of a queue by priority and age",
-        "set admissionScope to UsageBasedAdmissionFairSharing, which goes by LocalQueue",
+        "set admissionScope to UsageBasedAdmissionFairSharing, which orders by LocalQueue",
     ),
     "application.sort.priority": (
         lambda value: value == "disabled",

@@ -51,8 +51,8 @@ def completed(
 
 
 def _defects(written: KubeObject, completed: KubeObject) -> tuple[Defect, ...]:
-    """Those of the completed object. An unknown field is judged beside what people wrote, not beside what is filled in
-    for the field that they meant.
+    """The defects of the completed object. Unknown fields are those of the object as written: beside a default that was
+    filled in, a misspelt field would look like a second one.
     """
     return (*(it for it in completed.defects if not it.unknown), *(it for it in written.defects if it.unknown))
 

@@ -166,7 +166,7 @@ class _Open:
 
 
 class _Search:
-    """One search; it follows so many aliases and no more."""
+    """One search, with a limit on the aliases that it follows."""
 
     def __init__(self, outline: Outline) -> None:
         self._outline = outline

@@ -28,7 +28,7 @@ _NEXT = "next"
 def first_document(text: str) -> Node | None:
     """The first document of the text, None where there is none; what follows it is not read, as in YuniKorn.
 
-    An alias is the very node that it stands for, so many aliases cost nothing here. Raises BadText.
+    An alias is the node that it refers to, so aliases cost nothing here. Raises BadText.
     """
     try:
         return _Nodes(text, 0, len(text)).document()

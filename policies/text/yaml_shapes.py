@@ -39,7 +39,7 @@ class _Word(int):
 
 
 class _Place(NamedTuple):
-    """An offset: so many words before it, and so many characters beside them."""
+    """An offset: the number of words before it, and the number of characters beside them."""
 
     words: int
     others: int

@@ -168,7 +168,7 @@ class _Copies:
         self.made = 0
 
     def more(self, number: int) -> bool:
-        """Count so many more, if there may be so many."""
+        """Count these as well. False, and nothing counted, beyond the limit."""
         if self.made + number > self.most:
             return False
         self.made += number

@@ -52,14 +52,14 @@ class WorkloadChange:
 
 
 class WorkloadCreated(NamedTuple):
-    """A Workload was created so many seconds after its job, which has not been changed since."""
+    """A Workload was created `seconds` after its job, which has not been changed since."""
 
     job_kind: str
     seconds: float
 
 
 class GateRemoved(NamedTuple):
-    """A Pod's gate was removed so many seconds after its Workload was admitted. `queue` is the ClusterQueue."""
+    """A Pod's gate was removed `seconds` after its Workload was admitted. `queue` is the ClusterQueue."""
 
     gate: str
     queue: str

@@ -20,12 +20,12 @@ Step: TypeAlias = Literal["keep", "connect", "wait"]
 
 
 def wait_after(failures: int) -> int:
-    """Nanoseconds until the next attempt, after so many failures in a row."""
+    """Nanoseconds until the next attempt, after this number of failures in a row."""
     return RETRY << (min(failures, STEPS) - 1) if failures else 0
 
 
 def patience_after(failures: int) -> int:
-    """Nanoseconds that an attempt may take, after so many failures in a row."""
+    """Nanoseconds that an attempt may take, after this number of failures in a row."""
     return min(MOST_PATIENCE, PATIENCE << min(failures, STEPS))
 
 

@@ -1,6 +1,6 @@
 """The kinds that the reconciler watches, and how each object changes the scheduler's world.
 
-Objects are read in the thread of their reflector, and only what decisions go by is kept; the core alone changes the
+Objects are read in the thread of their reflector, and only what decisions use is kept; the core alone changes the
 world.
 """
 

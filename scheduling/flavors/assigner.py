@@ -1,8 +1,8 @@
 """Which flavors a workload would get in its ClusterQueue now, and why not others.
 
-The search goes by pod set, then resource group, then flavor in the order of the ClusterQueue. Later pod sets count what
-earlier ones take. It reads only the ClusterQueue's path in the tree, and calls `simulate` only if a preemption could
-help. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+The search takes each pod set, then each resource group, then each flavor in the order of the ClusterQueue. Later pod
+sets count what earlier ones take. It reads only the ClusterQueue's path in the tree, and calls `simulate` only if a
+preemption could help. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Why a workload has no quota: the reasons of its condition QuotaReserved.
 
-Decisions and `why` always go by the granular reasons. Conditions show these or the few before them, as
+Decisions and `why` always use the granular reasons. Conditions show these or the few before them, as
 `scheduling.status.observability` says.
 Source: Kueue v0.19, apis/kueue/v1beta2 and pkg/scheduler (gate UnadmittedWorkloadsObservability).
 """

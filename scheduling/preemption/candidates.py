@@ -53,7 +53,7 @@ class CandidatePrecedence:
     """What orders candidates, besides their priority.
 
     `usage` is for admission fair sharing. `buffer`: workloads of equal priority do not preempt each other if they began
-    to wait within so many nanoseconds of each other. `order`: the lowest key is preempted first.
+    to wait within this number of nanoseconds of each other. `order`: the lowest key is preempted first.
     """
 
     ordering: Ordering = _ORDERING

@@ -38,7 +38,7 @@ class Positions:
         self._all = sorted(order for _, order in self._at.values())
 
     def moved(self, key: str) -> bool:
-        """Note a workload that came, left or changed. False after so many moves that sorting again is cheaper."""
+        """Note a workload that came, left or changed. False once sorting again is cheaper than another move."""
         self._moved.add(key)
         return len(self._moved) <= max(_MOST_MOVED, len(self._all) // 4)
 

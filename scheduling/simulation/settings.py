@@ -1,4 +1,4 @@
-"""How a simulation decides: the parts of Kueue's Configuration that the engine goes by."""
+"""How a simulation decides: the parts of Kueue's Configuration that the engine uses."""
 
 from __future__ import annotations
 

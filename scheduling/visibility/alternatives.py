@@ -17,7 +17,7 @@ _MOST_TRIED = 10
 
 
 def alternatives(world: World, workload: Workload, most: int) -> list[str]:
-    """Their names, at most so many: ClusterQueues behind them have flavors for it, and could ever have the quota."""
+    """Their names, up to a limit: ClusterQueues behind them have flavors for it, and could ever have the quota."""
     return list(islice(_alternatives(world, workload), most))
 
 

@@ -92,7 +92,7 @@ class GangJob:
         return needed if sum(needed.values()) <= self.group.members else {}
 
     def has_roles(self, *statuses: Status) -> bool:
-        """Whether so many pods of each role as it needs have one of the statuses."""
+        """Whether as many pods of each role as the job needs have one of the statuses."""
         return all(
             sum(self._roles[role, status] for status in statuses) >= members
             for role, members in self.needed_by_role().items()

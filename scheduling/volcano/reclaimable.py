@@ -16,8 +16,9 @@ from scheduling.volcano.resources import PODS, asked, shared_dimensions
 
 
 def entitled(queues: QueueAccounts, node: Node, level: int, used: Callable[[Node], Amounts], request: Amounts) -> bool:
-    """Whether with the request the queue, or one so many levels above it, has no more than it deserves of one resource
-    at least. That is enough to reclaim."""
+    """Whether the queue, or its ancestor this number of levels up, has with the request no more than it deserves of at
+    least one resource. That is enough to reclaim.
+    """
     above = [here for here in node.ancestors()[::-1][:level] if here.name != ROOT]
     return any(
         used(here).get(r, 0) + request[r] <= queues.deserved(here).get(r, 0)
@@ -98,7 +99,7 @@ class Reclaim:
 
 
 def _above(mine: Node, node: Node, level: int) -> Node | None:
-    """The ancestor of the victim's queue so many levels up that must exceed what it deserves as well.
+    """The ancestor of the victim's queue, this number of levels up, that must exceed what it deserves as well.
 
     None where there is none, where it is root, and where the reclaimer has the same one at that level.
     """
@@ -112,6 +113,6 @@ def _at(node: Node, level: int) -> Node | None:
 
 
 def _share_ancestor(a: Node, b: Node, level: int) -> bool:
-    """Whether both have an ancestor in common, other than root, among so many levels up from each."""
+    """Whether both have an ancestor in common, other than root, within this number of levels up from each."""
     left, right = ({above.name for above in node.ancestors()[-level:]} for node in (a, b))
     return bool((left & right) - {ROOT})

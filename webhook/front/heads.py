@@ -28,7 +28,7 @@ class Head(NamedTuple):
     """Where `content-length` stands among the headers, -1 without one."""
 
     def of_length(self, length: int) -> tuple[tuple[str, str], ...]:
-        """Its headers, with a body of so many bytes."""
+        """Its headers, with a body of this number of bytes."""
         return (*self.headers[: self.place], ("content-length", str(length)), *self.headers[self.place + 1 :])
 
 

@@ -21,7 +21,7 @@ _PORT, _AUDIT_PORT = "8080", "8083"
 _INTERVAL = 600.0
 """Seconds between two audits, where --interval does not say so."""
 _LATE = 2.0
-"""Intervals. An audit is due after one, and may be at work."""
+"""Intervals. An audit is due after one, and may be running."""
 _TIMEOUT = 5.0
 _VALUE = r"^{name} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)$"
 """A series without labels; a value that is not a number is none."""

@@ -1,6 +1,6 @@
 """Workflow commands of GitHub Actions, which become annotations of a change. Print them on standard output.
 
-GitHub shows only so many of each level for a step, so the last one sums up the rest.
+GitHub limits the annotations of each level in a step, so the last one sums up the rest.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def check_gates(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
 
 
 def refuse_unkept(chosen: Mapping[str, bool]) -> None:
-    """Raises BadConfiguration for a value that the reconciler would not act upon."""
+    """Check the feature gates. Raises BadConfiguration for a value that the reconciler would not act upon."""
     for name, value in chosen.items():
         gate = _BY_NAME[name]
         if value != gate.on and gate.here is (Here.OFF if value else Here.ON):

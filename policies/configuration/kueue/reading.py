@@ -70,7 +70,7 @@ def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace:
 
 
 def check_identity(manifest: Manifest) -> None:
-    """Raises BadConfiguration for a manifest of another kind."""
+    """Check apiVersion and kind. Raises BadConfiguration for a manifest of another kind."""
     version, kind = manifest.get("apiVersion"), manifest.get("kind")
     if str(version).partition("/")[0] != GROUP:
         raise BadConfiguration(f"{version!r} is unknown; write {GROUP}/v1beta2", "apiVersion")

@@ -131,7 +131,7 @@ def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, ConfigSetting]]:
 
 
 def _unzipped(raw: bytes) -> bytes:
-    """Raises ValueError beyond MAX_UNZIPPED, so that a small archive cannot fill the memory."""
+    """Unpack it. Raises ValueError beyond MAX_UNZIPPED, so that a small archive cannot fill the memory."""
     stream = zlib.decompressobj(wbits=31)
     unzipped = stream.decompress(raw, MAX_UNZIPPED + 1)
     if len(unzipped) > MAX_UNZIPPED:

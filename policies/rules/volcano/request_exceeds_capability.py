@@ -61,7 +61,7 @@ def _least(spec: JobSpec) -> Amounts:
 
 
 def _smallest(sizes: list[tuple[Quantity, int]], pods: int) -> Quantity:
-    """The sum over so many pods, the smallest first."""
+    """The sum over this number of pods, the smallest first."""
     total = Quantity.ZERO
     for size, count in sorted(sizes, key=lambda each: each[0].nano):
         taken = min(max(0, count), pods)

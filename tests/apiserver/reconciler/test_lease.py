@@ -131,7 +131,7 @@ def test_it_is_lost_while_the_api_server_is_away_and_held_again_when_it_is_back(
             server.stop_api_server()
             gone = time.monotonic()
             eventually(lambda: not lease.held(), lambda: "never lost", TIMES.renew_deadline + SLACK)
-            assert time.monotonic() - gone <= TIMES.renew_deadline + 0.1
+            assert time.monotonic() - gone <= TIMES.renew_deadline + 1.0
 
             server.start_api_server()
             eventually(lease.held, lambda: "not held again")
